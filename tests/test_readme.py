@@ -1,0 +1,39 @@
+"""The README says what is there: its file map names every file of the package and no other."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def section(title: str) -> str:
+    """The text under one second-level heading of the README."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"README.md has no section {title!r}"
+    return found[1]
+
+
+def test_file_map_names_every_file_and_no_other() -> None:
+    named = re.findall(r"^\| `(tracejit/[^`]+)` \|", section("File map"), re.MULTILINE)
+    present = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tracejit").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert sorted(present - set(named)) == [], "files that the map does not name"
+    assert sorted(set(named) - present) == [], "files that the map names and do not exist"
+    assert len(named) == len(set(named)), "a file named twice"
+
+
+def test_every_file_in_the_map_is_described() -> None:
+    rows = re.findall(r"^\| `tracejit/[^`]+` \|(.*)\|$", section("File map"), re.MULTILINE)
+    assert rows
+    assert all(row.strip() for row in rows)
+
+
+def test_readme_has_the_two_commands_alone_on_their_lines() -> None:
+    lines = re.findall(r"^python3 -m venv .*$", section("Start"), re.MULTILINE)
+    assert len(lines) == 2
+    assert lines[0].endswith(".venv/bin/tracejit demo")
+    assert lines[1].endswith(".venv/bin/python -m pytest")
