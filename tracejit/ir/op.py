@@ -1,0 +1,81 @@
+"""Ops: what a node does. One op is one class; adding one touches one file.
+
+An op has a type rule (`infer`), a meaning (`evaluate`, plain NumPy) and, for code, one of `scalar`
+(elementwise), `index` (where an element comes from), `combine` (a reduction) or a library routine.
+Instances carry no state; the registry is filled by `register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
+
+from tracejit.errors import GraphError
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.types import Type
+
+__all__ = ["OPS", "Op", "register", "require"]
+
+OPS: dict[str, Op] = {}
+
+
+class Op:
+    """An operation. Subclasses state `name` and the rules that apply to them."""
+
+    name: ClassVar[str]
+    #: exact, order, ulp(k) or host: how the result may differ from NumPy's.
+    parity: ClassVar[str] = "exact"
+    #: A node may be dropped when nothing reads it, merged with its twin, and run at compile time.
+    pure: ClassVar[bool] = True
+    #: elementwise, index, reduction, scan, library, control or host: who lowers it.
+    kind: ClassVar[str] = "host"
+    #: The NumPy function that it means, where there is one.
+    numpy: ClassVar[Any] = None
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        """The result types. Raises GraphError for inputs that do not fit."""
+        raise NotImplementedError
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
+        raise NotImplementedError
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        """Concrete (inputs, attrs) that feed every generic test."""
+        return ()
+
+    def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
+        """Work for one element of the result, in additions."""
+        return 1.0
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+O = TypeVar("O", bound=Op)  # noqa: E741
+
+
+def register(cls: type[O]) -> type[O]:
+    """Class decorator: add the op to the registry. Raises ValueError for a name taken twice."""
+    if cls.name in OPS:
+        raise ValueError(f"op {cls.name} is defined twice")
+    OPS[cls.name] = cls()
+    return cls
+
+
+def require(condition: object, message: str) -> None:
+    """Raise GraphError(message) unless `condition` holds."""
+    if not condition:
+        raise GraphError(message)
+
+
+def dims_text(shape: Sequence[Dim]) -> str:
+    """A shape for messages."""
+    return f"({', '.join(map(str, shape))})"

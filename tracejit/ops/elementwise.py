@@ -1,0 +1,466 @@
+"""Elementwise ops: one for each NumPy ufunc, plus select, cast and the parts of complex numbers.
+
+All inputs of a node are arrays of one shape, or all are NumPy scalars; broadcasts and casts are nodes of
+their own. `scalar` gives the element's expression for kernels. Complex elements are pairs of real
+expressions there; an op without a complex rule runs complex inputs through NumPy (`native` says so).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+
+__all__ = ["UFUNC_OPS", "Elementwise", "k_order", "parts_dtype"]
+
+Pair: TypeAlias = tuple[Expr, Expr]
+Element: TypeAlias = "Expr | Pair"
+
+#: NumPy ufunc -> the op that means it.
+UFUNC_OPS: dict[Any, Elementwise] = {}
+
+
+def parts_dtype(name: str) -> str:
+    """The real dtype of the parts of a complex dtype, by name; a real dtype is its own."""
+    return {"c64": "f32", "c128": "f64"}.get(name, name)
+
+
+def _element_strides(t: ArrayType) -> list[int]:
+    """Ranks that compare as the axes' strides do; 0 for an axis of static size 1."""
+    ranks = [0] * t.ndim
+    for rank, axis in enumerate(reversed(t.order)):
+        ranks[axis] = 0 if t.shape[axis] == 1 else rank + 1
+    return ranks
+
+
+def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
+    """The axis order NumPy gives the result of an elementwise operation on broadcast operands.
+
+    The rule of NumPy's iterator (order "K"): insertion sort of the axes from the innermost; an axis
+    moves inwards past another only where some operand has the smaller stride there and none disagrees.
+    """
+    ndim = operands[0].ndim
+    strides = [_element_strides(t) for t in operands]
+    # `perm` lists the axes from the innermost to the outermost, starting from C order.
+    perm = list(range(ndim - 1, -1, -1))
+    for i in range(1, ndim):
+        place = i
+        axis = perm[i]
+        for j in range(i - 1, -1, -1):
+            ambiguous, swap = True, False
+            for s in strides:
+                inner, moving = s[perm[j]], s[axis]
+                if inner and moving:
+                    if inner <= moving:
+                        swap = False
+                    elif ambiguous:
+                        swap = True
+                    ambiguous = False
+            if ambiguous:
+                continue
+            if not swap:
+                break
+            place = j
+        perm.insert(place, perm.pop(i))
+    return tuple(reversed(perm))
+
+
+@lru_cache(maxsize=4096)
+def _resolve(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> tuple[np.dtype[Any], ...]:
+    resolved = ufunc.resolve_dtypes((*dtypes, *([None] * ufunc.nout)))
+    return tuple(resolved)
+
+
+class Elementwise(Op):
+    """A function of elements."""
+
+    kind: ClassVar[str] = "elementwise"
+    arity: ClassVar[int] = 1
+    work: ClassVar[float] = 1.0
+    #: Gives the complex element from pairs of parts; a real result is a single expression.
+    complex_rule: ClassVar[Callable[[str, tuple[Any, ...]], Element] | None] = None
+    #: The op has a kernel function for real inputs.
+    has_scalar: ClassVar[bool] = True
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        """The result's dtype. Raises GraphError where the ufunc has no loop for exactly `dtypes`."""
+        try:
+            resolved = _resolve(self.numpy, dtypes)
+        except TypeError as e:
+            require(False, f"{self.name}: {e}")
+            raise
+        require(resolved[: len(dtypes)] == dtypes, f"{self.name}: no loop for {dtypes}")
+        return resolved[len(dtypes)]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(inputs) == self.arity, f"{self.name} takes {self.arity} operands")
+        first = inputs[0]
+        if isinstance(first, ArrayType):
+            arrays = [t for t in inputs if isinstance(t, ArrayType)]
+            require(
+                len(arrays) == len(inputs) and all(t.shape == first.shape for t in arrays),
+                f"{self.name}: operands {', '.join(map(str, inputs))} differ in shape",
+            )
+            dtype = self.result_dtype(tuple(t.dtype for t in arrays), attrs)
+            return (ArrayType(dtype, first.shape, k_order(arrays)),)
+        scalars = [t for t in inputs if isinstance(t, NpScalar)]
+        require(len(scalars) == len(inputs), f"{self.name}: operands {inputs} are of mixed kinds")
+        return (NpScalar(self.result_dtype(tuple(t.dtype for t in scalars), attrs)),)
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The NumPy value."""
+        return self.numpy(*inputs)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        out = self.compute(inputs, attrs)
+        if isinstance(inputs[0], np.ndarray) and not isinstance(out, np.ndarray):
+            out = np.asarray(out)
+        return (out,)
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        """Whether kernels can compute the op for operands of these dtypes."""
+        if any(d in ("c64", "c128") for d in dtypes):
+            return type(self).complex_rule is not None
+        return self.has_scalar
+
+    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
+        """The element's expression; `dtypes` are the operands', `out` the result's."""
+        rule = type(self).complex_rule
+        if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
+            return rule(parts_dtype(dtypes[0]), args)
+        return Call(self.name, tuple(a for a in args if not isinstance(a, tuple)), out)
+
+    def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
+        return self.work
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out = []
+        for loop in self.numpy.types:
+            codes = loop.split("->")[0]
+            dtypes = [np.dtype(c) for c in codes if c not in "gGOmMqQSUVp"]
+            if len(dtypes) == len(codes) and _resolve_ok(self.numpy, tuple(dtypes)):
+                out.append(([_edge_values(d, k) for k, d in enumerate(dtypes)], {}))
+        return out
+
+
+def _resolve_ok(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    try:
+        resolved = _resolve(ufunc, dtypes)
+    except TypeError:
+        return False
+    return resolved[: len(dtypes)] == dtypes
+
+
+def _edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
+    """Values near every special point of a dtype, rotated by `shift` so that operands meet."""
+    if dtype.kind == "b":
+        base = np.array([False, True, True, False, True])
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        ints = [0, 1, 2, 3, 5, 7, 63, info.max, info.min, info.max - 1, 64 % info.max]
+        if dtype.kind == "i":
+            ints += [-1, -2, -5, info.min + 1]
+        base = np.array(ints, dtype=dtype)
+    else:
+        part = np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+        info_f = np.finfo(part)
+        values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 1.5, 10.0, 100.0, 0.1, -0.75]
+        values += [np.inf, -np.inf, np.nan, float(info_f.max), float(info_f.tiny), -7.25]
+        values += [float(info_f.smallest_subnormal), float(info_f.eps)]
+        base = np.array(values).astype(part)
+        if dtype.kind == "c":
+            return (base + 1j * np.roll(base, 5 + shift)).astype(dtype)
+    reps = [np.roll(base, 3 * k * shift) for k in range(len(base))]
+    return np.concatenate(reps) if shift else np.tile(base, len(base))
+
+
+def _real(name: str, dtype: str, *args: Expr) -> Expr:
+    return Call(name, args, dtype)
+
+
+def _c_add(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return _real("add", d, a, c), _real("add", d, b, e)
+
+
+def _c_subtract(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return _real("subtract", d, a, c), _real("subtract", d, b, e)
+
+
+def _c_multiply(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    re = _real("subtract", d, _real("multiply", d, a, c), _real("multiply", d, b, e))
+    im = _real("add", d, _real("multiply", d, a, e), _real("multiply", d, b, c))
+    return re, im
+
+
+def _c_divide(d: str, args: tuple[Pair, ...]) -> Element:
+    """Smith's method (Algorithm 116, CACM 1962), the one NumPy uses."""
+    (a, b), (c, e) = args
+    by_real = _real("greater_equal", "b1", _real("absolute", d, c), _real("absolute", d, e))
+    big, small = _real("select", d, by_real, c, e), _real("select", d, by_real, e, c)
+    one = Const(1.0, d)
+    zero = _real("equal", "b1", big, Const(0.0, d))
+    ratio = _real("divide", d, small, big)
+    scale = _real("divide", d, one, _real("add", d, big, _real("multiply", d, small, ratio)))
+    x, y = _real("select", d, by_real, a, b), _real("select", d, by_real, b, a)
+    re = _real("multiply", d, _real("add", d, x, _real("multiply", d, y, ratio)), scale)
+    direct = _real("subtract", d, b, _real("multiply", d, a, ratio))
+    swapped = _real("subtract", d, _real("multiply", d, b, ratio), a)
+    im = _real("multiply", d, _real("select", d, by_real, direct, swapped), scale)
+    by_zero = (
+        _real("divide", d, a, _real("absolute", d, c)),
+        _real("divide", d, b, _real("absolute", d, c)),
+    )
+    return _real("select", d, zero, by_zero[0], re), _real("select", d, zero, by_zero[1], im)
+
+
+def _c_equal(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return _real("logical_and", "b1", _real("equal", "b1", a, c), _real("equal", "b1", b, e))
+
+
+def _c_not_equal(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return _real("logical_or", "b1", _real("not_equal", "b1", a, c), _real("not_equal", "b1", b, e))
+
+
+def _c_negative(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return _real("negative", d, a), _real("negative", d, b)
+
+
+def _c_conjugate(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return a, _real("negative", d, b)
+
+
+def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return _real("hypot", d, a, b)
+
+
+def _c_square(d: str, args: tuple[Pair, ...]) -> Element:
+    (a,) = args
+    return _c_multiply(d, (a, a))
+
+
+def _c_isnan(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return _real("logical_or", "b1", _real("isnan", "b1", a), _real("isnan", "b1", b))
+
+
+_COMPLEX: dict[str, Callable[..., Element]] = {
+    "add": _c_add,
+    "subtract": _c_subtract,
+    "multiply": _c_multiply,
+    "divide": _c_divide,
+    "equal": _c_equal,
+    "not_equal": _c_not_equal,
+    "negative": _c_negative,
+    "conjugate": _c_conjugate,
+    "absolute": _c_absolute,
+    "square": _c_square,
+    "isnan": _c_isnan,
+}
+
+
+def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bool = True) -> None:
+    """Define and register the op of one ufunc. `native`: kernels have a function of its name."""
+    name = ufunc.__name__
+    body: dict[str, Any] = {
+        "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0] if ufunc.__doc__ else name,
+        "name": name,
+        "numpy": ufunc,
+        "parity": parity,
+        "work": work,
+        "arity": ufunc.nin,
+        "has_scalar": native,
+    }
+    if name in _COMPLEX:
+        body["complex_rule"] = staticmethod(_COMPLEX[name])
+    UFUNC_OPS[ufunc] = register(type(name.title(), (Elementwise,), body))()
+
+
+for _u in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.sign):
+    ufunc_op(_u)
+for _u in (np.divide, np.square, np.reciprocal, np.sqrt, np.conjugate):
+    ufunc_op(_u, work=4.0 if _u in (np.divide, np.sqrt, np.reciprocal) else 1.0)
+for _u in (np.floor_divide, np.remainder, np.fmod):
+    ufunc_op(_u, work=10.0)
+for _u in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal):
+    ufunc_op(_u)
+for _u in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not):
+    ufunc_op(_u)
+for _u in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift):
+    ufunc_op(_u)
+for _u in (np.bitwise_count, np.gcd, np.lcm):
+    ufunc_op(_u, work=20.0)
+for _u in (np.maximum, np.minimum, np.fmax, np.fmin, np.copysign, np.nextafter, np.heaviside):
+    ufunc_op(_u)
+for _u in (np.isnan, np.isinf, np.isfinite, np.signbit, np.floor, np.ceil, np.trunc, np.rint):
+    ufunc_op(_u)
+for _u in (np.exp, np.log, np.sin, np.cos, np.tanh):
+    ufunc_op(_u, "ulp(2)", work=15.0)
+for _u in (np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan, np.arcsin, np.arccos, np.arctan):
+    ufunc_op(_u, "ulp(2)", work=40.0)
+for _u in (np.sinh, np.cosh, np.arcsinh, np.arccosh, np.arctanh, np.cbrt):
+    ufunc_op(_u, "ulp(2)", work=40.0)
+for _u in (np.power, np.arctan2, np.hypot, np.logaddexp, np.logaddexp2):
+    ufunc_op(_u, "ulp(2)", work=40.0)
+for _u in (np.deg2rad, np.rad2deg):
+    ufunc_op(_u)
+for _u in (np.ldexp, np.float_power):
+    ufunc_op(_u, "ulp(2)", work=40.0, native=False)
+
+
+@register
+class Erf(Elementwise):
+    """The error function, `scipy.special.erf`; real f32 and f64."""
+
+    name = "erf"
+    parity = "ulp(3)"
+    work = 20.0
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(dtypes[0] in (DTYPES["f32"], DTYPES["f64"]), "erf: operand must be f32 or f64")
+        return dtypes[0]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        from scipy.special import erf
+
+        return erf(inputs[0])
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [([_edge_values(DTYPES[d], 0)], {}) for d in ("f32", "f64")]
+
+
+@register
+class Select(Elementwise):
+    """`a` where the condition holds, else `b`: np.where of three operands of one shape."""
+
+    name = "select"
+    arity = 3
+    numpy = np.where
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(dtypes[0] == DTYPES["b1"] and dtypes[1] == dtypes[2], f"select: {dtypes}")
+        return dtypes[1]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        out = np.where(*inputs)
+        return out if isinstance(inputs[0], np.ndarray) else out[()]
+
+    @staticmethod
+    def complex_rule(d: str, args: tuple[Any, ...]) -> Element:
+        cond, (a, b), (c, e) = args
+        part = a.dtype
+        return _real("select", part, cond, a, c), _real("select", part, cond, b, e)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        cond = np.array([True, False, True, True, False])
+        return [
+            ([cond, np.arange(5).astype(d), (10 - np.arange(5)).astype(d)], {})
+            for d in DTYPES.values()
+            if d.kind != "u"
+        ]
+
+
+@register
+class Cast(Elementwise):
+    """Conversion to `dtype`, as `astype(dtype)` does it."""
+
+    name = "cast"
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(attrs["dtype"] in DTYPES, f"cast: unknown dtype {attrs['dtype']}")
+        return DTYPES[attrs["dtype"]]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+            return inputs[0].astype(DTYPES[attrs["dtype"]], order="K")
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        return True
+
+    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
+        (a,) = args
+        to = parts_dtype(out)
+        if isinstance(a, tuple) and out == "b1":
+            zero = Const(0.0, a[0].dtype)
+            set_ = [_real("not_equal", "b1", part, zero) for part in a]
+            return _real("logical_or", "b1", *set_)
+        re, im = a if isinstance(a, tuple) else (a, None)
+        cast_re = re if re.dtype == to else Call("cast", (re,), to)
+        if out not in ("c64", "c128"):
+            return cast_re
+        if im is None:
+            return cast_re, Const(0.0, to)
+        return cast_re, im if im.dtype == to else Call("cast", (im,), to)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        small = [np.array([0, 1, 2, 100]).astype(d) for d in DTYPES.values()]
+        return [([x], {"dtype": to}) for x in small for to in DTYPES]
+
+
+class _Part(Elementwise):
+    part: ClassVar[int]
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(dtypes[0].kind == "c", f"{self.name}: operand must be complex")
+        return DTYPES[parts_dtype(dtype_name(dtypes[0]))]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        part = inputs[0].imag if self.part else inputs[0].real
+        return part.copy() if isinstance(part, np.ndarray) else part
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        return True
+
+    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
+        (a,) = args
+        assert isinstance(a, tuple)
+        return a[self.part]
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [([_edge_values(DTYPES[d], 0)], {}) for d in ("c64", "c128")]
+
+
+@register
+class Real(_Part):
+    """The real part of a complex operand."""
+
+    name = "real"
+    part = 0
+
+
+@register
+class Imag(_Part):
+    """The imaginary part of a complex operand."""
+
+    name = "imag"
+    part = 1
+
+
+def broadcast_result(shape: tuple[Dim, ...], t: ArrayType) -> tuple[int, ...]:
+    """The axis order of `t` broadcast to `shape`: new axes outermost."""
+    lead = len(shape) - t.ndim
+    return (*range(lead), *(lead + a for a in t.order))
