@@ -1,0 +1,1 @@
+"""Measurements of tracejit against NumPy, numexpr, Numba and JAX: `python -m benchmarks`."""

@@ -1,0 +1,71 @@
+"""`python -m benchmarks [name ...]`: run benchmarks, print their tables, write them as JSON.
+
+A benchmark is a module of this package that defines `run(quick: bool) -> list[Table]`; its
+docstring's first line is its title.
+"""
+
+import argparse
+import dataclasses
+import importlib
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from . import machine
+
+
+def names() -> list[str]:
+    """Every benchmark in this folder."""
+    modules = sorted(Path(__file__).parent.glob("*.py"))
+    return [
+        path.stem
+        for path in modules
+        if re.search(r"^def run\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Returns 0 where every benchmark ran, whether or not it met its targets, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", nargs="*", help=f"any of: {', '.join(names())} (default: all)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: a trial, no figure")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args(argv)
+    unknown = set(options.name) - set(names())
+    if unknown:
+        parser.error(f"no benchmark named {', '.join(sorted(unknown))}")
+
+    machine.limit_threads(options.threads)
+    state = machine.describe(options.threads)
+    print(json.dumps(state))
+    options.out.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in options.name or names():
+        module = importlib.import_module(f"{__package__}.{name}")
+        print(f"\n== {name}: {(module.__doc__ or name).splitlines()[0]}", flush=True)
+        start = time.perf_counter()
+        try:
+            tables = module.run(quick=options.quick)
+        except Exception as error:  # one broken benchmark must not hide the others
+            print(f"FAILED: {type(error).__name__}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        for table in tables:
+            print(f"\n{table}", flush=True)
+        report = {
+            "benchmark": name,
+            "quick": options.quick,
+            "seconds": round(time.perf_counter() - start, 1),
+            "machine": state,
+            "tables": [dataclasses.asdict(table) for table in tables],
+        }
+        path = options.out / f"{name}.json"
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
