@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +58,7 @@ def test_nan_matches_whatever_its_sign() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
 def test_ulp(dtype: type) -> None:
-    one = np.ones(1, dtype)
+    one: np.ndarray = np.ones(1, dtype)
     near, far = one + 2 * np.spacing(one), one + 3 * np.spacing(one)
     assert_same(one, near, "ulp", ulp=2)
     with pytest.raises(Mismatch):
@@ -129,7 +131,7 @@ def test_clone_keeps_layout_and_shared_memory() -> None:
 
 
 def test_outcome_sees_exceptions_mutation_and_sharing() -> None:
-    def outcome(f: object) -> Outcome:
+    def outcome(f: Callable[..., Any]) -> Outcome:
         return run(f, (np.arange(4.0),))
 
     plain = outcome(lambda x: x + 1)
