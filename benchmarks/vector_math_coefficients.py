@@ -1,0 +1,226 @@
+"""From function definitions to the coefficient tables of `tracejit/codegen/vector_math_tables.py`.
+
+Each table is a weighted minimax polynomial, found by the exchange algorithm of Remez (Cheney,
+"Introduction to Approximation Theory", chapter 3) in 50-digit arithmetic. The coefficients are
+rounded to the target format one by one, lowest degree first, and the rest is fitted again to what
+is left after each rounding (Muller, "Elementary Functions", section 4.4), so that the rounding of
+a coefficient does not show in the error.
+
+    python -m benchmarks vector_math_coefficients
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+
+Function = Callable[[mp.mpf], mp.mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Polynomial of `degree` for `function` on [low, high], least max of |error| * `weight`."""
+
+    name: str
+    function: Function
+    weight: Function
+    low: float
+    high: float
+    degree: int
+    dtype: str
+
+
+def _series(function: Function, coefficients: Callable[[int], mp.mpf]) -> Function:
+    """`function`, by its power series near zero, where its closed form cancels."""
+
+    def evaluate(x: mp.mpf) -> mp.mpf:
+        if abs(x) > mp.mpf("1e-3"):
+            return function(x)
+        return mp.fsum(coefficients(i) * x**i for i in range(18))
+
+    return evaluate
+
+
+# exp(r) = 1 + r + r^2 * exp_tail(r)
+_exp_tail = _series(lambda r: (mp.exp(r) - 1 - r) / r**2, lambda i: 1 / mp.factorial(i + 2))
+# sin(r) = r + r^3 * sin_tail(r^2);  cos(r) = 1 - r^2 / 2 + r^4 * cos_tail(r^2)
+_sin_tail = _series(
+    lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    lambda i: (-1) ** (i + 1) / mp.factorial(2 * i + 3),
+)
+_cos_tail = _series(
+    lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
+    lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
+)
+# log((1 + s) / (1 - s)) = 2 * s + s * z * atanh_tail(z), z = s^2
+_atanh_tail = _series(
+    lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda i: mp.mpf(2) / (2 * i + 3)
+)
+# log(1 + f) = f - f^2 / 2 + f^3 * log_tail(f)
+_log_tail = _series(
+    lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda i: mp.mpf((-1) ** i) / (i + 3)
+)
+# erf(x) = x + x * erf_tail(x^2)
+_erf_tail = _series(
+    lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
+    lambda i: 2 / mp.sqrt(mp.pi) * (-1) ** i / (mp.factorial(i) * (2 * i + 1)) - (i == 0),
+)
+
+
+def _solve(xs: list[mp.mpf], f: dict[mp.mpf, mp.mpf], w: dict[mp.mpf, mp.mpf]) -> list[mp.mpf]:
+    degrees = range(len(xs) - 1)
+    rows = [[w[x] * x**i for i in degrees] + [(-1) ** j] for j, x in enumerate(xs)]
+    return list(mp.lu_solve(mp.matrix(rows), mp.matrix([w[x] * f[x] for x in xs])))
+
+
+def _extrema(errors: list[mp.mpf], count: int) -> list[int]:
+    """Indices of `count` alternating extrema, the largest run of them."""
+    picked: list[int] = []
+    for i, e in enumerate(errors):
+        if e == 0:
+            continue
+        if picked and (errors[picked[-1]] > 0) == (e > 0):
+            if abs(e) > abs(errors[picked[-1]]):
+                picked[-1] = i
+        else:
+            picked.append(i)
+    while len(picked) > count:
+        first_is_smaller = abs(errors[picked[0]]) < abs(errors[picked[-1]])
+        picked.pop(0 if first_is_smaller else -1)
+    return picked
+
+
+def minimax(
+    xs: list[mp.mpf], f: dict[mp.mpf, mp.mpf], w: dict[mp.mpf, mp.mpf], degree: int
+) -> tuple[list[mp.mpf], mp.mpf]:
+    """Coefficients (lowest degree first) and the largest weighted error over the grid `xs`."""
+    step = (len(xs) - 1) / (degree + 1)
+    nodes = [xs[round(i * step)] for i in range(degree + 2)]
+    coefficients: list[mp.mpf] = []
+    worst = mp.mpf(0)
+    for _ in range(40):
+        solution = _solve(nodes, f, w)
+        coefficients, level = solution[:-1], abs(solution[-1])
+        errors = [(f[x] - mp.polyval(coefficients[::-1], x)) * w[x] for x in xs]
+        worst = max(abs(e) for e in errors)
+        picked = _extrema(errors, degree + 2)
+        if worst <= level * mp.mpf("1.001") or len(picked) < degree + 2:
+            break
+        nodes = [xs[i] for i in picked]
+    return coefficients, worst
+
+
+def _to_format(value: mp.mpf, dtype: str) -> float:
+    return float(value) if dtype == "f64" else float(np.float32(float(value)))
+
+
+def fit(spec: Fit) -> tuple[list[float], float]:
+    """Rounded coefficients, lowest degree first, and the weighted error that they leave."""
+    count = 24 * (spec.degree + 2) + 1
+    centre, radius = (mp.mpf(spec.high) + spec.low) / 2, (mp.mpf(spec.high) - spec.low) / 2
+    xs = [centre - radius * mp.cos(mp.pi * (i + mp.mpf(1) / 3) / count) for i in range(count)]
+    f = {x: spec.function(x) for x in xs}
+    w = {x: spec.weight(x) for x in xs}
+    if spec.low < 0:
+        coefficients, _ = minimax(xs, f, w, spec.degree)
+        rounded = [_to_format(c, spec.dtype) for c in coefficients]
+    else:
+        # What is left after c0 is fitted by x, x^2, ...: these obey the Haar condition, on which
+        # the exchange rests, only where zero is not inside the interval.
+        rounded = []
+        rest, weight = dict(f), dict(w)
+        for degree in range(spec.degree, -1, -1):
+            coefficients, _ = minimax(xs, rest, weight, degree)
+            rounded.append(_to_format(coefficients[0], spec.dtype))
+            rest = {x: (rest[x] - rounded[-1]) / x for x in xs}
+            weight = {x: weight[x] * x for x in xs}
+    error = max(abs(f[x] - mp.polyval(rounded[::-1], x)) * w[x] for x in xs)
+    return rounded, float(error)
+
+
+# The polynomials for erfcx are in x - ERFC_CENTRE, so that their terms stay small.
+ERFC_CENTRE = 2.5
+_QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
+_HALF_LN2 = 0.3475
+_SQRT_HALF, _SQRT_TWO = 0.7071067, 1.4142136
+
+
+def _erfcx_of_offset(t: mp.mpf) -> mp.mpf:
+    x = t + ERFC_CENTRE
+    return mp.exp(x * x) * mp.erfc(x)
+
+
+def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
+    return mp.exp(-((t + ERFC_CENTRE) ** 2))
+
+
+def specs() -> list[Fit]:
+    """All tables; each weight makes the error relative to the function's own result."""
+    z_log = ((_SQRT_TWO - 1) / (_SQRT_TWO + 1)) ** 2
+    erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
+    fits = [Fit("log", _atanh_tail, lambda z: z, 0.0, z_log, 6, "f64")]
+    fits += [Fit("log", _log_tail, lambda f: f * f, _SQRT_HALF - 1, _SQRT_TWO - 1, 8, "f32")]
+    fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
+    fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
+    for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
+        fits += [
+            Fit("exp", _exp_tail, lambda r: r * r, -_HALF_LN2, _HALF_LN2, exp, dtype),
+            Fit("sin", _sin_tail, lambda z: z, 0.0, _QUARTER**2, sin, dtype),
+            Fit("cos", _cos_tail, lambda z: z * z, 0.0, _QUARTER**2, cos, dtype),
+            Fit("erf", _erf_tail, lambda z: mp.mpf(1), 0.0, 1.0, erf, dtype),
+        ]
+    return sorted(fits, key=lambda spec: (spec.name, spec.dtype))
+
+
+def parts(value: mp.mpf, widths: list[int]) -> list[float]:
+    """Numbers of at most `widths` significant bits whose sum is nearly `value`."""
+    taken = []
+    for width in widths:
+        mantissa, exponent = mp.frexp(value)
+        taken.append(float(mp.ldexp(mp.nint(mp.ldexp(mantissa, width)), int(exponent) - width)))
+        value -= taken[-1]
+    return taken
+
+
+def constants(dtype: str) -> dict[str, list[float]]:
+    """Constants of the argument reductions, in parts; the tables say what each part must hold."""
+    mp.mp.dps = 80
+    bits = 53 if dtype == "f64" else 24
+    return {
+        "ln2": parts(mp.log(2), [42 if dtype == "f64" else 16, bits]),
+        "log2_e": parts(1 / mp.log(2), [bits]),
+        "two_over_pi": parts(2 / mp.pi, [bits]),
+        "half_pi_fused": parts(mp.pi / 2, [bits] * 3),
+        "half_pi_plain": parts(mp.pi / 2, [33 if dtype == "f64" else 13] * 3 + [bits]),
+    }
+
+
+def _source(field: str, values: list[float], comment: str = "") -> str:
+    words = [value.hex().replace("0000000p", "p") for value in values]
+    rows = [" ".join(words[start : start + 3]) for start in range(0, len(words), 3)]
+    lines = [f'        "{row} "' for row in rows[:-1]] + [f'        "{rows[-1]}"']
+    return "\n".join([f"    {field}=_hex({comment}", *lines, "    ),"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the tables' fields as Python source; the comments are weighted errors."""
+    argparse.ArgumentParser(description=__doc__).parse_args(argv)
+    for dtype in ("f64", "f32"):
+        print(dtype)
+        for name, values in constants(dtype).items():
+            print(_source(name, values))
+        mp.mp.dps = 50
+        for spec in specs():
+            if spec.dtype == dtype:
+                values, error = fit(spec)
+                comment = f"  # error 2^{np.log2(error):.1f}"
+                print(_source(spec.name, values, comment))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,314 @@
+"""Names of elementary functions become LLVM IR: one internal function per name, format and width.
+
+The functions are straight-line code over explicit vectors, so that LLVM's code generator alone,
+with no optimisation pass, gives the final code; they need no library but for sin and cos of huge
+arguments, which call libm lane by lane. Every result is within 1 ULP (`benchmarks/vector_math.py`
+measures it); special values, subnormal numbers and signed zeros are NumPy's.
+
+The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
+polynomial for the small tail of the result, and add the tail to a head that is exact, so that one
+rounding decides. Reductions follow Cody and Waite, "Software Manual for the Elementary Functions"
+(1980); exact sums are Dekker's Fast2Sum (1971). The numbers are in `vector_math_tables`.
+
+A vector type must be passed alike by caller and callee: give the functions that call these no
+attribute that changes which vectors are legal (`min-legal-vector-width` below the width in use).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .vector_math_emit import FORMATS, Emitter, Float, Int, Mask, literal
+from .vector_math_tables import ERFC_CENTRE, TABLES
+
+__all__ = ["VECTOR_FUNCTIONS", "define", "symbol"]
+
+
+def symbol(name: str, dtype: str, width: int) -> str:
+    """Name of the function over `width` elements: `symbol("exp", "f64", 8)` is "tj_exp_f64x8"."""
+    return f"tj_{name}_{dtype}x{width}"
+
+
+def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, frozenset[str]]:
+    """LLVM IR text of `symbol(name, dtype, width)`, and the `declare` lines that it needs.
+
+    The function takes and returns a vector of `width` elements (width 1: a scalar) of "f64" or
+    "f32". `fma` says whether the host has a fused multiply-add instruction; both forms keep the
+    same bounds. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    """
+    if width < 1:
+        raise ValueError(f"width must be at least 1, not {width}")
+    body = _BODIES[name]
+    e = Emitter(FORMATS[dtype], width, fma)
+    x = e.argument("%x")
+    result = body(e, x)
+    own, vector = symbol(name, dtype, width), e.float_type
+    end = [f"  ret {vector} {result.name}", "}", ""]
+    if name in _FAR:
+        far = e.any(abs(x).compare("ogt", _trig_limit(e)))
+        end = [
+            f"  br i1 {far}, label %far, label %near",
+            "near:",
+            *end[:-2],
+            "far:",
+            f"  %lanes = tail call {vector} @{own}_far({vector} %x, {vector} {result.name})",
+            f"  ret {vector} %lanes",
+            "}",
+            _far_lanes(name, e),
+        ]
+        e.declarations |= {
+            f"declare double @{name}(double)",
+            "declare double @llvm.fabs.f64(double)",
+        }
+    head = f"define internal {vector} @{own}({vector} %x) nounwind {{"
+    return "\n".join([head, *e.lines, *end]), frozenset(e.declarations)
+
+
+def _exp(e: Emitter, x: Float) -> Float:
+    """exp(x) = 2^n * exp(r); the bounds on x make overflow and underflow come out by themselves."""
+    t = TABLES[e.format.name]
+    x = x.at_least(t.exp_low).at_most(t.exp_high)
+    r, r_low, biased = _reduce_exp(e, x, 2 * e.format.bias)
+    head = r + 1.0
+    head_low = (1.0 - head) + r
+    y = head + e.muladd(r * r, e.polynomial(r, t.exp), head_low + r_low)
+    # Two factors, since 2^n alone may be beyond the format; only the second product rounds.
+    half = biased >> 1
+    return (y * _power_of_two(half)) * _power_of_two(biased - half)
+
+
+def _reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
+    """r and its rounding error with x = n * log(2) + r, and n + bias in the low bits."""
+    t = TABLES[e.format.name]
+    n, biased = _nearest_integer(e, x, t.log2_e[0], bias)
+    high, low = t.ln2
+    rest = e.muladd(n, -high, x)  # Exact, fused or not.
+    r = e.muladd(n, -low, rest)
+    return r, e.muladd(n, -low, rest - r), biased
+
+
+def _nearest_integer(e: Emitter, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
+    """x * scale rounded to an integer n, and bits whose low half is n + bias in two's complement.
+
+    The sum with `magic` has a unit in the last place of 1. NaN stays NaN in n.
+    """
+    magic = e.format.magic + bias
+    total = e.muladd(x, scale, magic)
+    return total - magic, total.bits()
+
+
+def _power_of_two(biased: Int) -> Float:
+    """2^k, k in the normal range, from k + bias in the low bits."""
+    return (biased << biased.emitter.format.mantissa).as_float()
+
+
+def _log(e: Emitter, x: Float) -> Float:
+    """log(x) = k * log(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
+
+    f - f^2 / 2 is kept as an exact sum of two numbers, so that only the tail f^3 / 3 - ... rounds.
+    """
+    fmt, t = e.format, TABLES[e.format.name]
+    lift = fmt.mantissa + 2
+    subnormal = x.compare("olt", fmt.tiny)
+    normal = subnormal.select(x * 2.0**lift, x)
+    # Counting from sqrt(1/2) instead of 1 moves the step of the exponent field there.
+    start = fmt.encode(math.sqrt(0.5))
+    shifted = normal.bits() + (fmt.encode(1.0) - start)
+    f = ((shifted & ((1 << fmt.mantissa) - 1)) + start).as_float() - 1.0
+    # The integer k + bias becomes a float as the low bits of 2^mantissa.
+    base = 2.0**fmt.mantissa
+    offset = base + fmt.bias
+    k = ((shifted >> fmt.mantissa) | fmt.encode(base)).as_float()
+    k = k - subnormal.select(offset + lift, f.like(offset))
+
+    half_f = f * 0.5
+    h = half_f * f
+    h_low = e.product_error(half_f, f, h)
+    head = f - h
+    head_low = ((f - head) - h) - h_low
+    if fmt.bits == 64:
+        s = f / (f + 2.0)
+        z = s * s
+        tail = s * e.muladd(z, e.polynomial(z, t.log), h)
+    else:
+        tail = (f * f) * (f * e.polynomial(f, t.log))
+    k_high = k * t.ln2[0]
+    total = k_high + head
+    total_low = head - (total - k_high)
+    y = total + (total_low + (head_low + e.muladd(k, t.ln2[1], tail)))
+
+    y = x.compare("olt", math.inf).select(y, x)  # +inf and NaN are their own logarithms.
+    pole = x.compare("oeq", 0.0).select(-math.inf, x.like(math.nan))
+    return x.compare("ole", 0.0).select(pole, y)
+
+
+def _sin(e: Emitter, x: Float) -> Float:
+    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    y = _is_odd(quadrant).select(cos, sin)
+    return y.with_sign(_sign_of_quadrant(quadrant) ^ x.sign())
+
+
+def _cos(e: Emitter, x: Float) -> Float:
+    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    y = _is_odd(quadrant).select(sin, cos)
+    return y.with_sign(_sign_of_quadrant(quadrant + 1))
+
+
+def _is_odd(quadrant: Int) -> Mask:
+    return (quadrant & 1).compare("ne", 0)
+
+
+def _sign_of_quadrant(quadrant: Int) -> Int:
+    """The sign bit where the quadrant is 2 or 3, modulo 4."""
+    return (quadrant & 2) << (quadrant.emitter.format.bits - 2)
+
+
+def _sin_and_cos(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
+    """sin(r), cos(r) and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4, x >= 0."""
+    t = TABLES[e.format.name]
+    r, r_low, quadrant = _reduce_trig(e, x)
+    half_r = r * 0.5
+    half_z = half_r * r
+    z = half_z + half_z
+    correction = e.muladd(-half_z, r_low, r_low)  # r_low * cos(r), to first order
+    sin = r + e.muladd(z * r, e.polynomial(z, t.sin), correction)
+    head = 1.0 - half_z
+    head_low = (1.0 - head) - half_z
+    correction = e.muladd(r, r_low, e.product_error(half_r, r, half_z))
+    cos = head + e.muladd(z * z, e.polynomial(z, t.cos), head_low - correction)
+    return sin, cos, quadrant
+
+
+def _reduce_trig(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
+    """r, its rounding error, and n in the low bits, x = n * pi / 2 + r, 0 <= x <= the limit.
+
+    Fast2Sum (a, -p) is exact although |a| may be the smaller: all that it asks is that a be a
+    multiple of the last place of p (Boldo, Graillat and Muller, "On the robustness of the 2Sum and
+    Fast2Sum algorithms", 2017). x is 0.78 at least where n is not 0, hence a a multiple of the last
+    place of 0.5; p is below 2^-13 (2^-7) of that format's unit, up to the limit.
+    """
+    t = TABLES[e.format.name]
+    n, quadrant = _nearest_integer(e, x, t.two_over_pi[0])
+    if e.fma:
+        first, second, third = t.half_pi_fused
+        rest = e.muladd(n, -first, x)  # Exact: no more bits than x has below pi / 4.
+        r = rest - n * second
+        r_low = e.muladd(n, -third, e.muladd(n, -second, rest - r))
+        return r, r_low, quadrant
+    first, second, third, fourth = t.half_pi_plain
+    rest = x - n * first
+    middle = rest - n * second
+    r = middle - n * third
+    r_low = ((rest - middle) - n * second) + ((middle - r) - n * third)
+    return r, r_low - n * fourth, quadrant
+
+
+def _tanh(e: Emitter, x: Float) -> Float:
+    """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
+    t = TABLES[e.format.name]
+    v = abs(x).at_most(t.tanh_one) * -2.0
+    r, r_low, biased = _reduce_exp(e, v, e.format.bias)
+    # m = (scale - 1) + scale * (exp(r) - 1)
+    half_r = r * 0.5
+    h = half_r * r
+    tail = e.muladd(h * (r + r), e.polynomial(r, t.exp[1:]), r_low + e.product_error(half_r, r, h))
+    curve = h + tail
+    first = r + curve
+    first_low = ((r - first) + curve) + ((h - curve) + tail)
+    scale = _power_of_two(biased)
+    head = scale - 1.0
+    m = head + scale * first
+    m_low = ((head - m) + scale * first) + (scale * first_low + (scale - (head + 1.0)))
+    below = m + 2.0
+    below_low = ((2.0 - below) + m) + m_low
+    reciprocal = 1.0 / below
+    quotient = -m * reciprocal
+    excess = e.product_error(quotient, below, -m)
+    excess = excess + e.muladd(quotient, below_low, m_low)
+    return (quotient - excess * reciprocal).with_sign(x.sign())
+
+
+def _erf(e: Emitter, x: Float) -> Float:
+    """erf(x) = x + x * p(x^2) below 1, 1 - exp(-x^2) * erfcx(x) above.
+
+    erfcx(x) = exp(x^2) * erfc(x) is smooth enough for one polynomial; what exp and it round away is
+    scaled down by erfc(1) = 0.16.
+    """
+    t = TABLES[e.format.name]
+    a = abs(x).at_most(t.erf_one)
+    z = a * a
+    # The two large coefficients apart, so that the rest rounds less.
+    line = e.muladd(z, t.erf[1], z.like(t.erf[0]))
+    low = e.muladd(a, e.muladd(z * z, e.polynomial(z, t.erf[2:]), line), a)
+    r, _, biased = _reduce_exp(e, -z, e.format.bias)
+    r = r - e.product_error(a, a, z)
+    gaussian = (e.muladd(r * r, e.polynomial(r, t.exp), r) + 1.0) * _power_of_two(biased)
+    tail = e.polynomial(a - ERFC_CENTRE, t.erfc)
+    high = 1.0 - gaussian * tail
+    return a.compare("olt", 1.0).select(low, high).with_sign(x.sign())
+
+
+def _trig_limit(e: Emitter) -> float:
+    t = TABLES[e.format.name]
+    return t.trig_limit_fused if e.fma else t.trig_limit_plain
+
+
+def _far_lanes(name: str, e: Emitter) -> str:
+    """The function that a vector with an argument beyond the limit goes on to.
+
+    Of the lanes of `%x` beyond it the value comes from libm, of the others from `%y`. float32 goes
+    through libm's float64 function, whose error is far below float32's rounding.
+    """
+    fmt, vector, own = e.format, e.float_type, f"{symbol(name, e.format.name, e.width)}_far"
+    kind, lanes, align = fmt.type, f"[{e.width} x {fmt.type}]", fmt.bits // 8
+    widened = ["  %wide = fpext float %value to double"] if fmt.bits == 32 else []
+    narrowed = ["  %result = fptrunc double %called to float"] if fmt.bits == 32 else []
+    argument = "%wide" if widened else "%value"
+    result = "%result" if narrowed else "%called"
+    return "\n".join(
+        [
+            f"define internal {vector} @{own}({vector} %x, {vector} %y) noinline cold nounwind {{",
+            f"  %in = alloca {lanes}, align {align}",
+            f"  %out = alloca {lanes}, align {align}",
+            f"  store {vector} %x, ptr %in, align {align}",
+            f"  store {vector} %y, ptr %out, align {align}",
+            "  br label %lane",
+            "lane:",
+            "  %i = phi i64 [ 0, %0 ], [ %next, %done ]",
+            f"  %source = getelementptr inbounds {kind}, ptr %in, i64 %i",
+            f"  %value = load {kind}, ptr %source, align {align}",
+            *widened,
+            f"  %size = call double @llvm.fabs.f64(double {argument})",
+            f"  %far = fcmp ogt double %size, {literal(_trig_limit(e))}",
+            "  br i1 %far, label %libm, label %done",
+            "libm:",
+            f"  %called = call double @{name}(double {argument})",
+            *narrowed,
+            f"  %target = getelementptr inbounds {kind}, ptr %out, i64 %i",
+            f"  store {kind} {result}, ptr %target, align {align}",
+            "  br label %done",
+            "done:",
+            "  %next = add i64 %i, 1",
+            f"  %more = icmp ult i64 %next, {e.width}",
+            "  br i1 %more, label %lane, label %end",
+            "end:",
+            f"  %all = load {vector}, ptr %out, align {align}",
+            f"  ret {vector} %all",
+            "}",
+            "",
+        ]
+    )
+
+
+_FAR = frozenset({"sin", "cos"})
+_BODIES: dict[str, Callable[[Emitter, Float], Float]] = {
+    "exp": _exp,
+    "log": _log,
+    "sin": _sin,
+    "cos": _cos,
+    "tanh": _tanh,
+    "erf": _erf,
+}
+#: sqrt is an LLVM intrinsic and not here.
+VECTOR_FUNCTIONS = frozenset(_BODIES)

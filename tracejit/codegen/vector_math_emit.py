@@ -1,0 +1,297 @@
+"""Arithmetic on Python objects becomes LLVM IR text over vectors of one width.
+
+`Emitter` collects instructions; `Float`, `Int` and `Mask` are its values, so that a polynomial or
+an argument reduction reads as a formula. Width 1 gives scalars. Nothing is contracted, reordered
+or folded: every operator is one instruction, rounded by itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["F32", "F64", "FORMATS", "Emitter", "Float", "Format", "Int", "Mask", "literal"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format: its LLVM types and the fields of its encoding."""
+
+    name: str
+    type: str
+    bits: int
+    mantissa: int
+
+    @property
+    def bias(self) -> int:
+        """Of the exponent field."""
+        return (1 << (self.bits - self.mantissa - 2)) - 1
+
+    @property
+    def integer(self) -> str:
+        """The LLVM integer type of the same size."""
+        return f"i{self.bits}"
+
+    @property
+    def sign_mask(self) -> int:
+        """Encoding of -0.0."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def tiny(self) -> float:
+        """The least normal number."""
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def magic(self) -> float:
+        """1.5 * 2**mantissa: adding it rounds to an integer, kept in the sum's low bits."""
+        return 1.5 * 2.0**self.mantissa
+
+    def encode(self, value: float) -> int:
+        """The bits of the nearest number of the format."""
+        code, layout = ("<d", "<Q") if self.bits == 64 else ("<f", "<I")
+        encoded: int = struct.unpack(layout, struct.pack(code, value))[0]
+        return encoded
+
+
+F64 = Format("f64", "double", 64, 52)
+F32 = Format("f32", "float", 32, 23)
+FORMATS = {"f64": F64, "f32": F32}
+
+
+def literal(value: float) -> str:
+    """LLVM's spelling of a constant; a `float` constant is written as the double it equals."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+class Emitter:
+    """Instructions of one straight-line function over vectors of `width` elements.
+
+    With `fma` false the host has no fused multiply-add (LLVM would call a library function for
+    each element): `muladd` then rounds twice, and `product_error` splits its factors.
+    """
+
+    def __init__(self, fmt: Format, width: int, fma: bool) -> None:
+        self.format = fmt
+        self.width = width
+        self.fma = fma
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+
+    def vector(self, element: str) -> str:
+        """The type of a value whose elements have type `element`."""
+        return element if self.width == 1 else f"<{self.width} x {element}>"
+
+    @property
+    def float_type(self) -> str:
+        return self.vector(self.format.type)
+
+    @property
+    def int_type(self) -> str:
+        return self.vector(self.format.integer)
+
+    def constant(self, value: float) -> str:
+        """`value` in every lane."""
+        text = f"{self.format.type} {literal(value)}"
+        return literal(value) if self.width == 1 else f"splat ({text})"
+
+    def int_constant(self, value: int) -> str:
+        """`value` in every lane."""
+        return str(value) if self.width == 1 else f"splat ({self.format.integer} {value})"
+
+    def emit(self, instruction: str) -> str:
+        """Append an instruction; its result's name."""
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def argument(self, name: str) -> Float:
+        return Float(self, name)
+
+    def intrinsic(self, name: str, *operands: Float) -> Float:
+        """Call an LLVM intrinsic all of whose operands have the result's type."""
+        fmt = self.format
+        suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
+        function = f"{self.float_type} @llvm.{name}.{suffix}"
+        self.declarations.add(f"declare {function}({', '.join([self.float_type] * len(operands))})")
+        arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
+        return Float(self, self.emit(f"call {function}({arguments})"))
+
+    def any(self, mask: Mask) -> str:
+        """An `i1` that is true where any lane is."""
+        if self.width == 1:
+            return mask.name
+        packed = f"i{self.width}"
+        bits = self.emit(f"bitcast {self.vector('i1')} {mask.name} to {packed}")
+        return self.emit(f"icmp ne {packed} {bits}, 0")
+
+    def muladd(self, a: Float, b: Float | float, c: Float | float) -> Float:
+        """`a * b + c`, rounded once where the host can, else twice."""
+        if self.fma:
+            return self.intrinsic("fma", a, a.like(b), a.like(c))
+        return a * b + c
+
+    def polynomial(self, x: Float, coefficients: Sequence[float]) -> Float:
+        """Sum of c[i] * x**i: even and odd powers in two chains of Horner steps."""
+        if len(coefficients) <= 3:
+            return self._horner(x, coefficients)
+        square = x * x
+        even = self._horner(square, coefficients[::2])
+        odd = self._horner(square, coefficients[1::2])
+        return self.muladd(odd, x, even)
+
+    def _horner(self, x: Float, coefficients: Sequence[float]) -> Float:
+        *rest, last = coefficients
+        total = x.like(last)
+        for coefficient in reversed(rest):
+            total = self.muladd(total, x, coefficient)
+        return total
+
+    def product_error(self, a: Float, b: Float, product: Float) -> Float:
+        """`a * b - product` for a `product` within some ULP of `a * b`; exact but for underflow.
+
+        Without FMA: Dekker, "A floating-point technique for extending the available precision"
+        (1971), with the factors split by clearing the low half of their bits.
+        """
+        if self.fma:
+            return self.intrinsic("fma", a, b, -product)
+        a_high, b_high = self._high_half(a), self._high_half(b)
+        a_low, b_low = a - a_high, b - b_high
+        error = a_high * b_high - product
+        return error + a_high * b_low + a_low * b_high + a_low * b_low
+
+    def _high_half(self, x: Float) -> Float:
+        low_bits = self.format.mantissa // 2 + 1
+        return (x.bits() & -(1 << low_bits)).as_float()
+
+
+@dataclass(frozen=True)
+class Mask:
+    """One truth value a lane."""
+
+    emitter: Emitter
+    name: str
+
+    def select(self, true: Float | float, false: Float) -> Float:
+        """`true` where the mask is set, else `false`."""
+        e = self.emitter
+        true = false.like(true)
+        condition = f"select {e.vector('i1')} {self.name}"
+        operands = f"{e.float_type} {true.name}, {e.float_type} {false.name}"
+        return Float(e, e.emit(f"{condition}, {operands}"))
+
+
+@dataclass(frozen=True)
+class Int:
+    """An integer of the format's size a lane; arithmetic wraps."""
+
+    emitter: Emitter
+    name: str
+
+    def _operation(self, operation: str, other: Int | int) -> Int:
+        e = self.emitter
+        right = other.name if isinstance(other, Int) else e.int_constant(other)
+        return Int(e, e.emit(f"{operation} {e.int_type} {self.name}, {right}"))
+
+    def __add__(self, other: Int | int) -> Int:
+        return self._operation("add", other)
+
+    def __sub__(self, other: Int | int) -> Int:
+        return self._operation("sub", other)
+
+    def __and__(self, other: Int | int) -> Int:
+        return self._operation("and", other)
+
+    def __or__(self, other: Int | int) -> Int:
+        return self._operation("or", other)
+
+    def __xor__(self, other: Int | int) -> Int:
+        return self._operation("xor", other)
+
+    def __lshift__(self, count: int) -> Int:
+        return self._operation("shl", count)
+
+    def __rshift__(self, count: int) -> Int:
+        """Zeros come in from the left."""
+        return self._operation("lshr", count)
+
+    def compare(self, predicate: str, other: int) -> Mask:
+        e = self.emitter
+        right = e.int_constant(other)
+        return Mask(e, e.emit(f"icmp {predicate} {e.int_type} {self.name}, {right}"))
+
+    def as_float(self) -> Float:
+        """The number with these bits."""
+        e = self.emitter
+        return Float(e, e.emit(f"bitcast {e.int_type} {self.name} to {e.float_type}"))
+
+
+@dataclass(frozen=True)
+class Float:
+    """A floating-point number a lane."""
+
+    emitter: Emitter
+    name: str
+
+    def like(self, value: Float | float) -> Float:
+        """`value` itself, or the constant in every lane."""
+        if isinstance(value, Float):
+            return value
+        return Float(self.emitter, self.emitter.constant(value))
+
+    def _operation(self, operation: str, left: Float | float, right: Float | float) -> Float:
+        e = self.emitter
+        operands = f"{self.like(left).name}, {self.like(right).name}"
+        return Float(e, e.emit(f"{operation} {e.float_type} {operands}"))
+
+    def __add__(self, other: Float | float) -> Float:
+        return self._operation("fadd", self, other)
+
+    def __sub__(self, other: Float | float) -> Float:
+        return self._operation("fsub", self, other)
+
+    def __rsub__(self, other: float) -> Float:
+        return self._operation("fsub", other, self)
+
+    def __mul__(self, other: Float | float) -> Float:
+        return self._operation("fmul", self, other)
+
+    def __rtruediv__(self, other: float) -> Float:
+        return self._operation("fdiv", other, self)
+
+    def __truediv__(self, other: Float) -> Float:
+        return self._operation("fdiv", self, other)
+
+    def __neg__(self) -> Float:
+        e = self.emitter
+        return Float(e, e.emit(f"fneg {e.float_type} {self.name}"))
+
+    def __abs__(self) -> Float:
+        return (self.bits() & (self.emitter.format.sign_mask - 1)).as_float()
+
+    def compare(self, predicate: str, other: float) -> Mask:
+        e = self.emitter
+        right = e.constant(other)
+        return Mask(e, e.emit(f"fcmp {predicate} {e.float_type} {self.name}, {right}"))
+
+    def at_least(self, low: float) -> Float:
+        """The greater of the two; NaN stays. One instruction on x86, whose `max` is this select."""
+        return self.compare("olt", low).select(low, self)
+
+    def at_most(self, high: float) -> Float:
+        """The smaller of the two; NaN stays."""
+        return self.compare("ogt", high).select(high, self)
+
+    def bits(self) -> Int:
+        """The encoding."""
+        e = self.emitter
+        return Int(e, e.emit(f"bitcast {e.float_type} {self.name} to {e.int_type}"))
+
+    def sign(self) -> Int:
+        """The sign bit alone."""
+        return self.bits() & self.emitter.format.sign_mask
+
+    def with_sign(self, sign: Int) -> Float:
+        """Change the sign where `sign` has its sign bit set and no other bit."""
+        return (self.bits() ^ sign).as_float()
