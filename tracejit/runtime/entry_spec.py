@@ -1,0 +1,273 @@
+"""What a native entry must check, bind, allocate and return: data, read by two writers of entries.
+
+A compiled program is `i32 program(ptr in, ptr out)`: two arrays of 8-byte slots.
+
+`in`   one slot for each leaf in order (an array: its data pointer; a traced Python scalar: i64,
+       double, two doubles, or 0 / 1; a NumPy scalar: its own bytes, two slots for complex128; a
+       static leaf: none), then one for each name in `sizes`.
+`out`  one slot for each output in order (an array: the data pointer of memory allocated by the
+       entry; a scalar: where the program stores its value, two slots for 16 bytes; a constant
+       object or a returned leaf: none).
+
+It returns 0, or anything else to refuse: its outputs are dropped and the caller's `_bail` runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import CellType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tracejit.ir.dims import Dim, free_symbols
+
+__all__ = [
+    "ArrayLeaf",
+    "CellSource",
+    "EntrySpec",
+    "GlobalSource",
+    "Leaf",
+    "NpScalarLeaf",
+    "OutArray",
+    "OutLeaf",
+    "OutNpScalar",
+    "OutObject",
+    "OutPyScalar",
+    "Output",
+    "Positional",
+    "ScalarKind",
+    "ScalarLeaf",
+    "SizeGuard",
+    "Source",
+    "StaticLeaf",
+    "k_order",
+]
+
+ScalarKind: TypeAlias = Literal["int", "float", "complex", "bool"]
+
+
+@dataclass(frozen=True)
+class ArrayLeaf:
+    """An aligned `np.ndarray` (no subclass) of exactly `dtype`, native byte order, no metadata.
+
+    `dims`: an int is an exact size; a name is a size symbol, bound at its first occurrence (where
+    it must be at least 2) and compared at later ones. Layout "C" or "F" is NumPy's contiguity flag.
+    Layout "A" binds each axis' element stride to the name in `strides` (or compares it with an int)
+    and checks that sorting the axes as `k_order` does still gives `order`.
+    """
+
+    dtype: np.dtype[Any]
+    dims: tuple[int | str, ...]
+    layout: Literal["C", "F", "A"] = "C"
+    strides: tuple[int | str, ...] = ()
+    order: tuple[int, ...] = ()
+    writeable: bool = False
+
+    def __post_init__(self) -> None:
+        axes = len(self.dims)
+        if self.layout == "A" and not (len(self.strides) == len(self.order) == axes):
+            raise ValueError("layout A needs a stride and a place in the order for each axis")
+
+
+@dataclass(frozen=True)
+class ScalarLeaf:
+    """A traced Python number of exactly that type; an int that does not fit 64 bits is a miss."""
+
+    kind: ScalarKind
+
+
+@dataclass(frozen=True)
+class NpScalarLeaf:
+    """A traced NumPy scalar of exactly `dtype.type`."""
+
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StaticLeaf:
+    """A constant: the same object, or an equal int, bool, str, None or tuple of these."""
+
+    value: Any
+
+
+Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | StaticLeaf
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Positional argument number `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalSource:
+    """`namespace[key]`, read at each call; a missing key is a miss."""
+
+    namespace: dict[str, Any]
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class CellSource:
+    """The contents of a closure cell, read at each call; an empty cell is a miss."""
+
+    cell: CellType
+
+
+Source: TypeAlias = Positional | GlobalSource | CellSource
+
+
+@dataclass(frozen=True)
+class SizeGuard:
+    """A relation between sizes that must hold."""
+
+    left: Dim
+    relation: Literal["==", "!=", "<", "<="]
+    right: Dim
+
+
+@dataclass(frozen=True)
+class OutArray:
+    """A new array, dense with its axes in `order` (outermost first; () means C order)."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[Dim, ...]
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.order) != len(self.shape):
+            object.__setattr__(self, "order", tuple(range(len(self.shape))))
+
+
+@dataclass(frozen=True)
+class OutNpScalar:
+    """A new NumPy scalar."""
+
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class OutPyScalar:
+    """A new Python number."""
+
+    kind: ScalarKind
+
+
+@dataclass(frozen=True, eq=False)
+class OutObject:
+    """A constant, such as None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class OutLeaf:
+    """Leaf number `index` itself: a function that returns one of its arguments."""
+
+    index: int
+
+
+Output: TypeAlias = OutArray | OutNpScalar | OutPyScalar | OutObject | OutLeaf
+
+_SCALAR_SLOTS = {"int": 1, "float": 1, "complex": 2, "bool": 1}
+
+
+def _slots(item: Leaf | Output) -> int:
+    match item:
+        case ScalarLeaf(kind) | OutPyScalar(kind):
+            return _SCALAR_SLOTS[kind]
+        case NpScalarLeaf(dtype) | OutNpScalar(dtype):
+            return -(-dtype.itemsize // 8)
+        case ArrayLeaf() | OutArray():
+            return 1
+    return 0
+
+
+def _offsets(items: Sequence[Leaf | Output]) -> tuple[int, ...]:
+    starts = [0]
+    for item in items:
+        starts.append(starts[-1] + _slots(item))
+    return tuple(starts)
+
+
+@dataclass(frozen=True, eq=False)
+class EntrySpec:
+    """One specialisation of a function: what it accepts and what it returns.
+
+    `nargs` positional arguments are expected and no keyword. `work` estimates the element
+    operations of one call: far above some ten thousand, the program runs without the GIL.
+    """
+
+    leaves: tuple[tuple[Source, Leaf], ...]
+    nargs: int
+    sizes: tuple[str, ...] = ()
+    guards: tuple[SizeGuard, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    result: Literal["single", "tuple", "list"] = "single"
+    work: Dim = 0
+    leaf_slots: tuple[int, ...] = field(init=False)
+    out_slots: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if a size is never bound, an index is out of range or the result is
+        single with any number of outputs but one."""
+        leaves = [leaf for _, leaf in self.leaves]
+        object.__setattr__(self, "leaf_slots", _offsets(leaves))
+        object.__setattr__(self, "out_slots", _offsets(self.outputs))
+        bound: set[str] = set()
+        for leaf in leaves:
+            if isinstance(leaf, ArrayLeaf):
+                bound.update(d for d in leaf.dims + leaf.strides if isinstance(d, str))
+        used = set(self.sizes) | free_symbols(self.work)
+        for guard in self.guards:
+            used |= free_symbols(guard.left) | free_symbols(guard.right)
+        for output in self.outputs:
+            if isinstance(output, OutArray):
+                used |= set().union(*map(free_symbols, output.shape))
+            if isinstance(output, OutLeaf) and not 0 <= output.index < len(leaves):
+                raise ValueError(f"there is no leaf {output.index}")
+        if used - bound:
+            raise ValueError(f"sizes that no leaf binds: {', '.join(sorted(used - bound))}")
+        for source, _ in self.leaves:
+            if isinstance(source, Positional) and not 0 <= source.index < self.nargs:
+                raise ValueError(f"there is no positional argument {source.index}")
+        if self.result == "single" and len(self.outputs) != 1:
+            raise ValueError("a single result has exactly one output")
+
+    @property
+    def size_slot(self) -> int:
+        """The first of the in-slots that hold `sizes`."""
+        return self.leaf_slots[-1]
+
+    @property
+    def in_count(self) -> int:
+        """The number of in-slots."""
+        return self.leaf_slots[-1] + len(self.sizes)
+
+    @property
+    def out_count(self) -> int:
+        """The number of out-slots."""
+        return self.out_slots[-1]
+
+
+def k_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """The axes of an array, outermost first, as NumPy's order "K" arranges a result like it.
+
+    Larger absolute strides come first and ties keep C order; an axis of size 1 or stride 0 has no
+    opinion and stays where insertion finds it.
+    """
+    steps = [0 if size == 1 else abs(stride) for size, stride in zip(shape, strides, strict=True)]
+    order: list[int] = []
+    for axis in reversed(range(len(steps))):
+        # The new axis starts outermost and moves inwards past every larger stride.
+        place = 0
+        for position, other in enumerate(order):
+            if steps[axis] and steps[other]:
+                if steps[axis] >= steps[other]:
+                    break
+                place = position + 1
+        order.insert(place, axis)
+    return tuple(order)

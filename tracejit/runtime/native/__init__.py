@@ -1,0 +1,157 @@
+"""Native dispatch: calls of a jitted function that run no Python code.
+
+`jit_type` makes the type of the public object, `entry_ir` writes the machine code that answers one
+signature, `append_entry` publishes it, `flat_callable` and `python_entry` call it from the slow
+path. Where `available()` is false everything but `python_entry` is off, and `why_not()` says why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from tracejit.runtime.entry_spec import EntrySpec
+from tracejit.runtime.native.capi import function_addresses
+from tracejit.runtime.native.entry import next_cell, write_entry
+from tracejit.runtime.native.jit_type import JitBase, first_entry
+from tracejit.runtime.native.jit_type import jit_type as _native_type
+from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
+from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
+
+__all__ = [
+    "BAIL",
+    "MISS",
+    "JitBase",
+    "append_entry",
+    "available",
+    "entry_exports",
+    "entry_ir",
+    "flat_callable",
+    "jit_type",
+    "python_entry",
+    "why_not",
+]
+
+
+class _Linked(Protocol):
+    def address(self, symbol: str) -> int: ...
+
+
+@lru_cache(maxsize=1)
+def _environment() -> tuple[Layout, dict[str, int]] | str:
+    """Layout and addresses, or why there are none."""
+    try:
+        return reflect_layout(), function_addresses()
+    except LayoutError as error:
+        return str(error)
+
+
+def available() -> bool:
+    """Whether native entries work with this interpreter, this NumPy and this machine."""
+    return not isinstance(_environment(), str)
+
+
+def why_not() -> str:
+    """Why `available()` is false; empty where it is true."""
+    environment = _environment()
+    return environment if isinstance(environment, str) else ""
+
+
+def entry_ir(spec: EntrySpec, program: str, entry_name: str) -> tuple[str, dict[str, int]]:
+    """The LLVM text of an entry for the function `program` of the same module, and the symbols
+    (name -> address) to link it with: they belong to objects that `spec` keeps alive.
+
+    Export `entry_exports(entry_name)` from the library. Raises RuntimeError where native entries
+    are not available.
+    """
+    environment = _environment()
+    if isinstance(environment, str):
+        raise RuntimeError(f"native entries are not available: {environment}")
+    layout, functions = environment
+    return write_entry(spec, program, entry_name, layout, functions)
+
+
+def entry_exports(entry_name: str) -> tuple[str, str]:
+    """The symbols that the library of an entry must export."""
+    return entry_name, next_cell(entry_name)
+
+
+def jit_type(cls: type[Any]) -> type[Any]:
+    """A class decorator for a subclass of `JitBase`: its instances take native entries.
+
+    Returns `cls` itself where native entries are not available.
+    """
+    return _native_type(cls) if available() else cls
+
+
+_publishing = threading.Lock()
+
+
+class _Published(NamedTuple):
+    """An entry of a chain, the word that continues it, and what must live as long as it."""
+
+    address: int
+    cell: ctypes.c_size_t
+    keep: Any
+
+
+def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpec) -> None:
+    """Let `obj` answer calls through an entry, after those it has already.
+
+    `obj` keeps the library and the spec's objects alive. An entry belongs to one object.
+    Raises TypeError if `obj` takes no native entries, ValueError if it has this one.
+    """
+    address = library.address(entry_name)
+    cell = ctypes.c_size_t.from_address(library.address(next_cell(entry_name)))
+    with _publishing:
+        word = first_entry(obj)
+        for published in obj._entries:
+            if published.address == address:
+                raise ValueError(f"entry {entry_name} was published before")
+            word = published.cell
+        obj._entries.append(_Published(address, cell, (library, spec)))
+        # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
+        word.value = address
+
+
+class _Flat(JitBase):
+    """An entry as a function of flat leaf arguments: `MISS` and `BAIL` instead of a second try."""
+
+    __slots__ = ()
+
+
+def _miss(*args: Any, **kwargs: Any) -> object:
+    return MISS
+
+
+def _bail(*args: Any, **kwargs: Any) -> object:
+    return BAIL
+
+
+@lru_cache(maxsize=1)
+def _flat_type() -> type[Any]:
+    return _native_type(_Flat)
+
+
+def flat_callable(
+    library: _Linked, entry_name: str, spec: EntrySpec, owner: JitBase | None = None
+) -> Callable[..., Any]:
+    """The entry as a callable of the spec's positional arguments.
+
+    It returns `MISS` if neither this entry nor one published after it accepts the arguments, and
+    `BAIL` if the program refuses to finish. `owner` is what the entry is or will be published on.
+    """
+    flat: JitBase = _flat_type()(_miss, _bail)
+    # The chain may lead on into entries that only the owner keeps alive.
+    flat._entries = [library, spec, owner]
+    first_entry(flat).value = library.address(entry_name)
+    return flat
+
+
+def python_entry(spec: EntrySpec, program: int) -> PythonEntry:
+    """An entry that checks, allocates and boxes in Python and calls the program's address: the
+    definition of what the machine code does, and its replacement where that is not available."""
+    return PythonEntry(spec, program)

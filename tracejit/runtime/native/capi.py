@@ -1,0 +1,106 @@
+"""Addresses of the C functions that native entries call: CPython's and NumPy's public C APIs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.runtime.native.reflect import LayoutError
+
+__all__ = ["PROTOTYPES", "function_addresses"]
+
+#: LLVM prototypes of the CPython functions: result, then parameters.
+_PYTHON = {
+    "PyBool_FromLong": ("ptr", "i64"),
+    "PyComplex_FromDoubles": ("ptr", "double, double"),
+    "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
+    "PyErr_BadInternalCall": ("void", ""),
+    "PyErr_Clear": ("void", ""),
+    "PyEval_RestoreThread": ("void", "ptr"),
+    "PyEval_SaveThread": ("ptr", ""),
+    "PyFloat_FromDouble": ("ptr", "double"),
+    "PyList_New": ("ptr", "i64"),
+    "PyList_SetItem": ("i32", "ptr, i64, ptr"),
+    "PyLong_AsLongLongAndOverflow": ("i64", "ptr, ptr"),
+    "PyLong_FromLongLong": ("ptr", "i64"),
+    "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
+    "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
+    "PyTuple_New": ("ptr", "i64"),
+    "PyTuple_SetItem": ("i32", "ptr, i64, ptr"),
+    "Py_DecRef": ("void", "ptr"),
+    "Py_IncRef": ("void", "ptr"),
+}
+#: NumPy's functions by their slot in the `_ARRAY_API` table, which its ABI fixes.
+_NUMPY = {
+    "PyArray_Scalar": (60, "ptr", "ptr, ptr, ptr"),
+    "PyArray_NewFromDescr": (94, "ptr", "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"),
+}
+_ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
+
+#: name -> (result, parameters) of everything in `function_addresses()`.
+PROTOTYPES: dict[str, tuple[str, str]] = {
+    **_PYTHON,
+    **{name: (result, parameters) for name, (_, result, parameters) in _NUMPY.items()},
+}
+
+
+def _numpy_table() -> Callable[[int], int]:
+    """A function from a slot number to the pointer in NumPy's table."""
+    from numpy._core import _multiarray_umath
+
+    capsule: Any = _multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = pointer_of(capsule, None)
+
+    def slot(index: int) -> int:
+        return int(ctypes.c_size_t.from_address(table + ctypes.sizeof(ctypes.c_size_t) * index).value)
+
+    return slot
+
+
+def function_addresses() -> dict[str, int]:
+    """The address of every function in `PROTOTYPES`.
+
+    Raises LayoutError if NumPy's table is not the one of ABI 2 or a function is missing.
+    """
+    slot = _numpy_table()
+    if slot(_ARRAY_TYPE_SLOT) != id(np.ndarray) or slot(_DTYPE_TYPE_SLOT) != id(np.dtype):
+        raise LayoutError("NumPy's C API table has another order")
+    version = ctypes.PYFUNCTYPE(ctypes.c_uint)(slot(_ABI_SLOT))()
+    if version >> 24 != 2:
+        raise LayoutError(f"NumPy's ABI version is {version:#x}")
+    found: dict[str, int] = {name: slot(index) for name, (index, *_) in _NUMPY.items()}
+    for name in _PYTHON:
+        function = getattr(ctypes.pythonapi, name, None)
+        address = None if function is None else ctypes.cast(function, ctypes.c_void_p).value
+        if not address:
+            raise LayoutError(f"CPython does not export {name}")
+        found[name] = address
+    _check_allocation(found)
+    return found
+
+
+def _check_allocation(addresses: dict[str, int]) -> None:
+    """Allocate an array and a scalar as an entry does. Raises LayoutError on a wrong result."""
+    dtype = np.dtype(np.complex64)
+    dims, strides = (ctypes.c_int64 * 2)(2, 3), (ctypes.c_int64 * 2)(8, 16)
+    pointer, obj = ctypes.c_void_p, ctypes.py_object
+    new = ctypes.PYFUNCTYPE(
+        obj, obj, pointer, ctypes.c_int, pointer, pointer, pointer, ctypes.c_int, pointer
+    )(addresses["PyArray_NewFromDescr"])
+    ctypes.pythonapi.Py_IncRef(obj(dtype))  # NewFromDescr steals a reference to the dtype.
+    array = new(np.ndarray, id(dtype), 2, dims, strides, None, 0, None)
+    if (type(array), array.dtype, array.shape) != (np.ndarray, dtype, (2, 3)) or not (
+        array.flags.f_contiguous and array.flags.owndata and array.flags.writeable
+    ):
+        raise LayoutError("PyArray_NewFromDescr made something else")
+    scalar = ctypes.PYFUNCTYPE(obj, pointer, obj, pointer)(addresses["PyArray_Scalar"])
+    value = ctypes.c_int64(-5)
+    made = scalar(ctypes.byref(value), np.dtype(np.int64), None)
+    if type(made) is not np.int64 or made != -5:
+        raise LayoutError("PyArray_Scalar made something else")

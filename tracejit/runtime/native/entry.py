@@ -1,0 +1,312 @@
+"""`EntrySpec` -> LLVM text of a native entry, a function that CPython calls through vectorcall.
+
+    ptr entry(ptr callable, ptr args, i64 nargsf, ptr kwnames)
+
+It checks the arguments, allocates the outputs, runs the program and returns the result. If a check
+fails it tail-calls the next entry (its own `.next` cell) with the same arguments, or the callable's
+`_slow` after the last one. If the program refuses, or sizes do not fit, `_bail` is called instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tracejit.ir.dims import Poly
+from tracejit.runtime.entry_spec import (
+    EntrySpec,
+    OutArray,
+    OutLeaf,
+    OutNpScalar,
+    OutObject,
+    OutPyScalar,
+    Output,
+    SizeGuard,
+)
+from tracejit.runtime.native.guards import GuardEmitter
+from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
+from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.text import FunctionText, SizeEmitter
+
+__all__ = ["GIL_WORK", "next_cell", "write_entry"]
+
+#: Element operations from which a program runs without the GIL: releasing and taking it costs
+#: about 70 ns, and as much again when another thread wants it.
+GIL_WORK = 30_000
+
+_WORD = 8
+_NARGS_MASK = 2**63 - 1  # Bit 63 of nargsf only says that args[-1] may be written.
+_RELATIONS = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle"}
+
+
+def next_cell(entry_name: str) -> str:
+    """The symbol of the word that holds the address of the entry tried after a miss."""
+    return f"{entry_name}.next"
+
+
+def write_entry(
+    spec: EntrySpec,
+    program: str,
+    entry_name: str,
+    layout: Layout,
+    functions: Mapping[str, int],
+) -> tuple[str, dict[str, int]]:
+    """The LLVM text of an entry for `program`, and the addresses to link it with.
+
+    The text defines `entry_name` and `next_cell(entry_name)`; the same module defines `program`.
+    """
+    return _Writer(spec, program, entry_name, layout, functions).write()
+
+
+class _Writer:
+    def __init__(
+        self,
+        spec: EntrySpec,
+        program: str,
+        entry_name: str,
+        layout: Layout,
+        functions: Mapping[str, int],
+    ) -> None:
+        self.spec = spec
+        self.program = program
+        self.layout = layout
+        self.text = FunctionText(entry_name, functions)
+        self.guards = GuardEmitter(self.text, spec, layout, miss="miss")
+        #: For each output: the name of its new object, or None where the program stores a value.
+        self.made: list[str | None] = []
+        self._late: list[tuple[str, list[str], str]] = []
+
+    def write(self) -> tuple[str, dict[str, int]]:
+        text = self.text
+        self._open()
+        text.do(f"br i1 {self._shape_of_call()}, label %checks, label %miss")
+        text.label("checks")
+        self.guards.emit("%in")
+        sizes = SizeEmitter(text, self.guards.sizes)
+        self._size_guards(sizes)
+        shapes = self._shapes(sizes)
+        for obj in self.guards.borrowed:
+            text.call("Py_IncRef", f"ptr {obj}")
+        self._allocate(shapes)
+        self._run(sizes)
+        self._result()
+        self._close()
+        name = text.name
+        head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']
+        head.append(
+            f'define ptr @"{name}"(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) nounwind {{'
+        )
+        return "\n".join([*head, *text.lines, "}", ""]), text.symbols
+
+    def _open(self) -> None:
+        text, spec = self.text, self.spec
+        text.label("entry")
+        text.do(f"%in = alloca [{max(spec.in_count, 1)} x i64]")
+        text.do(f"%out = alloca [{max(spec.out_count, 1)} x i64]")
+        axes = [len(o.shape) for o in spec.outputs if isinstance(o, OutArray)]
+        if axes:
+            text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")
+            text.do(f"%strides = alloca [{max(*axes, 1)} x i64]")
+
+    def _shape_of_call(self) -> str:
+        text = self.text
+        nargs = text.op(f"and i64 %nargsf, {_NARGS_MASK}")
+        right_nargs = text.op(f"icmp eq i64 {nargs}, {self.spec.nargs}")
+        no_names = text.op("icmp eq ptr %kwnames, null")
+        return text.op(f"and i1 {right_nargs}, {no_names}")
+
+    def _size_guards(self, sizes: SizeEmitter) -> None:
+        for guard in self.spec.guards:
+            holds = self._compare(sizes, guard)
+            sizes.require_exact("miss")
+            self.text.require(holds, "miss")
+
+    def _compare(self, sizes: SizeEmitter, guard: SizeGuard) -> str:
+        left, right = sizes.emit(guard.left), sizes.emit(guard.right)
+        return self.text.op(f"icmp {_RELATIONS[guard.relation]} i64 {left}, {right}")
+
+    def _shapes(self, sizes: SizeEmitter) -> dict[int, list[str]]:
+        """Sizes of every new array; one that is negative or does not fit leaves for `_bail`."""
+        shapes: dict[int, list[str]] = {}
+        for k, output in enumerate(self.spec.outputs):
+            if isinstance(output, OutArray):
+                shapes[k] = [sizes.emit(dim) for dim in output.shape]
+                for dim, value in zip(output.shape, shapes[k], strict=True):
+                    if isinstance(dim, Poly) and value not in self.guards.sizes.values():
+                        sizes.faults.append(self.text.op(f"icmp slt i64 {value}, 0"))
+        sizes.require_exact("bail")
+        return shapes
+
+    def _allocate(self, shapes: Mapping[int, Sequence[str]]) -> None:
+        for k, output in enumerate(self.spec.outputs):
+            self.made.append(
+                self._new_array(k, output, shapes[k]) if isinstance(output, OutArray) else None
+            )
+
+    def _new_array(self, k: int, output: OutArray, shape: Sequence[str]) -> str:
+        text = self.text
+        ndim = len(shape)
+        for axis, size in enumerate(shape):
+            text.do(f"store i64 {size}, ptr {text.at('%shape', _WORD * axis)}")
+        strides, fortran = "null", 0
+        if ndim > 1 and output.order == tuple(reversed(range(ndim))):
+            fortran = 1
+        elif output.order != tuple(range(ndim)):
+            strides = self._store_strides(output, shape)
+        descr = text.object(output.dtype)
+        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
+        array = text.call(
+            "PyArray_NewFromDescr",
+            f"ptr {text.object(np.ndarray)}",
+            f"ptr {descr}",
+            f"i32 {ndim}",
+            "ptr %shape",
+            f"ptr {strides}",
+            "ptr null",
+            f"i32 {fortran}",
+            "ptr null",
+        )
+        text.require(text.op(f"icmp ne ptr {array}, null"), self._drop_and("fail"))
+        data = text.field(array, self.layout.array_data, "ptr")
+        text.do(f"store ptr {data}, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")
+        return array
+
+    def _store_strides(self, output: OutArray, shape: Sequence[str]) -> str:
+        """Byte strides of a dense array. NumPy refuses a shape whose byte count does not fit, and
+        does so before it reads the strides, so that plain multiplications do."""
+        text = self.text
+        step = str(output.dtype.itemsize)
+        for axis in reversed(output.order):
+            text.do(f"store i64 {step}, ptr {text.at('%strides', _WORD * axis)}")
+            empty = text.op(f"icmp eq i64 {shape[axis]}, 0")
+            factor = text.op(f"select i1 {empty}, i64 1, i64 {shape[axis]}")
+            step = text.op(f"mul i64 {step}, {factor}")
+        return "%strides"
+
+    def _run(self, sizes: SizeEmitter) -> None:
+        text = self.text
+        call = f'call i32 @"{self.program}"(ptr %in, ptr %out)'
+        state: str | None = None
+        work = self.spec.work
+        if isinstance(work, Poly):
+            # The value may wrap: it decides about the GIL, not about the result.
+            amount = sizes.emit(work)
+            sizes.faults.clear()
+            state = self._maybe_release(text.op(f"icmp ugt i64 {amount}, {GIL_WORK}"))
+        elif work > GIL_WORK:
+            state = text.call("PyEval_SaveThread")
+        status = text.op(call)
+        if isinstance(work, Poly):
+            retake, go_on = text.fresh("retake"), text.fresh("go")
+            released = text.op(f"icmp ne ptr {state}, null")
+            text.do(f"br i1 {released}, label %{retake}, label %{go_on}")
+            text.label(retake)
+            text.call("PyEval_RestoreThread", f"ptr {state}")
+            text.do(f"br label %{go_on}")
+            text.label(go_on)
+        elif state is not None:
+            text.call("PyEval_RestoreThread", f"ptr {state}")
+        self._unborrow()
+        text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail", borrowed=False))
+
+    def _maybe_release(self, large: str) -> str:
+        text = self.text
+        before, release, run = text.fresh("before"), text.fresh("release"), text.fresh("run")
+        text.do(f"br label %{before}")
+        text.label(before)
+        text.do(f"br i1 {large}, label %{release}, label %{run}")
+        text.label(release)
+        state = text.call("PyEval_SaveThread")
+        text.do(f"br label %{run}")
+        text.label(run)
+        return text.op(f"phi ptr [ null, %{before} ], [ {state}, %{release} ]")
+
+    def _unborrow(self) -> None:
+        for obj in self.guards.borrowed:
+            self.text.call("Py_DecRef", f"ptr {obj}")
+
+    def _drop_and(self, target: str, borrowed: bool = True) -> str:
+        """A block that gives up everything owned so far and goes to `target`."""
+        owned = [obj for obj in self.made if obj is not None]
+        if borrowed:
+            owned += self.guards.borrowed
+        if not owned:
+            return target
+        label = self.text.fresh("drop")
+        self._late.append((label, owned, target))
+        return label
+
+    def _result(self) -> None:
+        """Turn out-slots into objects and return them."""
+        text, spec = self.text, self.spec
+        # Objects that exist already come first: a failure then drops what was made before it.
+        for k, output in enumerate(spec.outputs):
+            if isinstance(output, (OutLeaf, OutObject)):
+                obj = (
+                    self.guards.objects[output.index]
+                    if isinstance(output, OutLeaf)
+                    else text.object(output.value)
+                )
+                text.call("Py_IncRef", f"ptr {obj}")
+                self.made[k] = obj
+        for k, output in enumerate(spec.outputs):
+            if self.made[k] is None:
+                obj = self._box(output, text.at("%out", _WORD * spec.out_slots[k]))
+                text.require(text.op(f"icmp ne ptr {obj}, null"), self._drop_and("fail", False))
+                self.made[k] = obj
+        if spec.result == "single":
+            text.do(f"ret ptr {self.made[0]}")
+            return
+        kind = "PyTuple" if spec.result == "tuple" else "PyList"
+        container = text.call(f"{kind}_New", f"i64 {len(self.made)}")
+        text.require(text.op(f"icmp ne ptr {container}, null"), self._drop_and("fail", False))
+        for k, made in enumerate(self.made):
+            text.call(f"{kind}_SetItem", f"ptr {container}", f"i64 {k}", f"ptr {made}")
+        text.do(f"ret ptr {container}")
+
+    def _box(self, output: Output, slot: str) -> str:
+        text = self.text
+        match output:
+            case OutNpScalar(dtype):
+                descr = text.object(dtype)
+                return text.call("PyArray_Scalar", f"ptr {slot}", f"ptr {descr}", "ptr null")
+            case OutPyScalar("float"):
+                return text.call("PyFloat_FromDouble", f"double {text.field(slot, 0, 'double')}")
+            case OutPyScalar("complex"):
+                parts = [f"double {text.field(slot, at, 'double')}" for at in (0, _WORD)]
+                return text.call("PyComplex_FromDoubles", *parts)
+            case OutPyScalar(kind):
+                function = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
+                return text.call(function, f"i64 {text.field(slot, 0, 'i64')}")
+        raise AssertionError(output)
+
+    def _close(self) -> None:
+        text = self.text
+        self.guards.emit_late_blocks()
+        for label, owned, target in self._late:
+            text.label(label)
+            for obj in owned:
+                text.call("Py_DecRef", f"ptr {obj}")
+            text.do(f"br label %{target}")
+        text.label("fail")
+        text.do("ret ptr null")
+        call = "ptr %args, i64 %nargsf, ptr %kwnames"
+        text.label("miss")
+        # One store publishes an entry: whoever sees its address sees its code.
+        following = text.op(f'load atomic ptr, ptr @"{next_cell(text.name)}" acquire, align 8')
+        is_last = text.op(f"icmp eq ptr {following}, null")
+        text.do(f"br i1 {is_last}, label %slow, label %next")
+        text.label("next")
+        result = text.op(f"musttail call ptr {following}(ptr %callable, {call})")
+        text.do(f"ret ptr {result}")
+        text.label("cleared")
+        text.call("PyErr_BadInternalCall")
+        text.do("ret ptr null")
+        for label, offset in (("slow", SLOW_OFFSET), ("bail", BAIL_OFFSET)):
+            text.label(label)
+            target = text.field("%callable", offset, "ptr")
+            # Only a callable that the collector has already cleared has none.
+            text.require(text.op(f"icmp ne ptr {target}, null"), "cleared")
+            result = text.call("PyObject_Vectorcall", f"ptr {target}", *call.split(", "))
+            text.do(f"ret ptr {result}")

@@ -1,0 +1,148 @@
+"""The type of jitted functions: a Python class becomes a type that CPython calls through vectorcall.
+
+`JitBase` is an ordinary class; `jit_type(cls)` derives a heap type from a subclass of it, with one
+more word: the address of the first native entry. While it is null, CPython calls `__call__`, which
+calls `_slow`; afterwards no Python code runs unless every entry misses. Attributes, weak references,
+cycle collection and deallocation are those of the Python class. Nothing here needs LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, TypeVar
+
+__all__ = ["BAIL_OFFSET", "SLOW_OFFSET", "JitBase", "first_entry", "is_native", "jit_type"]
+
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+#: Where an instance keeps its slots: behind the object header, in the order of their names.
+BAIL_OFFSET, SLOW_OFFSET = 2 * _WORD, 4 * _WORD
+
+# Flags and slot numbers of CPython's stable ABI (typeslots.h, object.h).
+_BASETYPE, _HAVE_VECTORCALL, _METHOD_DESCRIPTOR = 1 << 10, 1 << 11, 1 << 17
+_TP_DESCR_GET, _TP_DOC, _TP_MEMBERS = 54, 56, 72
+_T_PYSSIZET, _READONLY = 19, 1
+
+_T = TypeVar("_T", bound="JitBase")
+
+
+class JitBase:
+    """What native entries need of a callable: `_slow`, called when no entry matches, with the
+    arguments of the call, and `_bail`, called instead when a program refuses to finish."""
+
+    __slots__ = ("_bail", "_entries", "_slow")
+
+    _slow: Callable[..., Any]
+    _bail: Callable[..., Any]
+    _entries: list[Any]
+
+    def __init__(self, slow: Callable[..., Any], bail: Callable[..., Any] | None = None) -> None:
+        self._slow = slow
+        self._bail = slow if bail is None else bail
+        self._entries = []
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._slow(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = [("slot", ctypes.c_int), ("value", ctypes.c_void_p)]
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    ]
+
+
+class _Member(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+#: What CPython goes on reading after a type was made from it: names of members.
+_KEPT: list[Any] = []
+_VECTORCALL: dict[type, int] = {}
+
+
+def _word_at(address: int) -> ctypes.c_size_t:
+    return ctypes.c_size_t.from_address(address)
+
+
+def jit_type(cls: type[_T]) -> type[_T]:
+    """A class decorator: a final type like `cls`, whose instances native entries can answer for.
+
+    Raises RuntimeError if instances do not keep their slots where entries expect them.
+    """
+    python = ctypes.pythonapi
+    offset = -(-cls.__basicsize__ // _WORD) * _WORD
+    members = (_Member * 2)(
+        _Member(b"__vectorcalloffset__", _T_PYSSIZET, offset, _READONLY, None), _Member()
+    )
+    # A plain function's `__get__` makes a bound method of whatever it is given, in C.
+    get_slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)(
+        ("PyType_GetSlot", python)
+    )
+    doc = (cls.__doc__ or "").encode()
+    slots = (_Slot * 4)(
+        _Slot(_TP_MEMBERS, ctypes.addressof(members)),
+        _Slot(_TP_DESCR_GET, get_slot(FunctionType, _TP_DESCR_GET)),
+        _Slot(_TP_DOC, ctypes.cast(ctypes.c_char_p(doc), ctypes.c_void_p)),
+        _Slot(0, None),
+    )
+    name = f"{cls.__module__}.{cls.__qualname__}".encode()
+    flags = _BASETYPE | _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+    spec = _Spec(name, offset + _WORD, 0, flags, slots)
+    _KEPT.append((members, slots, name, doc))
+    from_spec = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)(
+        ("PyType_FromSpecWithBases", python)
+    )
+    made: type[_T] = from_spec(ctypes.byref(spec), (cls,))
+    made.__module__ = cls.__module__
+    _check_slots(made, offset)
+    _VECTORCALL[made] = offset
+    return made
+
+
+def _check_slots(made: type[JitBase], offset: int) -> None:
+    probe = JitBase.__new__(made)
+    probe._slow, probe._bail = (lambda: "slow"), (lambda: "bail")
+    found = [_word_at(id(probe) + at).value for at in (SLOW_OFFSET, BAIL_OFFSET, offset)]
+    if found != [id(probe._slow), id(probe._bail), 0] or probe() != "slow":
+        raise RuntimeError(f"{made.__name__} keeps its slots at unexpected places")
+
+
+def _vectorcall_offset(obj: JitBase) -> int | None:
+    for cls in type(obj).__mro__:
+        if cls in _VECTORCALL:
+            return _VECTORCALL[cls]
+    return None
+
+
+def is_native(obj: JitBase) -> bool:
+    """Whether native entries can be published on `obj`."""
+    return _vectorcall_offset(obj) is not None
+
+
+def first_entry(obj: JitBase) -> ctypes.c_size_t:
+    """The word of `obj` that holds the address of its first entry, 0 before there is one.
+
+    Raises TypeError if the type of `obj` was not made by `jit_type`.
+    """
+    offset = _vectorcall_offset(obj)
+    if offset is None:
+        raise TypeError(f"{type(obj).__name__} takes no native entries")
+    return _word_at(id(obj) + offset)

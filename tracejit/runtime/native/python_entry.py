@@ -1,0 +1,241 @@
+"""An entry in Python: the definition of what native entries do, one rule at a time.
+
+Slower than the machine code by a factor of a hundred, it runs where that is not available, and
+tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.dims import evaluate
+from tracejit.runtime.entry_spec import (
+    ArrayLeaf,
+    CellSource,
+    EntrySpec,
+    GlobalSource,
+    Leaf,
+    NpScalarLeaf,
+    OutArray,
+    OutLeaf,
+    OutNpScalar,
+    OutObject,
+    OutPyScalar,
+    Output,
+    Positional,
+    ScalarLeaf,
+    SizeGuard,
+    Source,
+    StaticLeaf,
+    k_order,
+)
+
+__all__ = ["BAIL", "MISS", "PythonEntry"]
+
+
+class _Sentinel:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+#: No entry accepts these arguments.
+MISS = _Sentinel("MISS")
+#: A program accepted them, then refused to finish.
+BAIL = _Sentinel("BAIL")
+
+_WORD = 8
+_I64 = range(-(2**63), 2**63)
+_PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+_RELATIONS = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+}
+
+
+class _Miss(Exception):
+    """A check failed."""
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _Miss
+
+
+class PythonEntry:
+    """A callable of a spec's positional arguments: a result, `MISS` or `BAIL`."""
+
+    def __init__(self, spec: EntrySpec, program: int) -> None:
+        self.spec = spec
+        self._program = _PROGRAM(program)
+
+    def __call__(self, *args: Any) -> Any:
+        spec = self.spec
+        memory = bytearray(_WORD * max(spec.in_count, 1))
+        try:
+            _require(len(args) == spec.nargs)
+            sizes: dict[str, int] = {}
+            objects = [_fetch(source, args) for source, _ in spec.leaves]
+            for obj, (source, leaf), slot in zip(
+                objects, spec.leaves, spec.leaf_slots, strict=False
+            ):
+                value = _check(obj, leaf, sizes, isinstance(source, Positional))
+                memory[_WORD * slot : _WORD * slot + len(value)] = value
+            for guard in spec.guards:
+                _require(_holds(guard, sizes))
+        except _Miss:
+            return MISS
+        values = [sizes[name] for name in spec.sizes]
+        struct.pack_into(f"={len(values)}q", memory, _WORD * spec.size_slot, *values)
+        shapes = [
+            tuple(evaluate(dim, sizes) for dim in output.shape)
+            for output in spec.outputs
+            if isinstance(output, OutArray)
+        ]
+        if any(not 0 <= size < 2**63 for shape in shapes for size in shape):
+            return BAIL
+        return self._run(memory, objects, shapes)
+
+    def _run(
+        self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]
+    ) -> Any:
+        spec = self.spec
+        out = (ctypes.c_uint64 * max(spec.out_count, 1))()
+        arrays: dict[int, np.ndarray[Any, Any]] = {}
+        for k, output in enumerate(spec.outputs):
+            if isinstance(output, OutArray):
+                arrays[k] = _allocate(output, shapes[len(arrays)])
+                out[spec.out_slots[k]] = arrays[k].ctypes.data
+        # The caller's frame and `objects` keep every input alive: ctypes releases the GIL.
+        given = (ctypes.c_char * len(memory)).from_buffer(memory)
+        if self._program(ctypes.addressof(given), ctypes.addressof(out)):
+            return BAIL
+        slots = bytes(out)
+        results = [
+            arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
+            for k, output in enumerate(spec.outputs)
+        ]
+        if spec.result == "single":
+            return results[0]
+        return tuple(results) if spec.result == "tuple" else results
+
+
+def _fetch(source: Source, args: Sequence[Any]) -> Any:
+    match source:
+        case Positional(index):
+            return args[index]
+        case GlobalSource(namespace, key):
+            _require(key in namespace)
+            return namespace[key]
+        case CellSource(cell):
+            try:
+                return cell.cell_contents
+            except ValueError:
+                raise _Miss from None
+
+
+def _check(obj: Any, leaf: Leaf, sizes: dict[str, int], is_positional: bool) -> bytes:
+    """The bytes of the leaf's in-slots. Raises _Miss."""
+    match leaf:
+        case ArrayLeaf():
+            return _check_array(obj, leaf, sizes)
+        case NpScalarLeaf(dtype):
+            _require(type(obj) is dtype.type)
+            return bytes(obj.tobytes())
+        case ScalarLeaf("int"):
+            _require(type(obj) is int and obj in _I64)
+            return struct.pack("=q", obj)
+        case ScalarLeaf("bool"):
+            _require(type(obj) is bool)
+            return struct.pack("=q", obj)
+        case ScalarLeaf("float"):
+            _require(type(obj) is float)
+            return struct.pack("=d", obj)
+        case ScalarLeaf("complex"):
+            _require(type(obj) is complex)
+            return struct.pack("=dd", obj.real, obj.imag)
+        case StaticLeaf(value):
+            _require(obj is value or (is_positional and _same(obj, value)))
+    return b""
+
+
+def _same(obj: Any, value: Any) -> bool:
+    if type(obj) is not type(value):
+        return False
+    if type(value) is tuple:
+        return len(obj) == len(value) and all(map(_same, obj, value))
+    return obj is value or (type(value) in (int, str) and bool(obj == value))
+
+
+def _check_array(obj: Any, leaf: ArrayLeaf, sizes: dict[str, int]) -> bytes:
+    _require(type(obj) is np.ndarray and obj.ndim == len(leaf.dims))
+    dtype, flags = obj.dtype, obj.flags
+    _require(dtype.num == leaf.dtype.num and dtype.isnative and not dtype.metadata)
+    _require(flags.aligned and (flags.writeable or not leaf.writeable))
+    _require(leaf.layout != "C" or flags.c_contiguous)
+    _require(leaf.layout != "F" or flags.f_contiguous)
+    for size, dim in zip(obj.shape, leaf.dims, strict=True):
+        if isinstance(dim, str) and dim not in sizes:
+            _require(size >= 2)
+        _bind(size, dim, sizes)
+    if leaf.layout == "A":
+        _check_strides(obj, leaf, sizes)
+    return struct.pack("=Q", obj.ctypes.data)
+
+
+def _check_strides(obj: Any, leaf: ArrayLeaf, sizes: dict[str, int]) -> None:
+    for size, step, stride in zip(leaf.dims, obj.strides, leaf.strides, strict=True):
+        if size == 1 and isinstance(stride, int):
+            continue
+        _require(step % obj.itemsize == 0)
+        _bind(step // obj.itemsize, stride, sizes)
+        _require(size == 1 or stride == 0 or step != 0)
+    # Axes without an opinion on the order are the same at every call: only the others can move.
+    firm = [k for k, step in enumerate(obj.strides) if leaf.dims[k] != 1 and step != 0]
+    steps = [obj.strides[k] for k in firm]
+    order = [firm[k] for k in k_order([2] * len(firm), steps)]
+    _require(order == [k for k in leaf.order if k in firm])
+
+
+def _bind(value: int, name: int | str, sizes: dict[str, int]) -> None:
+    expected = sizes.setdefault(name, value) if isinstance(name, str) else name
+    _require(value == expected)
+
+
+def _holds(guard: SizeGuard, sizes: dict[str, int]) -> bool:
+    left, right = evaluate(guard.left, sizes), evaluate(guard.right, sizes)
+    return _RELATIONS[guard.relation](left, right)
+
+
+def _allocate(output: OutArray, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    # Axis number `axis` of the result is the memory's axis number `order.index(axis)`.
+    memory = np.empty(tuple(shape[axis] for axis in output.order), output.dtype)
+    return memory.transpose(np.argsort(output.order)) if shape else memory
+
+
+def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:
+    match output:
+        case OutLeaf(index):
+            return objects[index]
+        case OutObject(value):
+            return value
+        case OutNpScalar(dtype):
+            return np.frombuffer(slots[: dtype.itemsize], dtype)[0]
+        case OutPyScalar("int"):
+            return struct.unpack_from("=q", slots)[0]
+        case OutPyScalar("bool"):
+            return struct.unpack_from("=q", slots)[0] != 0
+        case OutPyScalar("float"):
+            return struct.unpack_from("=d", slots)[0]
+        case OutPyScalar("complex"):
+            return complex(*struct.unpack_from("=dd", slots))
+    raise AssertionError(output)

@@ -1,0 +1,291 @@
+"""Where CPython and NumPy keep the fields that native entries read, found by looking.
+
+No header is read: each offset is searched for in the memory of objects made for it, whose fields
+hold known, distinct values, and the result is then checked on other objects. Anything unexpected is
+a `LayoutError`, and the native path stays off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.types import DTYPES
+
+__all__ = ["Layout", "LayoutError", "reflect_layout"]
+
+_WORD = 8
+_BIG_ENDIAN = ord(">")
+#: Flag bits of an array (NumPy's public `flags.num`).
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
+
+
+class LayoutError(RuntimeError):
+    """The interpreter or NumPy lays out an object in a way that this module does not know."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Byte offsets: of an object's type, of the fields of arrays, dtypes, scalars and cells."""
+
+    type: int
+    array_data: int
+    array_ndim: int
+    array_shape: int
+    array_strides: int
+    array_dtype: int
+    array_flags: int
+    dtype_byteorder: int
+    dtype_type_num: int
+    dtype_metadata: int
+    float_value: int
+    complex_value: int
+    tuple_size: int
+    tuple_items: int
+    cell_contents: int
+    scalar_value: int
+
+
+def _memory(obj: Any, size: int) -> bytes:
+    return ctypes.string_at(id(obj), size)
+
+
+def _word(obj: Any, offset: int) -> int:
+    return int(ctypes.c_uint64.from_address(id(obj) + offset).value)
+
+
+def _offset(what: str, obj: Any, pattern: bytes, size: int | None = None) -> int:
+    """The only place behind the header where `obj` holds `pattern`, aligned to its length."""
+    total = size if size is not None else type(obj).__basicsize__
+    memory = _memory(obj, total)
+    step = min(len(pattern), _WORD)
+    places = [
+        at
+        for at in range(object.__basicsize__, total - len(pattern) + 1, step)
+        if memory[at : at + len(pattern)] == pattern
+    ]
+    if len(places) != 1:
+        raise LayoutError(f"{what} is not at one known place: {places}")
+    return places[0]
+
+
+def _pointer(value: int) -> bytes:
+    return struct.pack("=Q", value)
+
+
+def _pointer_to(what: str, array: Any, values: tuple[int, ...], known: set[int]) -> int:
+    """The place in `array`, not among the `known` words, of a pointer to these 64-bit integers.
+
+    The words left over are pointers or null in every NumPy 2, so following them is safe.
+    """
+    pattern = struct.pack(f"={len(values)}q", *values)
+    places = []
+    for at in range(object.__basicsize__, np.ndarray.__basicsize__ - _WORD + 1, _WORD):
+        address = _word(array, at)
+        is_pointer = address % _WORD == 0 and 1 << 16 <= address < 1 << 47
+        if at not in known and is_pointer and ctypes.string_at(address, len(pattern)) == pattern:
+            places.append(at)
+    if len(places) != 1:
+        raise LayoutError(f"{what} is not at one known place: {places}")
+    return places[0]
+
+
+def _check_platform() -> None:
+    if sys.implementation.name != "cpython":
+        raise LayoutError(f"{sys.implementation.name} is not CPython")
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise LayoutError("this is a free-threaded build")
+    if sys.byteorder != "little" or struct.calcsize("P") != _WORD:
+        raise LayoutError("only 64-bit little-endian machines are supported")
+    if platform.machine().lower() not in {"x86_64", "amd64", "aarch64", "arm64"}:
+        raise LayoutError(f"{platform.machine()} is not supported")
+    if object.__basicsize__ != 2 * _WORD:
+        raise LayoutError("objects have an unusual header")
+
+
+def _array_fields() -> dict[str, int]:
+    # Every field differs from every other one: 3 axes, odd sizes, a view with a base.
+    base = np.zeros((7, 10, 15), np.int16)
+    array = base[1:4, ::2, 2:13]
+    fields = {
+        "array_data": _offset("the data", array, _pointer(array.ctypes.data)),
+        "array_dtype": _offset("the dtype", array, _pointer(id(array.dtype))),
+        "array_ndim": _int32("the number of axes", array, lambda a: a.ndim),
+        "array_flags": _int32("the flags", array, lambda a: a.flags.num),
+    }
+    base_at = _offset("the base", array, _pointer(id(array.base)))
+    # The padding behind a 32-bit field belongs to its word: it may hold anything.
+    known = {at - at % _WORD for at in (*fields.values(), base_at)}
+    fields["array_shape"] = _pointer_to("the shape", array, array.shape, known)
+    fields["array_strides"] = _pointer_to("the strides", array, array.strides, known)
+    return fields
+
+
+def _int32(what: str, first: Any, read: Callable[[Any], int]) -> int:
+    """The place of a 32-bit field of an array that `read` returns, on several arrays."""
+    read_only = np.zeros((2, 3, 4, 5))
+    read_only.flags.writeable = False
+    samples = (first, np.zeros(3), np.zeros((2, 5), order="F"), read_only, np.array(1.0))
+    header, total = object.__basicsize__, np.ndarray.__basicsize__
+    places = [
+        at
+        for at in range(header, total - 3, 4)
+        if all(struct.unpack_from("=i", _memory(a, total), at)[0] == read(a) for a in samples)
+    ]
+    if len(places) != 1:
+        raise LayoutError(f"{what} is not at one known place: {places}")
+    return places[0]
+
+
+def _dtype_fields() -> dict[str, int]:
+    size = np.dtype.__basicsize__
+    swapped = np.dtype(np.float64).newbyteorder(">")
+    header = object.__basicsize__
+    plain = _memory(np.dtype(np.float64), size)
+    other = _memory(swapped, size)
+    order = [
+        at for at in range(header, size) if other[at] == _BIG_ENDIAN and plain[at] != _BIG_ENDIAN
+    ]
+    samples = [np.dtype(code) for code in "?bBhHiIlLqQefdgFDG"]
+    numbers = [
+        at
+        for at in range(header, size - 3, 4)
+        if all(struct.unpack_from("=i", _memory(d, size), at)[0] == d.num for d in samples)
+    ]
+    metadata = {"tracejit": object()}
+    described = np.dtype(np.float64, metadata=metadata)  # type: ignore[call-overload]
+    mappings = [
+        at
+        for at in range(header, size - _WORD + 1, _WORD)
+        if _word(described, at) == id(metadata) and _word(np.dtype(np.float64), at) != id(metadata)
+    ]
+    if not mappings:
+        # NumPy may keep a copy of the dictionary: then its address is found through the proxy.
+        inner = _mapping_of(described.metadata)
+        mappings = [at for at in range(header, size - 7, _WORD) if _word(described, at) == inner]
+    for what, places in (("byte order", order), ("type number", numbers), ("metadata", mappings)):
+        if len(places) != 1:
+            raise LayoutError(f"the {what} of a dtype is not at one known place: {places}")
+    empty = {_word(d, mappings[0]) for d in DTYPES.values()}
+    if not empty <= {0, id(None)} or len(empty) != 1:
+        raise LayoutError("plain dtypes have metadata")
+    return {
+        "dtype_byteorder": order[0],
+        "dtype_type_num": numbers[0],
+        "dtype_metadata": mappings[0],
+    }
+
+
+def _mapping_of(proxy: Any) -> int:
+    return _word(proxy, object.__basicsize__)
+
+
+def _scalar_offset() -> int:
+    """Where a NumPy scalar of each supported dtype keeps its value: one offset for all."""
+    places = set()
+    for dtype in DTYPES.values():
+        if dtype.kind == "b":
+            if _memory(np.True_, 17)[16] != 1 or _memory(np.False_, 17)[16] != 0:
+                raise LayoutError("the value of numpy.bool is elsewhere")
+            continue
+        pattern = bytes(range(0x41, 0x41 + dtype.itemsize))
+        value = np.frombuffer(pattern, dtype)[0]
+        memory = _memory(value, dtype.type.__basicsize__)
+        places.add(memory.find(pattern, object.__basicsize__))
+    if places != {object.__basicsize__}:
+        raise LayoutError(f"values of NumPy scalars are not at one place: {places}")
+    return places.pop()
+
+
+def _tuple_fields() -> dict[str, int]:
+    items = (object(), object(), object())
+    memory = _memory(items, object.__sizeof__(items))
+    at = memory.find(_pointer(id(items[0])))
+    size = tuple.__basicsize__ - _WORD
+    if memory[at:] != b"".join(_pointer(id(item)) for item in items):
+        raise LayoutError("the items of a tuple are elsewhere")
+    for sample in ((), (1,), tuple(range(7))):
+        if _word(sample, size) != len(sample):
+            raise LayoutError("the size of a tuple is elsewhere")
+    return {"tuple_size": size, "tuple_items": at}
+
+
+def _cell_offset() -> int:
+    contents = object()
+
+    def closure() -> object:
+        return contents
+
+    assert closure.__closure__ is not None
+    cell = closure.__closure__[0]
+    return _offset("the contents of a cell", cell, _pointer(id(contents)))
+
+
+def _check(layout: Layout) -> None:
+    """Read other objects through the offsets. Raises LayoutError where they disagree."""
+    arrays = [
+        np.array(3.0),
+        np.zeros(0, np.int8),
+        np.arange(24.0).reshape(2, 3, 4)[:, ::-1],
+        np.asfortranarray(np.ones((3, 2), np.complex64)),
+        np.frombuffer(bytes(17), np.uint8)[1:].view(np.float64),
+        np.zeros(4, ">i4"),
+    ]
+    for array in arrays:
+        shape, strides = (_word(array, at) for at in (layout.array_shape, layout.array_strides))
+        axes = range(array.ndim)
+        found = (
+            _word(array, layout.type),
+            _word(array, layout.array_data),
+            _word(array, layout.array_dtype),
+            ctypes.c_int32.from_address(id(array) + layout.array_ndim).value,
+            ctypes.c_int32.from_address(id(array) + layout.array_flags).value,
+            tuple(ctypes.c_int64.from_address(shape + _WORD * i).value for i in axes),
+            tuple(ctypes.c_int64.from_address(strides + _WORD * i).value for i in axes),
+            ctypes.c_int32.from_address(id(array.dtype) + layout.dtype_type_num).value,
+        )
+        expected = (
+            id(np.ndarray),
+            array.ctypes.data,
+            id(array.dtype),
+            array.ndim,
+            array.flags.num,
+            array.shape,
+            array.strides,
+            array.dtype.num,
+        )
+        if found != expected:
+            raise LayoutError(f"an array reads {found} instead of {expected}")
+
+
+def reflect_layout() -> Layout:
+    """The layout of this interpreter's and this NumPy's objects.
+
+    Raises LayoutError on a free-threaded build, an unsupported machine, or any surprise.
+    """
+    _check_platform()
+    header = object.__basicsize__
+    layout = Layout(
+        type=header - _WORD,
+        **_array_fields(),
+        **_dtype_fields(),
+        float_value=_offset("a float's value", 1.2345e67, struct.pack("=d", 1.2345e67)),
+        complex_value=_offset(
+            "a complex's value", complex(1.2345e67, -7.5), struct.pack("=dd", 1.2345e67, -7.5)
+        ),
+        **_tuple_fields(),
+        cell_contents=_cell_offset(),
+        scalar_value=_scalar_offset(),
+    )
+    if _word([], layout.type) != id(list):
+        raise LayoutError("the type of an object is elsewhere")
+    _check(layout)
+    return layout
