@@ -1,0 +1,27 @@
+"""The ops. Importing the package fills the registry `tracejit.ir.op.OPS`."""
+
+from tracejit.ops import (
+    conversion,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    pyscalar,
+    reduction,
+    scan,
+    shape,
+    sorting,
+)
+
+__all__ = [
+    "conversion",
+    "creation",
+    "elementwise",
+    "indexing",
+    "linalg",
+    "pyscalar",
+    "reduction",
+    "scan",
+    "shape",
+    "sorting",
+]

@@ -1,0 +1,165 @@
+"""Reads and functional writes at computed places: gather, update_slice, scatter.
+
+An index counts from the end where it is negative; an index outside the axis bails out, so that
+eager execution raises NumPy's IndexError. A write gives a new array in the old one's memory order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tracejit.errors import Bailout
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
+from tracejit.ops.rules import array_of, c_array, only_attrs, take
+from tracejit.ops.sample_values import LAYOUTS, array, arrays
+from tracejit.ops.shape import check_slice, python_slices, slice_samples, slice_shape
+
+__all__: list[str] = []
+
+
+def _gathered_shape(name: str, x: ArrayType, indices: Sequence[Type]) -> tuple[Dim, ...]:
+    """The shape of `x` at `indices`: theirs, then the axes of `x` that have no index."""
+    require(1 <= len(indices) <= x.ndim, f"{name}: {len(indices)} indices for {x}")
+    first = indices[0]
+    if isinstance(first, ArrayType):
+        fits = all(
+            isinstance(t, ArrayType) and (t.dtype, t.shape) == (DTYPES["i64"], first.shape)
+            for t in indices
+        )
+        shape = first.shape
+    else:
+        fits = all(t in (PYINT, NpScalar(DTYPES["i64"])) for t in indices)
+        shape = ()
+    require(fits, f"{name}: {', '.join(map(str, indices))} are not indices of one shape")
+    return (*shape, *x.shape[len(indices) :])
+
+
+def _checked(shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
+    """The indices as arrays. Raises Bailout where one leaves its axis."""
+    out = []
+    for n, index in zip(shape, indices, strict=False):
+        i = np.asarray(index, np.int64)
+        if np.any((i < -n) | (i >= n)):
+            raise Bailout(f"an index is out of bounds for an axis of {n}")
+        out.append(i)
+    return tuple(out)
+
+
+def _index_samples() -> list[tuple[Any, list[Any]]]:
+    """Arrays with index operands for them, the last ones repeated."""
+    out: list[tuple[Any, list[Any]]] = []
+    for x in arrays((4,), (3, 2)):
+        out.append((x, [np.array([0, -1, 2, 2, -3])]))
+    for layout in LAYOUTS:
+        x = array("f64", (3, 4, 2), layout)
+        i, j = np.array([[0, 1, 2], [-1, 1, 0]], order="F"), np.array([[3, -4, 0], [3, 2, 1]])
+        out += [(x, [i]), (x, [i, j]), (x, [i, j, i % 2]), (x, [2, -1]), (x, [np.int64(-3), 1, 1])]
+        out += [(x, [1]), (x, [np.array(2)]), (x, [i[:0]]), (x, [i[0], j[1]])]
+    out.append((array("f64", (0, 3)), [np.zeros((2, 0), np.int64)]))
+    out.append((array("f64", (3, 0)), [np.array([1, 2])]))
+    return out
+
+
+@register
+class Gather(Op):
+    """Elements, or subarrays, of `x` at indices into its first axes: x[i0, ..., ik-1], a copy."""
+
+    name: ClassVar[str] = "gather"
+    kind: ClassVar[str] = "index"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(inputs) >= 2, "gather takes an array and indices")
+        only_attrs(self.name, attrs)
+        x = array_of(self.name, inputs[0], 1)
+        return (ArrayType(x.dtype, _gathered_shape(self.name, x, inputs[1:])),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        x, *indices = inputs
+        return (c_array(x[_checked(x.shape, indices)]),)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [([x, *indices], {}) for x, indices in _index_samples()]
+
+
+@register
+class UpdateSlice(Op):
+    """`x` with `v` written to the elements that `slice` with these attributes would read."""
+
+    name: ClassVar[str] = "update_slice"
+    kind: ClassVar[str] = "index"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 2)
+        only_attrs(self.name, attrs, "start", "size", "step")
+        x, v = (array_of(self.name, t) for t in inputs)
+        check_slice(self.name, x, attrs)
+        fits = v.dtype == x.dtype and v.shape == slice_shape(attrs)
+        require(fits, f"update_slice: {v} does not fit into the slice of {x}")
+        return (x,)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        x, v = inputs
+        out = x.copy(order="K")
+        out[(*python_slices(x.shape, attrs), ...)] = v
+        return (out,)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for x, attrs in slice_samples():
+            v = array("f64", attrs["size"], "F").astype(x.dtype)
+            out.append(([x, v], attrs))
+        return out
+
+
+@register
+class Scatter(Op):
+    """`x` with `v` at indices into its first axes; the later of two writes to a place wins."""
+
+    name: ClassVar[str] = "scatter"
+    kind: ClassVar[str] = "index"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(inputs) >= 3, "scatter takes an array, values and indices")
+        only_attrs(self.name, attrs)
+        x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
+        fits = v.dtype == x.dtype and v.shape == _gathered_shape(self.name, x, inputs[2:])
+        require(fits, f"scatter: {v} does not fit the indices into {x}")
+        return (x,)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        x, v, *indices = inputs
+        out = x.copy(order="K")
+        out[_checked(x.shape, indices)] = v
+        return (out,)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for x, indices in _index_samples():
+            shape = (*np.shape(indices[0]), *x.shape[len(indices) :])
+            v = array("i64", shape, "strided").astype(x.dtype)
+            out.append(([x, v, *indices], {}))
+        return out

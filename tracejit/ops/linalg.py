@@ -1,0 +1,203 @@
+"""Linear algebra by BLAS and LAPACK: products, solves, inverses, Cholesky factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tracejit.errors import Bailout
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.rules import array_of, broadcast_shapes, c_array, only_attrs, take
+from tracejit.ops.sample_values import FLOATS, LAYOUTS, array, in_layout
+
+__all__: list[str] = []
+
+
+@register
+class MatMul(Op):
+    """`a @ b` by NumPy's rule: one axis is a vector, more than two are stacks that broadcast."""
+
+    name: ClassVar[str] = "matmul"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+    numpy: ClassVar[Any] = np.matmul
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 2)
+        only_attrs(self.name, attrs)
+        a, b = (array_of(self.name, t, 1) for t in inputs)
+        inner = b.shape[0] if b.ndim == 1 else b.shape[-2]
+        fits = a.dtype == b.dtype and a.shape[-1] == inner
+        require(fits, f"matmul: {a} and {b} do not fit")
+        stack = broadcast_shapes(self.name, a.shape[:-2], b.shape[:-2])
+        rows = a.shape[-2:-1]
+        columns = b.shape[-1:] if b.ndim > 1 else ()
+        return (ArrayType(a.dtype, (*stack, *rows, *columns)),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        return (c_array(np.matmul(*inputs)),)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for dtype in DTYPES:
+            out += [([array(dtype, (3, 4), how), array(dtype, (4, 2), how)], {}) for how in LAYOUTS]
+        shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+            ((4,), (4,)),
+            ((3, 4), (4,)),
+            ((4,), (4, 2)),
+            ((2, 3, 4), (4,)),
+            ((2, 3, 4), (4, 5)),
+            ((2, 1, 3, 4), (5, 4, 2)),
+            ((0, 4), (4, 2)),
+            ((3, 0), (0, 2)),
+            ((0,), (0,)),
+        ]
+        for a, b in shapes:
+            out += [([array(d, a, "F"), array(d, b)], {}) for d in ("f64", "c64", "i32")]
+        return out
+
+
+def _square(name: str, t: Type) -> ArrayType:
+    a = array_of(name, t, 2)
+    require(a.shape[-1] == a.shape[-2], f"{name}: {a} is not square")
+    require(a.dtype in [DTYPES[d] for d in FLOATS], f"{name} has no rule for {a.dtype}")
+    return a
+
+
+def _samples(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Well conditioned Hermitian positive definite matrices."""
+    out = []
+    for dtype in FLOATS:
+        for layout in LAYOUTS:
+            x = array(dtype, shape) / 16
+            a = x @ np.conj(np.swapaxes(x, -1, -2)) + 2 * np.eye(shape[-1])
+            out.append(in_layout(a.astype(x.dtype), layout))
+    return out
+
+
+@register
+class Solve(Op):
+    """The x with a @ x = b; `vector`: b is one vector, else a stack of matrices.
+
+    Bails out for a singular matrix.
+    """
+
+    name: ClassVar[str] = "solve"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+    numpy: ClassVar[Any] = np.linalg.solve
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 2)
+        only_attrs(self.name, attrs, "vector")
+        a, vector = _square(self.name, inputs[0]), attrs["vector"]
+        require(type(vector) is bool, "solve: vector must be a bool")
+        b = array_of(self.name, inputs[1], 1 if vector else 2)
+        rows = b.shape[-1 if vector else -2]
+        fits = a.dtype == b.dtype and a.shape[-1] == rows and (not vector or b.ndim == 1)
+        require(fits, f"solve: {a} and {b} do not fit")
+        if vector:
+            return (ArrayType(a.dtype, a.shape[:-1]),)
+        stack = broadcast_shapes(self.name, a.shape[:-2], b.shape[:-2])
+        return (ArrayType(a.dtype, (*stack, *b.shape[-2:])),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return (c_array(np.linalg.solve(*inputs)),)
+        except np.linalg.LinAlgError as e:
+            raise Bailout(str(e)) from e
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for a in _samples((4, 4)):
+            b = array("f64", (4, 3), "strided").astype(a.dtype)
+            out += [([a, b], {"vector": False}), ([a, b[:, 0]], {"vector": True})]
+        for a in _samples((2, 1, 3, 3)):
+            b = array("f64", (5, 3, 2)).astype(a.dtype)
+            out += [([a, b], {"vector": False}), ([a, b[0, :, 0]], {"vector": True})]
+        empty = np.empty((0, 0))
+        return [*out, ([empty, empty], {"vector": False}), ([empty, empty[0:]], {"vector": False})]
+
+
+@register
+class Inv(Op):
+    """The inverse of square matrices. Bails out for a singular one."""
+
+    name: ClassVar[str] = "inv"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+    numpy: ClassVar[Any] = np.linalg.inv
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs)
+        a = _square(self.name, inputs[0])
+        return (ArrayType(a.dtype, a.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return (c_array(np.linalg.inv(inputs[0])),)
+        except np.linalg.LinAlgError as e:
+            raise Bailout(str(e)) from e
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
+        return [([a], {}) for a in matrices]
+
+
+@register
+class Cholesky(Op):
+    """The Cholesky factor, lower or `upper`, of Hermitian matrices, from one triangle of each.
+
+    Bails out for a matrix that is not positive definite.
+    """
+
+    name: ClassVar[str] = "cholesky"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+    numpy: ClassVar[Any] = np.linalg.cholesky
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "upper")
+        a = _square(self.name, inputs[0])
+        require(type(attrs["upper"]) is bool, "cholesky: upper must be a bool")
+        return (ArrayType(a.dtype, a.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return (c_array(np.linalg.cholesky(inputs[0], upper=attrs["upper"])),)
+        except np.linalg.LinAlgError as e:
+            raise Bailout(str(e)) from e
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
+        return [([a], {"upper": upper}) for a in matrices for upper in (False, True)]

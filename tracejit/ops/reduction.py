@@ -1,0 +1,267 @@
+"""Reductions: sums and products in the order of `ir/kernel.py`, extremes and their positions.
+
+`axes` are the reduced axes, sorted; the result drops them and is in C order. The sequence that a
+sum runs over is the reduced axes flattened in C order of the logical axes, whatever the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tracejit.errors import Bailout
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.order import ordered_reduce, reduction_order
+from tracejit.ir.types import DTYPES, Type
+from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take, without
+from tracejit.ops.sample_values import LAYOUTS, array, arrays, edges
+
+__all__ = ["ArgExtreme", "Reduction", "accumulator_dtype"]
+
+
+def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which sums and products of `dtype` accumulate: f32 for f16, else its own."""
+    return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
+
+
+def rows_of(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """`x` as a matrix: kept axes flattened to rows, reduced axes to columns, both in C order."""
+    kept = [a for a in range(x.ndim) if a not in axes]
+    rows = int(np.prod([x.shape[a] for a in kept], dtype=np.int64))
+    columns = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    return c_array(x.transpose(*kept, *axes)).reshape(rows, columns)
+
+
+class Reduction(Op):
+    """A reduction over `axes`; `combine` is the kernel's name of it."""
+
+    kind: ClassVar[str] = "reduction"
+    combine: ClassVar[str]
+    #: The kinds of dtypes that have it.
+    kinds: ClassVar[str]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "axes")
+        x, axes = array_of(self.name, inputs[0]), attrs["axes"]
+        valid = isinstance(axes, tuple) and all(type(a) is int and 0 <= a < x.ndim for a in axes)
+        valid = valid and list(axes) == sorted(set(axes))
+        require(valid, f"{self.name}: {axes!r} are not sorted axes of {x}")
+        require(x.dtype.kind in self.kinds, f"{self.name} has no rule for {x.dtype}")
+        out = without(x, axes)
+        empty = self.combine in ("min", "max") and any(x.shape[a] == 0 for a in axes)
+        require(not empty or 0 in out.shape, f"{self.name} of no elements: {x}")
+        return (out,)
+
+    def finish(self, total: Expr, dtype: str) -> Expr:
+        """The result from what the kernel's `Reduce` gives, both of (accumulator) `dtype`."""
+        return total
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        """Whether kernels can compute the reduction; complex sums go part by part."""
+        return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        dtypes = [d for d in DTYPES if DTYPES[d].kind in self.kinds]
+        axes: tuple[int, ...]
+        for dtype in dtypes:
+            for axes in ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+                layout = LAYOUTS[len(out) % len(LAYOUTS)]
+                out.append(([array(dtype, (2, 5, 3), layout)], {"axes": axes}))
+            values = edges(dtype)
+            out += [([values[i : i + 1]], {"axes": (0,)}) for i in range(len(values))]
+            out += [([values[: i + 2]], {"axes": (0,)}) for i in range(len(values))]
+            out.append(([array(dtype, ())], {"axes": ()}))
+            out += [([array(dtype, (0, 3))], {"axes": (1,)})]
+            if self.combine not in ("min", "max"):
+                out += [([array(dtype, (0, 3))], {"axes": a}) for a in ((0,), (0, 1))]
+        for dtype in dtypes[-2:]:
+            long = array(dtype, (3000,))
+            out.append(([(long / 200 + 1).astype(long.dtype)], {"axes": (0,)}))
+        return out
+
+
+class _Accumulating(Reduction):
+    """Sum or product."""
+
+    parity: ClassVar[str] = "order"
+    kinds: ClassVar[str] = "iufc"
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        (x,), axes = inputs, attrs["axes"]
+        rows = rows_of(x, axes)
+        shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
+        return (self._reduce_rows(rows, *reduction_order(x.ndim, axes)).reshape(shape),)
+
+    def _reduce_rows(
+        self, rows: np.ndarray[Any, Any], lanes: int, block: int
+    ) -> np.ndarray[Any, Any]:
+        ufunc = self.ufunc
+        dtype = rows.dtype
+        if dtype.kind in "iu":  # wraps, in any order
+            return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
+        if dtype.kind == "f":
+            wide = rows.astype(accumulator_dtype(dtype), copy=False)
+            return self._finish(ordered_reduce(wide, lanes, block, ufunc)).astype(dtype, copy=False)
+        if ufunc is np.multiply:  # a product of complex numbers runs strictly from left to right
+            return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
+        out = np.empty(rows.shape[:1], dtype)
+        out.real = self._finish(ordered_reduce(rows.real, lanes, block, ufunc))
+        out.imag = self._finish(ordered_reduce(rows.imag, lanes, block, ufunc))
+        return out
+
+    def _finish(self, total: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return total
+
+    #: `np.add` or `np.multiply`.
+    ufunc: ClassVar[Any]
+
+
+@register
+class ReduceSum(_Accumulating):
+    """The sum over `axes` in the operand's dtype; integers wrap, an empty sum is +0.
+
+    NumPy adds every sum to an initial +0.0, so a sum of negative zeros is +0.0 as well.
+    """
+
+    name: ClassVar[str] = "reduce_sum"
+    combine: ClassVar[str] = "sum"
+    ufunc: ClassVar[Any] = np.add
+    numpy: ClassVar[Any] = np.sum
+
+    def _finish(self, total: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(total + np.zeros((), total.dtype))
+
+    def finish(self, total: Expr, dtype: str) -> Expr:
+        return Call("add", (total, Const(0.0, dtype)), dtype) if dtype[0] == "f" else total
+
+
+@register
+class ReduceProd(_Accumulating):
+    """The product over `axes` in the operand's dtype; integers wrap, an empty product is 1."""
+
+    name: ClassVar[str] = "reduce_prod"
+    combine: ClassVar[str] = "prod"
+    ufunc: ClassVar[Any] = np.multiply
+    numpy: ClassVar[Any] = np.prod
+
+
+class _Selecting(Reduction):
+    """A reduction whose result does not depend on the order."""
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        (x,) = inputs
+        try:
+            return (c_array(self.numpy(x, axis=attrs["axes"])),)
+        except ValueError as e:
+            raise Bailout(str(e)) from e
+
+
+@register
+class ReduceMin(_Selecting):
+    """The least element over `axes`; NaN where there is one. Bails out for no element."""
+
+    name: ClassVar[str] = "reduce_min"
+    combine: ClassVar[str] = "min"
+    kinds: ClassVar[str] = "biufc"
+    numpy: ClassVar[Any] = np.min
+
+
+@register
+class ReduceMax(_Selecting):
+    """The largest element over `axes`; NaN where there is one. Bails out for no element."""
+
+    name: ClassVar[str] = "reduce_max"
+    combine: ClassVar[str] = "max"
+    kinds: ClassVar[str] = "biufc"
+    numpy: ClassVar[Any] = np.max
+
+
+@register
+class ReduceAny(_Selecting):
+    """Whether any element over `axes` is True; False for none."""
+
+    name: ClassVar[str] = "reduce_any"
+    combine: ClassVar[str] = "any"
+    kinds: ClassVar[str] = "b"
+    numpy: ClassVar[Any] = np.any
+
+
+@register
+class ReduceAll(_Selecting):
+    """Whether all elements over `axes` are True; True for none."""
+
+    name: ClassVar[str] = "reduce_all"
+    combine: ClassVar[str] = "all"
+    kinds: ClassVar[str] = "b"
+    numpy: ClassVar[Any] = np.all
+
+
+class ArgExtreme(Op):
+    """The i64 position along `axis` of the first extreme; a NaN counts as the extreme."""
+
+    kind: ClassVar[str] = "reduction"
+    combine: ClassVar[str]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "axis")
+        x = array_of(self.name, inputs[0], 1)
+        axis = axis_of(self.name, attrs, x)
+        require(x.shape[axis] != 0, f"{self.name} of no elements: {x}")
+        return (without(x, (axis,), DTYPES["i64"]),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return (c_array(self.numpy(inputs[0], axis=attrs["axis"])).astype(np.int64),)
+        except ValueError as e:
+            raise Bailout(str(e)) from e
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        """Whether kernels can compute it: not for complex operands."""
+        return not any(d in ("c64", "c128") for d in dtypes)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for x in arrays((3, 4), (5,), (2, 0)):
+            out += [([x], {"axis": a}) for a in range(x.ndim) if x.shape[a]]
+        for dtype in DTYPES:
+            values = edges(dtype)
+            out += [([values[i:]], {"axis": 0}) for i in range(len(values))]
+            out.append(([np.concatenate([values, values])], {"axis": 0}))
+        return out
+
+
+@register
+class ArgMin(ArgExtreme):
+    """The position of the first least element along `axis`."""
+
+    name: ClassVar[str] = "argmin"
+    combine: ClassVar[str] = "argmin"
+    numpy: ClassVar[Any] = np.argmin
+
+
+@register
+class ArgMax(ArgExtreme):
+    """The position of the first largest element along `axis`."""
+
+    name: ClassVar[str] = "argmax"
+    combine: ClassVar[str] = "argmax"
+    numpy: ClassVar[Any] = np.argmax

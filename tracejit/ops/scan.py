@@ -1,0 +1,81 @@
+"""Cumulative sums and products: strictly from left to right along one axis, in the dtype given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
+from tracejit.ops.sample_values import LAYOUTS, array, edges
+
+__all__ = ["Scan"]
+
+
+class Scan(Op):
+    """Element k of the result combines elements 0 to k along `axis`; f16 rounds at each step."""
+
+    kind: ClassVar[str] = "scan"
+    #: The kernel function of one step.
+    combine: ClassVar[str]
+    ufunc: ClassVar[Any]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "axis")
+        x = array_of(self.name, inputs[0], 1)
+        axis_of(self.name, attrs, x)
+        require(x.dtype.kind != "b", f"{self.name} has no rule for {x.dtype}")
+        return (ArrayType(x.dtype, x.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        (x,) = inputs
+        return (c_array(self.ufunc.accumulate(x, axis=attrs["axis"], dtype=x.dtype)),)
+
+    def native(self, dtypes: Sequence[str]) -> bool:
+        """Whether kernels can compute it; complex sums go part by part."""
+        return self.combine == "add" or not any(d in ("c64", "c128") for d in dtypes)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for dtype in DTYPES:
+            if dtype == "b1":
+                continue
+            for axis in range(3):
+                layout = LAYOUTS[axis]
+                out.append(([array(dtype, (2, 5, 3), layout)], {"axis": axis}))
+            values = edges(dtype)
+            out += [([values[i:]], {"axis": 0}) for i in range(len(values))]
+            out += [([array(dtype, (0, 3))], {"axis": a}) for a in range(2)]
+            out.append(([array(dtype, (200,))], {"axis": 0}))
+        return out
+
+
+@register
+class CumSum(Scan):
+    """Running sums along `axis`."""
+
+    name: ClassVar[str] = "cumsum"
+    combine: ClassVar[str] = "add"
+    ufunc: ClassVar[Any] = np.add
+    numpy: ClassVar[Any] = np.cumsum
+
+
+@register
+class CumProd(Scan):
+    """Running products along `axis`."""
+
+    name: ClassVar[str] = "cumprod"
+    combine: ClassVar[str] = "multiply"
+    ufunc: ClassVar[Any] = np.multiply
+    numpy: ClassVar[Any] = np.cumprod
