@@ -61,11 +61,12 @@ def why_not() -> str:
 
 
 def entry_ir(spec: EntrySpec, program: str, entry_name: str) -> tuple[str, dict[str, int]]:
-    """The LLVM text of an entry for the function `program` of the same module, and the symbols
-    (name -> address) to link it with: they belong to objects that `spec` keeps alive.
+    """The LLVM text of an entry for the function `program`, and the symbols (name -> address) to
+    link it with: they belong to objects that `spec` keeps alive.
 
-    Export `entry_exports(entry_name)` from the library. Raises RuntimeError where native entries
-    are not available.
+    The text is a module of its own, the `glue` of `compile_module`; the main module defines
+    `program` with external linkage. Export `entry_exports(entry_name)` from the library.
+    Raises RuntimeError where native entries are not available.
     """
     environment = _environment()
     if isinstance(environment, str):

@@ -58,7 +58,9 @@ def _numpy_table() -> Callable[[int], int]:
     table = pointer_of(capsule, None)
 
     def slot(index: int) -> int:
-        return int(ctypes.c_size_t.from_address(table + ctypes.sizeof(ctypes.c_size_t) * index).value)
+        return int(
+            ctypes.c_size_t.from_address(table + ctypes.sizeof(ctypes.c_size_t) * index).value
+        )
 
     return slot
 

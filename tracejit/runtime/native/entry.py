@@ -20,8 +20,8 @@ from tracejit.runtime.entry_spec import (
     OutLeaf,
     OutNpScalar,
     OutObject,
-    OutPyScalar,
     Output,
+    OutPyScalar,
     SizeGuard,
 )
 from tracejit.runtime.native.guards import GuardEmitter
@@ -54,7 +54,8 @@ def write_entry(
 ) -> tuple[str, dict[str, int]]:
     """The LLVM text of an entry for `program`, and the addresses to link it with.
 
-    The text defines `entry_name` and `next_cell(entry_name)`; the same module defines `program`.
+    The text is a module of its own: it defines `entry_name` and `next_cell(entry_name)` and
+    declares `program`, which another module of the same library defines with external linkage.
     """
     return _Writer(spec, program, entry_name, layout, functions).write()
 
@@ -94,6 +95,7 @@ class _Writer:
         self._close()
         name = text.name
         head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']
+        head.append(f'declare i32 @"{self.program}"(ptr, ptr)')
         head.append(
             f'define ptr @"{name}"(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) nounwind {{'
         )

@@ -125,9 +125,7 @@ class GuardEmitter:
 
     def _require_type(self, obj: str, cls: type) -> None:
         found = self.text.field(obj, self.layout.type, "ptr")
-        self.text.require(
-            self.text.op(f"icmp eq ptr {found}, {self.text.object(cls)}"), self.miss
-        )
+        self.text.require(self.text.op(f"icmp eq ptr {found}, {self.text.object(cls)}"), self.miss)
 
     def _scalar(self, obj: str, kind: str, slot: str) -> None:
         text, layout = self.text, self.layout

@@ -25,8 +25,8 @@ from tracejit.runtime.entry_spec import (
     OutLeaf,
     OutNpScalar,
     OutObject,
-    OutPyScalar,
     Output,
+    OutPyScalar,
     Positional,
     ScalarLeaf,
     SizeGuard,
@@ -105,9 +105,7 @@ class PythonEntry:
             return BAIL
         return self._run(memory, objects, shapes)
 
-    def _run(
-        self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]
-    ) -> Any:
+    def _run(self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]) -> Any:
         spec = self.spec
         out = (ctypes.c_uint64 * max(spec.out_count, 1))()
         arrays: dict[int, np.ndarray[Any, Any]] = {}
