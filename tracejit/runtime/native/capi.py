@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -49,18 +50,16 @@ PROTOTYPES: dict[str, tuple[str, str]] = {
 
 def _numpy_table() -> Callable[[int], int]:
     """A function from a slot number to the pointer in NumPy's table."""
-    from numpy._core import _multiarray_umath
-
-    capsule: Any = _multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    capsule: Any = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
     table = pointer_of(capsule, None)
 
+    word = ctypes.sizeof(ctypes.c_size_t)
+
     def slot(index: int) -> int:
-        return int(
-            ctypes.c_size_t.from_address(table + ctypes.sizeof(ctypes.c_size_t) * index).value
-        )
+        return ctypes.c_size_t.from_address(table + word * index).value
 
     return slot
 

@@ -1,9 +1,9 @@
-"""The type of jitted functions: a Python class becomes a type that CPython calls through vectorcall.
+"""The type of jitted functions: from a Python class to a type that CPython calls by vectorcall.
 
 `JitBase` is an ordinary class; `jit_type(cls)` derives a heap type from a subclass of it, with one
 more word: the address of the first native entry. While it is null, CPython calls `__call__`, which
-calls `_slow`; afterwards no Python code runs unless every entry misses. Attributes, weak references,
-cycle collection and deallocation are those of the Python class. Nothing here needs LLVM.
+calls `_slow`; afterwards no Python code runs unless every entry misses. Attributes, weak
+references, cycle collection and deallocation are the Python class's. Nothing here needs LLVM.
 """
 
 from __future__ import annotations

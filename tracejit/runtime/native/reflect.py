@@ -161,7 +161,7 @@ def _dtype_fields() -> dict[str, int]:
         if all(struct.unpack_from("=i", _memory(d, size), at)[0] == d.num for d in samples)
     ]
     metadata = {"tracejit": object()}
-    described = np.dtype(np.float64, metadata=metadata)  # type: ignore[call-overload]
+    described = np.dtype(np.float64, metadata=metadata)
     mappings = [
         at
         for at in range(header, size - _WORD + 1, _WORD)
