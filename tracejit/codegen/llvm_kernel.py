@@ -1,0 +1,181 @@
+"""A kernel becomes one LLVM function: statements and loops here, the rest in the llvm_* modules.
+
+    define internal i32 @name(ptr buffers..., i64 sizes..., scalars...)
+
+It returns 0, or 1 if a checked index was out of range. Buffers are aligned to their element only; a
+b1 scalar is an i1 and an f16 scalar a float, as in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.codegen.engine import HostTarget
+from tracejit.codegen.lanes import register_type
+from tracejit.codegen.llvm_memory import Memory
+from tracejit.codegen.llvm_plan import Plan, plan_loop
+from tracejit.codegen.llvm_reduce import Reductions
+from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.llvm_values import Value, Values
+from tracejit.ir.kernel import For, Kernel, Let, Reduce, Scan, Stmt, Store
+
+__all__ = ["emit_kernel", "kernel_signature"]
+
+
+def kernel_signature(kernel: Kernel) -> list[tuple[str, str]]:
+    """The parameters of a kernel's function, (LLVM type, name without a sigil), in order."""
+    return [
+        *(("ptr noalias", p.name) for p in kernel.params),
+        *(("i64", name) for name in kernel.sizes),
+        *((register_type(v.dtype), v.name) for v in kernel.scalars),
+    ]
+
+
+def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
+    """Add the function of a kernel to a module.
+
+    Raises NotImplementedError for a scalar function without code, and KeyError for a name or a
+    buffer that the kernel does not define.
+    """
+    params = [(kind, f"%{name}") for kind, name in kernel_signature(kernel)]
+    fb = FunctionBuilder(module, kernel.name, params, "i32")
+    fb.fail_label = ".failed"
+    _Emitter(kernel, fb, target).emit()
+    fb.ret("i32", "0")
+    fb.block(".failed")
+    fb.ret("i32", "1")
+    fb.finish()
+
+
+def _stores(body: Sequence[Stmt]) -> set[str]:
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, Store):
+            found.add(stmt.buffer)
+        elif not isinstance(stmt, Let):
+            found |= _stores(stmt.body)
+    return found
+
+
+class _Emitter:
+    """Writes the statements of one kernel."""
+
+    def __init__(self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget) -> None:
+        self.kernel, self.fb, self.target = kernel, fb, target
+        self.memory = Memory(kernel, frozenset(_stores(kernel.body)))
+        self.dtypes = {p.name: p.dtype for p in kernel.params}
+        self.values = Values(fb, lambda load: self.memory.load(self.values, load))
+        self.reductions = Reductions(self.values, self.statements)
+        for name in kernel.sizes:
+            self.values.env[name] = Value("i64", 0, (f"%{name}",))
+        for scalar in kernel.scalars:
+            self.values.env[scalar.name] = Value(scalar.dtype, 0, (f"%{scalar.name}",))
+
+    def emit(self) -> None:
+        """Write the body."""
+        self.statements(self.kernel.body)
+
+    def statements(self, body: Sequence[Stmt]) -> None:
+        """Write statements in order."""
+        values = self.values
+        for stmt in body:
+            match stmt:
+                case Let(name, _, expr):
+                    values.env[name] = values.evaluate(expr)
+                case Store():
+                    self.memory.store(values, stmt, self.dtypes[stmt.buffer])
+                case For():
+                    plan = self._plan(stmt)
+                    if plan is None:
+                        self._for(stmt)
+                    else:
+                        self._vector_for(stmt, plan)
+                case Reduce():
+                    self.reductions.emit(stmt, self._plan(stmt))
+                case Scan():
+                    self._scan(stmt)
+
+    def _plan(self, loop: For | Reduce) -> Plan | None:
+        if not loop.vector or self.values.width > 1:
+            return None
+        return plan_loop(loop, self.memory.offsets, self.target)
+
+    def _for(self, loop: For) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(loop.size))
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            self.statements(loop.body)
+            return []
+
+        def run() -> list[str]:
+            with values.scope():
+                return fb.do_while("0", size, "1", (), one)
+
+        fb.if_then(fb.less("0", size), (), run)
+
+    def _vector_for(self, loop: For, plan: Plan) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(loop.size))
+
+        def run() -> list[str]:
+            step = plan.width * plan.streams
+            main_end = fb.integer("and", size, str(-step))
+            with values.scope():
+                fb.if_then(
+                    fb.less("0", main_end),
+                    (),
+                    lambda: self._lanes(loop, plan.width, plan.streams, "0", main_end, False),
+                )
+                width = plan.width if plan.masked else 1
+                fb.if_then(
+                    fb.less(main_end, size),
+                    (),
+                    lambda: self._lanes(loop, width, 1, main_end, size, plan.masked),
+                )
+            return []
+
+        fb.if_then(fb.less("0", size), (), run)
+
+    def _lanes(
+        self, loop: For, width: int, streams: int, begin: str, end: str, masked: bool
+    ) -> list[str]:
+        values = self.values
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            if masked:
+                values.masks = (values.mask_below(position, end),)
+            self.statements(loop.body)
+            return []
+
+        with values.in_lanes(loop.var, width, streams):
+            return self.fb.do_while(begin, end, str(width * streams), (), one)
+
+    def _scan(self, scan: Scan) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(scan.size))
+        initial = [values.evaluate(c.init) for c in scan.carries]
+        kinds = [values.lanes.type(c.dtype) for c in scan.carries for _ in range(values.streams)]
+        names = [values.operand(v, s) for v in initial for s in range(values.streams)]
+        carried = list(zip(kinds, names, strict=True))
+
+        def bind(registers: Sequence[str]) -> None:
+            for k, c in enumerate(scan.carries):
+                own = tuple(registers[k * values.streams : (k + 1) * values.streams])
+                varying = values.width > 1
+                values.env[c.name] = Value(c.dtype, values.depth, own, varying)
+
+        def one(position: str, state: list[str]) -> list[str]:
+            values.set_position(scan.var, position)
+            bind(state)
+            self.statements(scan.body)
+            following = [values.evaluate(c.next) for c in scan.carries]
+            return [values.operand(v, s) for v in following for s in range(values.streams)]
+
+        def run() -> list[str]:
+            with values.scope():
+                return fb.do_while("0", size, "1", carried, one)
+
+        bind(fb.if_then(fb.less("0", size), carried, run))

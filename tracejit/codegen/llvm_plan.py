@@ -1,0 +1,189 @@
+"""Whether and how a loop runs in lanes: from its body's dtypes and accesses to a width.
+
+The width is the register's, divided by the widest element that a varying value has. Positions left
+over run masked where the host masks every access of the body, else one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracejit.codegen.engine import HostTarget
+from tracejit.codegen.lanes import bits
+from tracejit.codegen.llvm_memory import Offsets
+from tracejit.codegen.llvm_values import split_linear
+from tracejit.codegen.scalar_math import MATH
+from tracejit.ir.dims import Dim, free_symbols
+from tracejit.ir.kernel import (
+    Call,
+    Expr,
+    For,
+    IndexValue,
+    Let,
+    Load,
+    Reduce,
+    Scan,
+    Stmt,
+    Store,
+    Var,
+)
+
+__all__ = ["Plan", "plan_loop"]
+
+#: Accesses that go lane by lane are written out for each lane: no more than this many.
+_MOST_SEPARATE_LANES = 16
+_MOST_LANES = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a loop runs in lanes.
+
+    `streams` vectors advance in one iteration; accumulators stay in registers up to
+    `register_slots` of them, and an order-free reduction uses `free_slots`.
+    """
+
+    width: int
+    streams: int
+    masked: bool
+    register_slots: int
+    free_slots: int
+
+
+def plan_loop(
+    loop: For | Reduce, offsets: Offsets, target: HostTarget, varying: frozenset[str] = frozenset()
+) -> Plan | None:
+    """The plan of a loop marked `vector`, or None if it must run one position at a time."""
+    survey = _Survey(loop.var, offsets)
+    survey.statements(loop.body)
+    if isinstance(loop, Reduce):
+        for t in loop.targets:
+            survey.expression(t.expr)
+            if t.combine in ("argmin", "argmax"):
+                survey.widest = 64
+            else:
+                survey.note(t.dtype)
+    if not survey.possible:
+        return None
+    width = min(target.vector_bits // survey.widest, _MOST_LANES)
+    if survey.separate:
+        width = min(width, _MOST_SEPARATE_LANES)
+    if isinstance(loop, Reduce):
+        width = min(width, loop.lanes)
+    if width < 2:
+        return None
+    small = survey.weight <= 8
+    return Plan(
+        width=width,
+        streams=2 if survey.weight <= 40 else 1,
+        masked=_masks_all(survey, target),
+        register_slots=8 if small else 0,
+        free_slots=4,
+    )
+
+
+def _masks_all(survey: _Survey, target: HostTarget) -> bool:
+    if {"avx512f", "avx512vl", "avx512bw"} <= target.features:
+        return all(size >= 32 for size in survey.separate)
+    if "avx2" in target.features:
+        return not survey.separate and all(size >= 32 for size in survey.runs)
+    return False
+
+
+class _Survey:
+    """What a loop's body does: the widest varying element, its accesses, how much work it is."""
+
+    def __init__(self, var: str, offsets: Offsets) -> None:
+        self._var = var
+        self._offsets = offsets
+        self._varying = {var}
+        self._seen: dict[int, bool] = {}
+        self.widest = 8
+        self.possible = True
+        self.weight = 0
+        #: Element sizes in bits of the accesses to neighbours, and of those lane by lane.
+        self.runs: set[int] = set()
+        self.separate: set[int] = set()
+
+    def note(self, dtype: str) -> None:
+        """A register of this dtype varies."""
+        size = 32 if dtype == "f16" else bits(dtype)
+        self.widest = max(self.widest, size)
+
+    def _depends(self, d: Dim) -> bool:
+        return not self._varying.isdisjoint(free_symbols(d))
+
+    def statements(self, body: Sequence[Stmt]) -> None:
+        """Survey statements in order."""
+        for stmt in body:
+            match stmt:
+                case Let(name, _, expr):
+                    if self.expression(expr):
+                        self._varying.add(name)
+                case Store():
+                    self.expression(stmt.expr)
+                    # All lanes at one element would need an order.
+                    self.possible &= self._access(stmt, stmt.expr.dtype)
+                case For():
+                    self._inner(stmt.size, stmt.body)
+                case Reduce():
+                    self._inner(stmt.size, stmt.body)
+                    for t in stmt.targets:
+                        self.expression(t.expr)
+                        self.note("i64" if t.combine.startswith("arg") else t.dtype)
+                        self._varying.add(t.name)
+                case Scan():
+                    for c in stmt.carries:
+                        self.expression(c.init)
+                        self.note(c.dtype)
+                        self._varying.add(c.name)
+                    self._inner(stmt.size, stmt.body)
+                    for c in stmt.carries:
+                        self.expression(c.next)
+
+    def _inner(self, size: Dim, body: Sequence[Stmt]) -> None:
+        # Lanes of different trip counts would need masks throughout.
+        self.possible &= not self._depends(size)
+        self.statements(body)
+
+    def _access(self, access: Load | Store, dtype: str) -> bool:
+        """Note a load or store; whether its place varies."""
+        offset = self._offsets(access)
+        if not self._depends(offset):
+            return False
+        self.note(dtype)
+        split = split_linear(offset, self._var)
+        if split is not None and not self._depends(split[1]) and split[0] in (1, -1):
+            self.runs.add(bits(dtype))
+        else:
+            self.separate.add(bits(dtype))
+            if split is None or self._depends(split[1]):
+                self.note("i64")
+        return True
+
+    def expression(self, expr: Expr) -> bool:
+        """Survey an expression; whether it varies."""
+        known = self._seen.get(id(expr))
+        if known is None:
+            known = self._seen[id(expr)] = self._expression(expr)
+        return known
+
+    def _expression(self, expr: Expr) -> bool:
+        match expr:
+            case Var(name):
+                varies = name in self._varying
+            case Load():
+                return self._access(expr, expr.dtype)
+            case IndexValue(dim):
+                varies = self._depends(dim)
+            case Call(fn, args):
+                varies = False
+                for argument in args:
+                    varies |= self.expression(argument)
+                self.weight += 12 if fn in MATH else 1
+            case _:
+                varies = False
+        if varies:
+            self.note(expr.dtype)
+        return varies

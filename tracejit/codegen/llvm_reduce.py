@@ -1,0 +1,487 @@
+"""Reductions of a kernel: the order that `ir/kernel.py` defines becomes loops over accumulators.
+
+Virtual lanes are slots. In a vector reduction a slot is a vector and the slots of a block stay in
+registers where the body is small, one stream each; otherwise they lie on the stack and one inner
+loop walks them. In any other reduction a slot is whatever a value is there: a scalar, or a vector
+of the enclosing loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracejit.codegen.lanes import Lanes, bits, memory_type, register_type, vector_type
+from tracejit.codegen.llvm_combine import Combine
+from tracejit.codegen.llvm_plan import Plan
+from tracejit.codegen.llvm_values import Value, Values
+from tracejit.ir.dims import symbol
+from tracejit.ir.kernel import Reduce, Stmt
+
+__all__ = ["Reductions"]
+
+#: Entries of a binary counter: more blocks than memory can hold.
+_LEVELS = 64
+
+#: One accumulator a target: its parts, each a register.
+Parts = list[list[str]]
+
+
+def _slot_type(dtype: str) -> str:
+    # A b1 is a byte in memory; an f16 stays the float that its register is.
+    return memory_type(dtype) if dtype == "b1" else register_type(dtype)
+
+
+class Slots:
+    """The accumulators of one target on the stack: `count` slots of `s.width` lanes each."""
+
+    def __init__(self, s: Lanes, combine: Combine, count: int) -> None:
+        self._combine = combine
+        self._arrays = [
+            s.fb.alloca(
+                f"[{count * s.width} x {_slot_type(d)}]",
+                align=max(1, s.width * bits("f32" if d == "f16" else d) // 8),
+            )
+            for d in combine.dtypes
+        ]
+
+    def _addresses(self, s: Lanes, element: str) -> list[tuple[str, str, str]]:
+        return [
+            (
+                d,
+                s.of(_slot_type(d)),
+                s.fb.emit(f"getelementptr {_slot_type(d)}, ptr {array}, i64 {element}"),
+            )
+            for d, array in zip(self._combine.dtypes, self._arrays, strict=True)
+        ]
+
+    def load(self, s: Lanes, element: str) -> list[str]:
+        """The parts of the slot that begins at an element."""
+        out = []
+        for dtype, kind, address in self._addresses(s, element):
+            raw = s.fb.emit(f"load {kind}, ptr {address}")
+            out.append(s.convert("trunc", raw, "i8", "i1") if dtype == "b1" else raw)
+        return out
+
+    def store(self, s: Lanes, element: str, parts: Sequence[str]) -> None:
+        """Write the parts of the slot that begins at an element."""
+        for (dtype, kind, address), part in zip(self._addresses(s, element), parts, strict=True):
+            raw = s.convert("zext", part, "i1", "i8") if dtype == "b1" else part
+            s.fb.line(f"store {kind} {raw}, ptr {address}")
+
+
+class Reductions:
+    """Writes the reductions of one kernel; `statements` writes the statements of a body."""
+
+    def __init__(self, values: Values, statements: Callable[[Sequence[Stmt]], None]) -> None:
+        self._values = values
+        self._statements = statements
+
+    def emit(self, reduce: Reduce, plan: Plan | None) -> None:
+        """Write a reduction and bind its targets; with a plan, its own loop runs in lanes."""
+        combines = [Combine(t) for t in reduce.targets]
+        if plan is not None:
+            form: _Form = _Vector(self._values, self._statements, reduce, combines, plan)
+        else:
+            form = _Nested(self._values, self._statements, reduce, combines)
+        form.emit()
+
+
+class _Form:
+    """What the two forms share: blocks, the counter of their results, and the empty case."""
+
+    def __init__(
+        self,
+        values: Values,
+        statements: Callable[[Sequence[Stmt]], None],
+        reduce: Reduce,
+        combines: list[Combine],
+    ) -> None:
+        self.values, self.fb = values, values.fb
+        self.statements = statements
+        self.reduce = reduce
+        self.combines = combines
+        self.ordered = any(c.ordered for c in combines)
+        #: The lanes that a result has, and how many of them there are.
+        self.result_lanes, self.streams = values.lanes, values.streams
+
+    def block(self, begin: str, end: str) -> list[Parts]:
+        """The results of one block, which is not empty, for each stream."""
+        raise NotImplementedError
+
+    def _types(self) -> list[str]:
+        return [self.result_lanes.type(d) for c in self.combines for d in c.dtypes]
+
+    def _flat(self, streams: Sequence[Parts]) -> list[str]:
+        return [name for parts in streams for part in parts for name in part]
+
+    def _nested(self, flat: Sequence[str]) -> list[Parts]:
+        names = iter(flat)
+        return [
+            [[next(names) for _ in c.dtypes] for c in self.combines] for _ in range(self.streams)
+        ]
+
+    def emit(self) -> None:
+        """Write the reduction and bind its targets."""
+        values, fb, s = self.values, self.fb, self.result_lanes
+        size = values.scalar(values.dim(self.reduce.size))
+        empty = [
+            s.const(x, d) for c in self.combines for x, d in zip(c.empty, c.dtypes, strict=True)
+        ] * self.streams
+        kinds = self._types() * self.streams
+        names = fb.if_then(
+            fb.less("0", size),
+            list(zip(kinds, empty, strict=True)),
+            lambda: self._flat(self._all_blocks(size)),
+        )
+        for k, combine in enumerate(self.combines):
+            found = tuple(parts[k][-1] for parts in self._nested(names))
+            dtype = combine.dtypes[-1]
+            value = Value(dtype, values.depth, found, varying=s.width > 1)
+            if dtype != combine.target.dtype:
+                value = values.call("cast", [value], combine.target.dtype)
+            values.env[combine.target.name] = value
+
+    def _all_blocks(self, size: str) -> list[Parts]:
+        block = self.reduce.block
+        if not self.ordered or (size[0] != "%" and int(size) <= block):
+            return self.block("0", size)
+        values, fb, s = self.values, self.fb, self.result_lanes
+        stacks = [
+            [
+                fb.alloca(f"[{_LEVELS} x {s.type(c.dtype)}]") if c.ordered else ""
+                for c in self.combines
+            ]
+            for _ in range(self.streams)
+        ]
+        identity = [
+            s.const(x, d) for c in self.combines for x, d in zip(c.identity, c.dtypes, strict=True)
+        ] * self.streams
+        # The order-free targets are carried from block to block; the others pass a counter.
+        carried = list(zip(self._types() * self.streams, identity, strict=True))
+
+        def one_block(begin: str, state: list[str]) -> list[str]:
+            count, before = state[0], self._nested(state[1:])
+            count = fb.integer("add", count, "1")
+            left = fb.integer("sub", size, begin)
+            whole = fb.less(str(block), left)
+            length = fb.emit(f"select i1 {whole}, i64 {block}, i64 {left}")
+            results = self.block(begin, fb.integer("add", begin, length))
+            after: list[Parts] = []
+            for stream, (old, new) in enumerate(zip(before, results, strict=True)):
+                merged: Parts = []
+                for k, c in enumerate(self.combines):
+                    if c.ordered:
+                        c.push(s, stacks[stream][k], count, new[k][0])
+                        merged.append(old[k])
+                    else:
+                        merged.append(c.merge(s, old[k], new[k]))
+                after.append(merged)
+            return [count, *self._flat(after)]
+
+        with values.scope():
+            state = fb.do_while("0", size, str(block), [("i64", "0"), *carried], one_block)
+        totals = self._nested(state[1:])
+        return [
+            [
+                [c.total(s, stacks[stream][k], state[0])] if c.ordered else parts[k]
+                for k, c in enumerate(self.combines)
+            ]
+            for stream, parts in enumerate(totals)
+        ]
+
+    def terms(self) -> list[Value]:
+        """Run the body at the current position; the term of each target."""
+        self.statements(self.reduce.body)
+        out = []
+        for c in self.combines:
+            term = self.values.evaluate(c.target.expr)
+            if term.dtype != c.dtype:
+                term = self.values.call("cast", [term], c.dtype)
+            out.append(term)
+        return out
+
+    def advance(self, accumulators: Sequence[Parts]) -> list[Parts]:
+        """The accumulators of each stream after the terms at the current position."""
+        values, s = self.values, self.values.lanes
+        terms = self.terms()
+        # Only argmin and argmax read it.
+        needs_position = any(c.with_position for c in self.combines)
+        position = values.dim(symbol(self.reduce.var)) if needs_position else None
+        after = []
+        for stream, parts in enumerate(accumulators):
+            place = values.operand(position, stream) if position else ""
+            after.append(
+                [
+                    c.step(s, part, values.operand(term, stream), place)
+                    for c, part, term in zip(self.combines, parts, terms, strict=True)
+                ]
+            )
+        return after
+
+    def fold(self, s: Lanes, slots: list[Parts]) -> Parts:
+        """Slots combined in halves: slot k with slot k + h, the former on the left."""
+        while len(slots) > 1:
+            half = len(slots) // 2
+            slots = [
+                [
+                    c.merge(s, left, right)
+                    for c, left, right in zip(self.combines, slots[k], slots[k + half], strict=True)
+                ]
+                for k in range(half)
+            ]
+        return slots[0]
+
+
+class _Nested(_Form):
+    """A reduction whose own loop is scalar; enclosing lanes each compute a reduction of theirs."""
+
+    def block(self, begin: str, end: str) -> list[Parts]:
+        values, fb = self.values, self.fb
+        lanes = self.reduce.lanes if self.ordered else 1
+        with values.scope():
+            if lanes == 1:
+                return self._chain(begin, end)
+            slots = [
+                [Slots(values.lanes, c, lanes) for c in self.combines] for _ in range(self.streams)
+            ]
+            self._fill(slots, lanes)
+
+            def one(position: str, _: list[str]) -> list[str]:
+                values.set_position(self.reduce.var, position)
+                lane = fb.integer("and", fb.integer("sub", position, begin), str(lanes - 1))
+                element = fb.integer("mul", lane, str(values.width))
+                before = self._load(slots, element)
+                self._store(slots, element, self.advance(before))
+                return []
+
+            fb.do_while(begin, end, "1", (), one)
+        self._fold_slots(slots, lanes)
+        return self._load(slots, "0")
+
+    def _chain(self, begin: str, end: str) -> list[Parts]:
+        values, s = self.values, self.values.lanes
+        identity = [
+            s.const(x, d) for c in self.combines for x, d in zip(c.identity, c.dtypes, strict=True)
+        ] * self.streams
+        carried = list(zip(self._types() * self.streams, identity, strict=True))
+
+        def one(position: str, state: list[str]) -> list[str]:
+            values.set_position(self.reduce.var, position)
+            return self._flat(self.advance(self._nested(state)))
+
+        return self._nested(self.fb.do_while(begin, end, "1", carried, one))
+
+    def _load(self, slots: list[list[Slots]], element: str) -> list[Parts]:
+        s = self.values.lanes
+        return [[slot.load(s, element) for slot in stream] for stream in slots]
+
+    def _store(self, slots: list[list[Slots]], element: str, parts: Sequence[Parts]) -> None:
+        s = self.values.lanes
+        for stream, stream_parts in zip(slots, parts, strict=True):
+            for slot, part in zip(stream, stream_parts, strict=True):
+                slot.store(s, element, part)
+
+    def _fill(self, slots: list[list[Slots]], lanes: int) -> None:
+        s = self.values.lanes
+        identity = [
+            [s.const(x, d) for x, d in zip(c.identity, c.dtypes, strict=True)]
+            for c in self.combines
+        ]
+
+        def one(element: str, _: list[str]) -> list[str]:
+            self._store(slots, element, [identity] * self.streams)
+            return []
+
+        self.fb.do_while("0", str(lanes * s.width), str(s.width), (), one)
+
+    def _fold_slots(self, slots: list[list[Slots]], lanes: int) -> None:
+        fb, s = self.fb, self.values.lanes
+        half = lanes // 2
+
+        def halve(_: str, state: list[str]) -> list[str]:
+            count = state[0]
+
+            def one(element: str, _: list[str]) -> list[str]:
+                other = fb.integer("add", element, count)
+                merged = [
+                    self.fold(s, [left, right])
+                    for left, right in zip(
+                        self._load(slots, element), self._load(slots, other), strict=True
+                    )
+                ]
+                self._store(slots, element, merged)
+                return []
+
+            fb.do_while("0", count, str(s.width), (), one)
+            return [fb.emit(f"lshr i64 {count}, 1")]
+
+        steps = lanes.bit_length() - 1
+        fb.do_while("0", str(steps), "1", [("i64", str(half * s.width))], halve)
+
+
+class _Vector(_Form):
+    """A reduction whose own loop runs in lanes: slots are vectors of consecutive virtual lanes."""
+
+    def __init__(
+        self,
+        values: Values,
+        statements: Callable[[Sequence[Stmt]], None],
+        reduce: Reduce,
+        combines: list[Combine],
+        plan: Plan,
+    ) -> None:
+        super().__init__(values, statements, reduce, combines)
+        self.plan = plan
+        self.lanes = reduce.lanes if self.ordered else plan.width * plan.free_slots
+        self.slot_count = self.lanes // plan.width
+        self.slots: list[Slots] = []
+
+    def block(self, begin: str, end: str) -> list[Parts]:
+        values, fb, plan = self.values, self.fb, self.plan
+        in_registers = self.slot_count <= plan.register_slots
+        streams = self.slot_count if in_registers else min(plan.streams, self.slot_count)
+        step = plan.width * streams
+        vector = Lanes(fb, plan.width)
+        length = fb.integer("sub", end, begin)
+        main_end = fb.integer("add", begin, fb.integer("and", length, str(-step)))
+        identity = [
+            [[vector.const(x, d) for x, d in zip(c.identity, c.dtypes, strict=True)]]
+            for c in self.combines
+        ]
+        start: list[Parts] = [[parts[0] for parts in identity] for _ in range(self.slot_count)]
+        kinds = [vector.type(d) for c in self.combines for d in c.dtypes] * self.slot_count
+        self.slots = [Slots(vector, c, self.slot_count) for c in self.combines]
+        with values.scope():
+            if in_registers:
+                flat = self._flat(start)
+                carried = list(zip(kinds, flat, strict=True))
+                flat = fb.if_then(
+                    fb.less(begin, main_end),
+                    carried,
+                    lambda: self._main_in_registers(begin, main_end, step, carried),
+                )
+                flat = fb.if_then(
+                    fb.less(main_end, end),
+                    list(zip(kinds, flat, strict=True)),
+                    lambda: self._tail_in_registers(vector, begin, main_end, end, flat),
+                )
+                slots = self._regroup(flat)
+            else:
+                self._spill(vector, start)
+                fb.if_then(
+                    fb.less(begin, main_end),
+                    (),
+                    lambda: self._main_in_memory(begin, main_end, step, streams),
+                )
+                fb.if_then(fb.less(main_end, end), (), lambda: self._tail(begin, main_end, end))
+                slots = self._reload(vector)
+        return [self._fold_lanes(vector, self.fold(vector, slots))]
+
+    def _regroup(self, flat: Sequence[str]) -> list[Parts]:
+        names = iter(flat)
+        return [
+            [[next(names) for _ in c.dtypes] for c in self.combines] for _ in range(self.slot_count)
+        ]
+
+    def _main_in_registers(
+        self, begin: str, end: str, step: int, carried: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        values = self.values
+
+        def one(position: str, state: list[str]) -> list[str]:
+            values.set_position(self.reduce.var, position)
+            return self._flat(self.advance(self._regroup(state)))
+
+        with values.in_lanes(self.reduce.var, self.plan.width, self.slot_count):
+            return self.fb.do_while(begin, end, str(step), carried, one)
+
+    def _main_in_memory(self, begin: str, end: str, step: int, streams: int) -> list[str]:
+        values, width = self.values, self.plan.width
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(self.reduce.var, position)
+            first = self._element(begin, position)
+            elements = [self.fb.integer("add", first, str(k * width)) for k in range(streams)]
+            s = values.lanes
+            before: list[Parts] = [[slot.load(s, e) for slot in self.slots] for e in elements]
+            for element, parts in zip(elements, self.advance(before), strict=True):
+                for slot, part in zip(self.slots, parts, strict=True):
+                    slot.store(s, element, part)
+            return []
+
+        with values.in_lanes(self.reduce.var, width, streams):
+            return self.fb.do_while(begin, end, str(step), (), one)
+
+    def _element(self, begin: str, position: str) -> str:
+        distance = self.fb.integer("sub", position, begin)
+        return self.fb.integer("and", distance, str(self.lanes - 1))
+
+    def _tail_in_registers(
+        self, vector: Lanes, begin: str, main_end: str, end: str, flat: Sequence[str]
+    ) -> list[str]:
+        self._spill(vector, self._regroup(flat))
+        self._tail(begin, main_end, end)
+        return self._flat(self._reload(vector))
+
+    def _spill(self, vector: Lanes, slots: Sequence[Parts]) -> None:
+        for k, parts in enumerate(slots):
+            for slot, part in zip(self.slots, parts, strict=True):
+                slot.store(vector, str(k * vector.width), part)
+
+    def _reload(self, vector: Lanes) -> list[Parts]:
+        return [
+            [slot.load(vector, str(k * vector.width)) for slot in self.slots]
+            for k in range(self.slot_count)
+        ]
+
+    def _tail(self, begin: str, main_end: str, end: str) -> list[str]:
+        """The last positions, fewer than one iteration of the main loop has."""
+        values, masked = self.values, self.plan.masked
+        width = self.plan.width if masked else 1
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(self.reduce.var, position)
+            element = self._element(begin, position)
+            s = values.lanes
+            if masked:
+                values.masks = (values.mask_below(position, end),)
+            before: Parts = [slot.load(s, element) for slot in self.slots]
+            (after,) = self.advance([before])
+            for slot, c, old, new in zip(self.slots, self.combines, before, after, strict=True):
+                if values.masks is not None:
+                    new = [
+                        s.select(values.masks[0], d, n, o)
+                        for d, n, o in zip(c.dtypes, new, old, strict=True)
+                    ]
+                slot.store(s, element, new)
+            return []
+
+        with values.in_lanes(self.reduce.var, width, 1):
+            return self.fb.do_while(main_end, end, str(width), (), one)
+
+    def _fold_lanes(self, vector: Lanes, parts: Parts) -> Parts:
+        """The lanes of one slot, in halves."""
+        width = vector.width
+        while width > 1:
+            width //= 2
+            s = Lanes(self.fb, width)
+            parts = [
+                c.merge(
+                    s,
+                    [self._half(p, d, width, 0) for p, d in zip(part, c.dtypes, strict=True)],
+                    [self._half(p, d, width, 1) for p, d in zip(part, c.dtypes, strict=True)],
+                )
+                for c, part in zip(self.combines, parts, strict=True)
+            ]
+        return parts
+
+    def _half(self, value: str, dtype: str, width: int, which: int) -> str:
+        """Half of a vector of 2 * width lanes."""
+        whole = Lanes(self.fb, 2 * width)
+        if width == 1:
+            return whole.lane(value, dtype, which)
+        kind = whole.type(dtype)
+        order = ", ".join(f"i32 {which * width + k}" for k in range(width))
+        return self.fb.emit(
+            f"shufflevector {kind} {value}, {kind} poison, {vector_type('i32', width)} <{order}>"
+        )

@@ -1,0 +1,275 @@
+"""LLVM IR as text: modules, functions, blocks and loops become one string.
+
+    module = Module()
+    fb = FunctionBuilder(module, "f", [("i64", "%n")], result="i64")
+    doubled = fb.emit("add i64 %n, %n")
+    fb.ret("i64", doubled)
+    fb.finish()
+    module.text()
+
+A function is a tree of chunks: runs of lines that keep growing after what surrounds them has moved
+on. That is how a value goes in front of the loop that it does not depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+__all__ = ["Chunk", "FunctionBuilder", "Module"]
+
+#: What every function here promises. Without the width, the back end would split 512-bit vectors.
+ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
+
+
+class Chunk:
+    """A run of lines that can grow at any time; `label` is the block that it ends in."""
+
+    __slots__ = ("label", "lines")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.lines: list[str | Chunk] = []
+
+    def write(self, out: list[str]) -> None:
+        """Append this chunk's lines, and those of the chunks in it, to `out`."""
+        for line in self.lines:
+            if isinstance(line, str):
+                out.append(line)
+            else:
+                line.write(out)
+
+
+class Module:
+    """Declarations, globals and functions of one module, each written once."""
+
+    def __init__(self) -> None:
+        self._declarations: dict[str, str] = {}
+        self._globals: dict[str, str] = {}
+        self._functions: dict[str, str] = {}
+        self._helpers: set[str] = set()
+
+    def declare(self, name: str, result: str, args: Sequence[str]) -> str:
+        """Declare an external function or intrinsic; its name with the sigil.
+
+        Raises ValueError if it was declared with another type.
+        """
+        line = f"declare {result} @{name}({', '.join(args)})"
+        if self._declarations.setdefault(name, line) != line:
+            raise ValueError(f"@{name} has two types: {self._declarations[name]}; {line}")
+        return f"@{name}"
+
+    def add_global(self, name: str, definition: str) -> str:
+        """Add `@name = definition`; its name with the sigil. The same twice is one."""
+        if self._globals.setdefault(name, definition) != definition:
+            raise ValueError(f"@{name} has two definitions")
+        return f"@{name}"
+
+    def add_function(self, name: str, text: str) -> None:
+        """Add a function's whole text. Raises ValueError if the name is taken."""
+        if name in self._functions:
+            raise ValueError(f"@{name} is defined twice")
+        self._functions[name] = text
+
+    def helper(self, name: str, build: Callable[[], None]) -> str:
+        """The function `name`, which `build` adds to this module on the first request."""
+        if name not in self._helpers:
+            self._helpers.add(name)
+            build()
+        return f"@{name}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        declared = [d for name, d in self._declarations.items() if name not in self._functions]
+        parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
+        return "\n".join([*declared, *parts, *self._functions.values(), ATTRIBUTES, ""])
+
+
+class FunctionBuilder:
+    """One function under construction; instructions go to the end of the current chunk.
+
+    `params` are (type, name with the sigil). Attributes such as noalias belong to the type. A
+    function that may fail names the block that reports it by `fail_label`.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        params: Sequence[tuple[str, str]],
+        result: str = "void",
+        linkage: str = "internal",
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.fail_label: str | None = None
+        self._head = (
+            f"define {linkage} {result} @{name}({', '.join(f'{t} {n}' for t, n in params)}) #0 {{"
+        )
+        self._count = 0
+        self._entry = Chunk(".entry")
+        self._body = Chunk(".entry")
+        self.chunk = self._body
+
+    def fresh(self, hint: str = "v") -> str:
+        """A new register name; the dot keeps it apart from the names of parameters."""
+        self._count += 1
+        return f"%.{hint}{self._count}"
+
+    def fresh_label(self, hint: str) -> str:
+        """A new block label, without a sigil."""
+        self._count += 1
+        return f".{hint}{self._count}"
+
+    def emit(self, right_hand_side: str) -> str:
+        """Write an instruction with a result; the result's register."""
+        self._count += 1
+        name = f"%.{self._count}"
+        self.chunk.lines.append(f"  {name} = {right_hand_side}")
+        return name
+
+    def line(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self.chunk.lines.append(f"  {instruction}")
+
+    def alloca(self, kind: str, align: int | None = None) -> str:
+        """Stack memory of type `kind` that lives as long as the call; its address."""
+        name = self.fresh("stack")
+        tail = f", align {align}" if align else ""
+        self._entry.lines.append(f"  {name} = alloca {kind}{tail}")
+        return name
+
+    @property
+    def label(self) -> str:
+        """The label of the block that the next instruction goes to."""
+        return self.chunk.label
+
+    def block(self, label: str) -> None:
+        """Begin a block; the one before must have ended in a terminator."""
+        self.chunk.lines.append(f"{label}:")
+        self.chunk.label = label
+
+    def br(self, label: str) -> None:
+        """Jump."""
+        self.line(f"br label %{label}")
+
+    def cond_br(self, condition: str, then: str, otherwise: str) -> None:
+        """Branch on an i1."""
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}")
+
+    def ret(self, kind: str = "void", value: str = "") -> None:
+        """Return."""
+        self.line(f"ret {kind} {value}".rstrip())
+
+    def phi(self, kind: str, incoming: Sequence[tuple[str, str]]) -> str:
+        """A phi at the beginning of the current block; `incoming` are (value, label)."""
+        return self.emit(f"phi {kind} " + ", ".join(f"[ {v}, %{b} ]" for v, b in incoming))
+
+    def insertion_point(self) -> Chunk:
+        """A chunk at this place, to be filled now or later by `at`."""
+        chunk = Chunk(self.chunk.label)
+        self.chunk.lines.append(chunk)
+        return chunk
+
+    @contextmanager
+    def at(self, chunk: Chunk) -> Iterator[None]:
+        """Write to `chunk` for the length of a `with` block."""
+        outer, self.chunk = self.chunk, chunk
+        try:
+            yield
+        finally:
+            self.chunk = outer
+
+    def check(self, failed: str) -> None:
+        """Leave for the function's failure block if the i1 `failed` holds."""
+        if self.fail_label is None:
+            raise ValueError(f"function {self.name} has no failure block")
+        passed = self.fresh_label("checked")
+        self.cond_br(failed, self.fail_label, passed)
+        self.block(passed)
+
+    def integer(self, op: str, a: str, b: str) -> str:
+        """i64 add, sub, mul or and of registers or literals, folded where both are literals."""
+        if a[0] != "%" and b[0] != "%":
+            x, y = int(a), int(b)
+            value = {"add": x + y, "sub": x - y, "mul": x * y, "and": x & y}[op]
+            return str(value)
+        if (op in ("add", "sub") and b == "0") or (op == "mul" and b == "1"):
+            return a
+        if (op == "add" and a == "0") or (op == "mul" and a == "1"):
+            return b
+        return self.emit(f"{op} i64 {a}, {b}")
+
+    def less(self, a: str, b: str) -> str:
+        """Whether a < b as signed i64: a register, or the literal true or false."""
+        if a[0] != "%" and b[0] != "%":
+            return "true" if int(a) < int(b) else "false"
+        return self.emit(f"icmp slt i64 {a}, {b}")
+
+    def if_then(
+        self,
+        condition: str,
+        carried: Sequence[tuple[str, str]],
+        then: Callable[[], Sequence[str]],
+    ) -> list[str]:
+        """Run `then` if the i1 holds; the values that it returns, else those of `carried`.
+
+        `carried` are (type, value otherwise). A literal condition leaves no branch.
+        """
+        if condition == "true":
+            return list(then())
+        if condition == "false":
+            return [value for _, value in carried]
+        inside, after = self.fresh_label("then"), self.fresh_label("after")
+        before = self.label
+        self.cond_br(condition, inside, after)
+        self.block(inside)
+        results = then()
+        end = self.label
+        self.br(after)
+        self.block(after)
+        return [
+            self.phi(kind, [(result, end), (default, before)])
+            for (kind, default), result in zip(carried, results, strict=True)
+        ]
+
+    def do_while(
+        self,
+        begin: str,
+        end: str,
+        step: str,
+        carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]],
+    ) -> list[str]:
+        """Run `body(index, values)` for index = begin, begin + step, ... while below end.
+
+        The body runs at least once. `carried` are (type, initial value); the body returns the next
+        values, and the last ones are the result.
+        """
+        before, head = self.label, self.fresh_label("loop")
+        after = self.fresh_label("after")
+        self.br(head)
+        self.block(head)
+        phis = self.insertion_point()
+        index = self.fresh("i")
+        names = [self.fresh("c") for _ in carried]
+        results = list(body(index, names))
+        following = self.emit(f"add i64 {index}, {step}")
+        last = self.label
+        phis.lines.append(f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{last} ]")
+        for name, (kind, initial), result in zip(names, carried, results, strict=True):
+            phis.lines.append(
+                f"  {name} = phi {kind} [ {initial}, %{before} ], [ {result}, %{last} ]"
+            )
+        self.cond_br(self.emit(f"icmp slt i64 {following}, {end}"), head, after)
+        self.block(after)
+        return results
+
+    def finish(self) -> str:
+        """Add the function to its module; its name with the sigil."""
+        out = [self._head, ".entry:"]
+        self._entry.write(out)
+        self._body.write(out)
+        out.append("}")
+        self.module.add_function(self.name, "\n".join(out))
+        return f"@{self.name}"

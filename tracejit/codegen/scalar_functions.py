@@ -1,0 +1,130 @@
+"""The table of scalar functions: a name and dtypes become instructions over any number of lanes.
+
+The meaning of a function is the NumPy ufunc of its name on those dtypes; `cast` converts and
+`select(b1, x, x)` chooses. Every function but `cast` gets arguments of the loop's dtypes already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tracejit.codegen.lanes import Lanes, is_float, round_to_half
+from tracejit.codegen.llvm_text import FunctionBuilder
+from tracejit.codegen.scalar_casts import cast
+from tracejit.codegen.scalar_floats import FLOAT
+from tracejit.codegen.scalar_integers import BOOLEAN, INTEGER
+from tracejit.ir.dims import Atom, Dim
+from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Var
+
+__all__ = ["emit_call", "emit_dim", "emit_expr", "supports"]
+
+#: Functions whose result on halves is a half already.
+_EXACT_ON_HALVES = frozenset(
+    {
+        "absolute", "ceil", "conjugate", "copysign", "fabs", "floor", "fmax", "fmin", "fmod",
+        "heaviside", "maximum", "minimum", "negative", "positive", "rint", "sign", "trunc",
+    }
+)  # fmt: skip
+
+
+def _table(dtype: str) -> Mapping[str, object]:
+    return FLOAT if is_float(dtype) else BOOLEAN if dtype == "b1" else INTEGER
+
+
+def supports(fn: str, dtypes: Sequence[str]) -> bool:
+    """Whether there is code for a function on arguments of these dtypes."""
+    if any(d[0] == "c" for d in dtypes):
+        return False
+    if fn in ("cast", "select", "wrap_index"):
+        return True
+    return fn in _table(dtypes[0]) and not (fn == "nextafter" and dtypes[0] == "f16")
+
+
+def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str:
+    """Write the function over lanes; the register of its result.
+
+    Raises NotImplementedError for a function without code on these dtypes.
+    """
+    if fn == "cast":
+        return cast(s, args[0], dtypes[0], dtype)
+    if fn == "select":
+        return s.select(args[0], dtype, args[1], args[2])
+    if fn == "wrap_index":
+        return _wrap_index(s, args[0], args[1])
+    if not supports(fn, dtypes):
+        raise NotImplementedError(f"scalar function {fn} on {', '.join(dtypes)}")
+    if dtypes[0] == "f16":
+        through = "f32" if dtype == "f16" else dtype
+        result = FLOAT[fn](s, args, ["f32"] * len(args), through)
+        if dtype == "f16" and fn not in _EXACT_ON_HALVES:
+            result = round_to_half(s, result)
+        return result
+    table = FLOAT if is_float(dtypes[0]) else BOOLEAN if dtypes[0] == "b1" else INTEGER
+    return table[fn](s, args, dtypes, dtype)
+
+
+def _wrap_index(s: Lanes, index: str, size: str) -> str:
+    """A checked index: negative ones count from the end; one out of range leaves the function."""
+    negative = s.compare("slt", "i64", index, s.const(0, "i64"))
+    wrapped = s.select(negative, "i64", s.op("add", "i64", index, size), index)
+    s.fb.check(s.any(s.compare("uge", "i64", wrapped, size)))
+    return wrapped
+
+
+def emit_dim(fb: FunctionBuilder, dim: Dim, env: Mapping[str, str]) -> str:
+    """The i64 value of a size, with symbols bound by `env`: a register or a literal.
+
+    floordiv and mod follow Python's sign rule; a division by zero gives 0.
+    """
+    if isinstance(dim, int):
+        return str(dim)
+    total = "0"
+    for monomial, coefficient in dim.terms:
+        term = str(coefficient)
+        for atom in monomial:
+            value = env[atom] if isinstance(atom, str) else _emit_atom(fb, atom, env)
+            term = fb.integer("mul", value, term)
+        total = fb.integer("add", total, term)
+    return total
+
+
+#: The scalar function that an atom of a size stands for.
+ATOM_FUNCTIONS = {
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "min": "minimum",
+    "max": "maximum",
+}
+
+
+def _emit_atom(fb: FunctionBuilder, atom: Atom, env: Mapping[str, str]) -> str:
+    args = [emit_dim(fb, a, env) for a in atom.args]
+    return emit_call(Lanes(fb), ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
+
+
+def emit_expr(fb: FunctionBuilder, expr: Expr, env: Mapping[str, str], width: int = 1) -> str:
+    """Write an expression without loads; its register or literal.
+
+    `env` binds variables, and the symbols of index values, to registers of `width` lanes.
+    """
+    lanes = Lanes(fb, width)
+    known: dict[int, str] = {}
+
+    def visit(e: Expr) -> str:
+        if id(e) not in known:
+            known[id(e)] = write(e)
+        return known[id(e)]
+
+    def write(e: Expr) -> str:
+        if isinstance(e, Const):
+            return lanes.const(e.value, e.dtype)
+        if isinstance(e, Var):
+            return env[e.name]
+        if isinstance(e, IndexValue):
+            return lanes.splat(emit_dim(fb, e.dim, env), "i64")
+        if isinstance(e, Call):
+            args = [visit(a) for a in e.args]
+            return emit_call(lanes, e.fn, args, [a.dtype for a in e.args], e.dtype)
+        raise ValueError(f"{type(e).__name__} outside of a kernel")
+
+    return visit(expr)

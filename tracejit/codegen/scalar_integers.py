@@ -1,0 +1,315 @@
+"""Scalar functions of integers and booleans: each becomes instructions over any number of lanes.
+
+Values are NumPy's: two's complement wraps, division by zero gives 0, MIN // -1 is MIN. The hardware
+traps on both, so the divisor is replaced first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tracejit.codegen.lanes import Lanes, bits, is_signed, register_type
+
+__all__ = ["BOOLEAN", "INTEGER", "Emitter", "literal"]
+
+#: (lanes, operands, their dtypes, the result's dtype) -> the result's register.
+Emitter: TypeAlias = Callable[[Lanes, Sequence[str], Sequence[str], str], str]
+
+
+def literal(operand: str) -> int | None:
+    """The value of an integer operand that is the same literal in every lane, else None."""
+    text = operand.removesuffix(")").split()[-1] if operand.startswith("splat") else operand
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def simple(opcode: str) -> Emitter:
+    """One instruction over operands of one dtype."""
+    return lambda s, a, t, r: s.op(opcode, t[0], *a)
+
+
+def comparison(signed: str, unsigned: str) -> Emitter:
+    """A comparison; a signed operand against an unsigned one compares their true values."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        x, y = a
+        if is_signed(t[0]) == is_signed(t[1]):
+            return s.compare(signed if is_signed(t[0]) else unsigned, t[0], x, y)
+        outcome = s.compare(unsigned, t[0], x, y)
+        # A negative number is below every unsigned one.
+        negative, dtype = (x, t[0]) if is_signed(t[0]) else (y, t[1])
+        below = s.compare("slt", dtype, negative, s.const(0, dtype))
+        left_is_below = is_signed(t[0])
+        holds = unsigned == "ne" or (unsigned[:2] == ("ul" if left_is_below else "ug"))
+        return s.select(below, "b1", s.const(holds, "b1"), outcome)
+
+    return emit
+
+
+def _minimum_value(dtype: str) -> int:
+    return -(1 << (bits(dtype) - 1))
+
+
+def _negate(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    return s.op("sub", t[0], s.const(0, t[0]), a[0])
+
+
+def _absolute(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    return s.intrinsic("abs", t[0], a[0], tail="i1 false") if is_signed(t[0]) else a[0]
+
+
+def _sign(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    zero, one = s.const(0, r), s.const(1, r)
+    positive = s.compare("sgt" if is_signed(r) else "ugt", r, a[0], zero)
+    rest = zero
+    if is_signed(r):
+        rest = s.select(s.compare("slt", r, a[0], zero), r, s.const(-1, r), zero)
+    return s.select(positive, r, one, rest)
+
+
+def _divide(s: Lanes, dtype: str, x: str, y: str, opcode: str) -> tuple[str, str | None]:
+    """x / y or x % y towards zero, right except where y is 0; and where that is (None: nowhere).
+
+    `opcode` is div or rem. For y = -1 the quotient is -x and the remainder 0.
+    """
+    known = literal(y)
+    prefix = "s" if is_signed(dtype) else "u"
+    if known not in (None, 0, -1):
+        return s.op(prefix + opcode, dtype, x, y), None
+    one = s.const(1, dtype)
+    zero_divisor = s.compare("eq", dtype, y, s.const(0, dtype))
+    safe = s.select(zero_divisor, dtype, one, y)
+    if not is_signed(dtype):
+        return s.op(prefix + opcode, dtype, x, safe), zero_divisor
+    minus_one = s.compare("eq", dtype, y, s.const(-1, dtype))
+    safe = s.select(minus_one, dtype, one, safe)
+    result = s.op(prefix + opcode, dtype, x, safe)
+    if opcode == "div":
+        negated = s.op("sub", dtype, s.const(0, dtype), x)
+        result = s.select(minus_one, dtype, negated, result)
+    return result, zero_divisor
+
+
+def _zero_where(s: Lanes, condition: str | None, dtype: str, value: str) -> str:
+    return value if condition is None else s.select(condition, dtype, s.const(0, dtype), value)
+
+
+def _fmod(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    value, undefined = _divide(s, r, a[0], a[1], "rem")
+    return _zero_where(s, undefined, r, value)
+
+
+def _remainder(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    x, y = a
+    value, undefined = _divide(s, r, x, y, "rem")
+    if is_signed(r):
+        # Python's rule: the result has the divisor's sign.
+        zero = s.const(0, r)
+        differs = s.compare("slt", r, s.op("xor", r, value, y), zero)
+        nonzero = s.compare("ne", r, value, zero)
+        wrong = s.op("and", "b1", differs, nonzero)
+        value = s.select(wrong, r, s.op("add", r, value, y), value)
+    return _zero_where(s, undefined, r, value)
+
+
+def _floor_divide(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    x, y = a
+    quotient, undefined = _divide(s, r, x, y, "div")
+    if is_signed(r):
+        zero = s.const(0, r)
+        rest = s.op("sub", r, x, s.op("mul", r, quotient, y))
+        differs = s.compare("slt", r, s.op("xor", r, x, y), zero)
+        inexact = s.compare("ne", r, rest, zero)
+        wrong = s.op("and", "b1", differs, inexact)
+        quotient = s.select(wrong, r, s.op("sub", r, quotient, s.const(1, r)), quotient)
+    return _zero_where(s, undefined, r, quotient)
+
+
+def _power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """Repeated squaring; the exponent is not negative."""
+
+    def build(s: Lanes, a: list[str]) -> str:
+        fb, kind, zero = s.fb, s.type(r), s.const(0, r)
+        head, done = fb.fresh_label("loop"), fb.fresh_label("after")
+        before = fb.label
+        fb.br(head)
+        fb.block(head)
+        base, exponent, result = fb.fresh("x"), fb.fresh("e"), fb.fresh("r")
+        phis = fb.insertion_point()
+        odd = s.compare("ne", r, s.op("and", r, exponent, s.const(1, r)), zero)
+        next_result = s.select(odd, r, s.op("mul", r, result, base), result)
+        next_base = s.op("mul", r, base, base)
+        next_exponent = s.op("lshr", r, exponent, s.const(1, r))
+        for name, first, following in (
+            (base, a[0], next_base),
+            (exponent, a[1], next_exponent),
+            (result, s.const(1, r), next_result),
+        ):
+            phis.lines.append(
+                f"  {name} = phi {kind} [ {first}, %{before} ], [ {following}, %{head} ]"
+            )
+        fb.cond_br(s.any(s.compare("ne", r, next_exponent, zero)), head, done)
+        fb.block(done)
+        return next_result
+
+    return s.helper(f"integer_power.{r}", r, t, a, build)
+
+
+def _left_shift(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    x, count = a
+    width = s.const(bits(r), r)
+    in_range = s.compare("ult", r, count, width)
+    safe = s.select(in_range, r, count, s.const(0, r))
+    return s.select(in_range, r, s.op("shl", r, x, safe), s.const(0, r))
+
+
+def _right_shift(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    x, count = a
+    in_range = s.compare("ult", r, count, s.const(bits(r), r))
+    if is_signed(r):
+        # Out of range leaves the sign alone, which is what the largest shift does.
+        return s.op("ashr", r, x, s.select(in_range, r, count, s.const(bits(r) - 1, r)))
+    safe = s.select(in_range, r, count, s.const(0, r))
+    return s.select(in_range, r, s.op("lshr", r, x, safe), s.const(0, r))
+
+
+def _invert(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    return s.op("xor", r, a[0], s.const(-1, r))
+
+
+def _bitwise_count(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    count = s.intrinsic("ctpop", t[0], _absolute(s, a, t, t[0]))
+    source, target = register_type(t[0]), register_type(r)
+    return count if source == target else s.convert("trunc", count, source, target)
+
+
+def _gcd(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """Euclid's algorithm on magnitudes, which are unsigned; gcd(0, 0) is 0."""
+
+    def build(s: Lanes, a: list[str]) -> str:
+        fb, kind, zero = s.fb, s.type(r), s.const(0, r)
+        x, y = (_absolute(s, [v], t, r) for v in a)
+        head, step, done = (fb.fresh_label(h) for h in ("loop", "step", "after"))
+        before = fb.label
+        fb.br(head)
+        fb.block(head)
+        u, v = fb.fresh("u"), fb.fresh("v")
+        phis = fb.insertion_point()
+        more = s.compare("ne", r, v, zero)
+        fb.cond_br(s.any(more), step, done)
+        fb.block(step)
+        rest = s.op("urem", r, u, s.select(more, r, v, s.const(1, r)))
+        next_u = s.select(more, r, v, u)
+        next_v = s.select(more, r, rest, zero)
+        for name, first, following in ((u, x, next_u), (v, y, next_v)):
+            phis.lines.append(
+                f"  {name} = phi {kind} [ {first}, %{before} ], [ {following}, %{step} ]"
+            )
+        fb.br(head)
+        fb.block(done)
+        return u
+
+    return s.helper(f"gcd.{r}", r, t, a, build)
+
+
+def _lcm(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    divisor = _gcd(s, a, t, r)
+    none = s.compare("eq", r, divisor, s.const(0, r))
+    x, y = (_absolute(s, [v], t, r) for v in a)
+    part = s.op("udiv", r, x, s.select(none, r, s.const(1, r), divisor))
+    return _zero_where(s, none, r, s.op("mul", r, part, y))
+
+
+def _extreme(name: str) -> Emitter:
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        prefix = "s" if is_signed(r) else "u"
+        return s.intrinsic(prefix + name, r, a[0], a[1])
+
+    return emit
+
+
+def _same(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    return a[0]
+
+
+def _constant(value: bool) -> Emitter:
+    return lambda s, a, t, r: s.const(value, r)
+
+
+_COMPARISONS: dict[str, Emitter] = {
+    "equal": comparison("eq", "eq"),
+    "not_equal": comparison("ne", "ne"),
+    "less": comparison("slt", "ult"),
+    "less_equal": comparison("sle", "ule"),
+    "greater": comparison("sgt", "ugt"),
+    "greater_equal": comparison("sge", "uge"),
+}
+
+INTEGER: dict[str, Emitter] = {
+    **_COMPARISONS,
+    "add": simple("add"),
+    "subtract": simple("sub"),
+    "multiply": simple("mul"),
+    "negative": _negate,
+    "positive": _same,
+    "absolute": _absolute,
+    "sign": _sign,
+    "square": lambda s, a, t, r: s.op("mul", r, a[0], a[0]),
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
+    "fmod": _fmod,
+    "power": _power,
+    "bitwise_and": simple("and"),
+    "bitwise_or": simple("or"),
+    "bitwise_xor": simple("xor"),
+    "invert": _invert,
+    "left_shift": _left_shift,
+    "right_shift": _right_shift,
+    "bitwise_count": _bitwise_count,
+    "gcd": _gcd,
+    "lcm": _lcm,
+    "maximum": _extreme("max"),
+    "minimum": _extreme("min"),
+    "fmax": _extreme("max"),
+    "fmin": _extreme("min"),
+    "floor": _same,
+    "ceil": _same,
+    "trunc": _same,
+    "conjugate": _same,
+    "isnan": _constant(False),
+    "isinf": _constant(False),
+    "isfinite": _constant(True),
+}
+
+_AND, _OR, _XOR = simple("and"), simple("or"), simple("xor")
+
+
+def _not(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    return s.op("xor", "b1", a[0], s.const(True, "b1"))
+
+
+BOOLEAN: dict[str, Emitter] = {
+    **_COMPARISONS,
+    "logical_and": _AND,
+    "logical_or": _OR,
+    "logical_xor": _XOR,
+    "logical_not": _not,
+    "add": _OR,
+    "multiply": _AND,
+    "bitwise_and": _AND,
+    "bitwise_or": _OR,
+    "bitwise_xor": _XOR,
+    "invert": _not,
+    "maximum": _OR,
+    "minimum": _AND,
+    "fmax": _OR,
+    "fmin": _AND,
+    "absolute": _same,
+    "floor": _same,
+    "ceil": _same,
+    "trunc": _same,
+    "conjugate": _same,
+    "isnan": _constant(False),
+    "isinf": _constant(False),
+    "isfinite": _constant(True),
+}

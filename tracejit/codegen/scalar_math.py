@@ -1,0 +1,67 @@
+"""Transcendental functions: calls of the module's own vector code, or of libm lane by lane.
+
+`LIBM` is the table of what still goes by libm. A float32 goes through the double function, which
+leaves one rounding of a result that is good to 29 further bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.codegen.lanes import Lanes
+from tracejit.codegen.scalar_integers import Emitter
+
+__all__ = ["LIBM", "MATH", "libm"]
+
+#: Function -> the C function that computes it, lane by lane.
+LIBM: dict[str, str] = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "cbrt": "cbrt",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "erfc": "erfc",
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "hypot": "hypot",
+    "log": "log",
+    "log10": "log10",
+    "log1p": "log1p",
+    "log2": "log2",
+    "power": "pow",
+    "sin": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+
+
+def libm(function: str) -> Emitter:
+    """The C function of that name in double precision, for each lane."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        wide = tuple("f64" for _ in a)
+
+        def one(scalar: Lanes, *operands: str) -> str:
+            symbol = scalar.fb.module.declare(function, "double", ["double"] * len(operands))
+            return scalar.call(symbol, "f64", wide, operands)
+
+        def build(s: Lanes, a: list[str]) -> str:
+            if r != "f64":
+                a = [s.convert("fpext", x, "float", "double") for x in a]
+            value = s.each_lane("f64", wide, a, one)
+            return value if r == "f64" else s.convert("fptrunc", value, "double", "float")
+
+        return s.helper(f"{function}.{r}", r, t, a, build)
+
+    return emit
+
+
+MATH: dict[str, Emitter] = {name: libm(function) for name, function in LIBM.items()}
