@@ -71,11 +71,11 @@ def _exp(e: Emitter, x: Float) -> Float:
     x = x.at_least(t.exp_low).at_most(t.exp_high)
     r, r_low, biased = _reduce_exp(e, x, 2 * e.format.bias)
     head = r + 1.0
-    head_low = (1.0 - head) + r
-    y = head + e.muladd(r * r, e.polynomial(r, t.exp), head_low + r_low)
-    # Two factors, since 2^n alone may be beyond the format; only the second product rounds.
+    tail = e.muladd(r * r, e.polynomial(r, t.exp), ((1.0 - head) + r) + r_low)
+    # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
     half = biased >> 1
-    return (y * _power_of_two(half)) * _power_of_two(biased - half)
+    first, second = _power_of_two(half), _power_of_two(biased - half)
+    return e.muladd(tail, first, head * first) * second
 
 
 def _reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
@@ -127,16 +127,16 @@ def _log(e: Emitter, x: Float) -> Float:
     h_low = e.product_error(half_f, f, h)
     head = f - h
     head_low = ((f - head) - h) - h_low
+    k_high = k * t.ln2[0]
+    total = k_high + head
+    low = e.muladd(k, t.ln2[1], (head - (total - k_high)) + head_low)
     if fmt.bits == 64:
         s = f / (f + 2.0)
         z = s * s
-        tail = s * e.muladd(z, e.polynomial(z, t.log), h)
+        low = e.muladd(s, e.muladd(z, e.polynomial(z, t.log), h), low)
     else:
-        tail = (f * f) * (f * e.polynomial(f, t.log))
-    k_high = k * t.ln2[0]
-    total = k_high + head
-    total_low = head - (total - k_high)
-    y = total + (total_low + (head_low + e.muladd(k, t.ln2[1], tail)))
+        low = e.muladd(f * f * f, e.polynomial(f, t.log), low)
+    y = total + low
 
     y = x.compare("olt", math.inf).select(y, x)  # +inf and NaN are their own logarithms.
     pole = x.compare("oeq", 0.0).select(-math.inf, x.like(math.nan))
@@ -168,14 +168,13 @@ def _sin_and_cos(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
     """sin(r), cos(r) and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4, x >= 0."""
     t = TABLES[e.format.name]
     r, r_low, quadrant = _reduce_trig(e, x)
-    half_r = r * 0.5
-    half_z = half_r * r
-    z = half_z + half_z
+    z = r * r
+    half_z = z * 0.5
     correction = e.muladd(-half_z, r_low, r_low)  # r_low * cos(r), to first order
     sin = r + e.muladd(z * r, e.polynomial(z, t.sin), correction)
     head = 1.0 - half_z
     head_low = (1.0 - head) - half_z
-    correction = e.muladd(r, r_low, e.product_error(half_r, r, half_z))
+    correction = e.muladd(e.product_error(r, r, z), 0.5, r * r_low)
     cos = head + e.muladd(z * z, e.polynomial(z, t.cos), head_low - correction)
     return sin, cos, quadrant
 
@@ -226,7 +225,7 @@ def _tanh(e: Emitter, x: Float) -> Float:
     quotient = -m * reciprocal
     excess = e.product_error(quotient, below, -m)
     excess = excess + e.muladd(quotient, below_low, m_low)
-    return (quotient - excess * reciprocal).with_sign(x.sign())
+    return abs(quotient - excess * reciprocal).with_sign(x.sign())  # The quotient may be -0.
 
 
 def _erf(e: Emitter, x: Float) -> Float:

@@ -1,0 +1,120 @@
+"""Where vector math is measured, and what is right there: points, mpmath values, errors in ULP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[Any]  # float64 or float32
+
+DTYPES = {"f64": np.float64, "f32": np.float32}
+NAMES = ("exp", "log", "sin", "cos", "tanh", "erf")
+
+
+def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
+    """About `count` arguments, most of them where the function's method is strained.
+
+    These are: ends of the reduced range, zeros, one, the borders of overflow, underflow and
+    saturation, subnormal numbers, and all magnitudes. One in eight is a random bit pattern.
+    """
+    draw = np.random.default_rng([seed, NAMES.index(name)])
+    info = np.finfo(DTYPES[dtype])
+    groups: list[Callable[[int], Floats]]
+
+    def between(low: float, high: float) -> Callable[[int], Floats]:
+        return lambda n: draw.uniform(low, high, n)
+
+    def magnitudes(low: float, high: float) -> Callable[[int], Floats]:
+        return lambda n: draw.choice([-1.0, 1.0], n) * np.exp2(draw.uniform(low, high, n))
+
+    def near(step: float, most: float) -> Callable[[int], Floats]:
+        """Multiples of `step` up to `most`, a few ULP to either side."""
+
+        def sample(n: int) -> Floats:
+            at = (draw.integers(-most, most, n, endpoint=True) * step).astype(info.dtype)
+            shift = draw.integers(-3, 3, n, endpoint=True)
+            return np.asarray(at + shift * np.spacing(at), np.float64)
+
+        return sample
+
+    least, most = float(np.log2(info.smallest_subnormal)), float(info.maxexp)
+    digits = info.nmant + 1.0
+    half_log2 = np.log(2) / 2
+    if name == "exp":
+        under, normal, over = least * np.log(2), info.minexp * np.log(2), most * np.log(2)
+        groups = [between(-1, 1), between(under - 2, over + 2), between(under - 1, normal + 1)]
+        groups += [near(half_log2, 2 * most), magnitudes(-digits - 2, 1), between(over - 1, over)]
+    elif name == "log":
+        groups = [between(0.5, 2), between(0.99, 1.01), between(0.7, 0.715), between(1.4, 1.42)]
+        groups += [lambda n: np.abs(magnitudes(least, most)(n))]
+        groups += [lambda n: 1 + magnitudes(-digits, 0)(n)]
+        groups += [lambda n: np.abs(magnitudes(least, info.minexp)(n))]
+    elif name in ("sin", "cos"):
+        exact = 2.0 ** min(digits, 40)
+        groups = [between(-1, 1), between(-10, 10), between(-1e5, 1e5), near(np.pi / 4, 2000)]
+        groups += [near(np.pi / 2, 2e5), near(np.pi / 2, exact), magnitudes(-digits - 5, 44)]
+        groups += [magnitudes(0, most)]
+    elif name == "tanh":
+        one = 0.5 * digits * np.log(2)
+        groups = [between(-1, 1), between(-25, 25), near(half_log2 / 2, 120), between(0.1, 0.2)]
+        groups += [magnitudes(-digits, 5), between(one - 2, one + 2)]
+    else:
+        one = 5.9 if dtype == "f64" else 3.9
+        groups = [between(-1, 1), between(-7, 7), between(0.9, 1.1), between(one - 2, one + 0.3)]
+        groups += [magnitudes(-digits, 3)]
+    each = -(-count * 7 // (8 * len(groups)))
+    integer = np.uint64 if dtype == "f64" else np.uint32
+    patterns = draw.integers(0, np.iinfo(integer).max, count // 8, integer, endpoint=True)
+    with np.errstate(over="ignore"):
+        planned = np.concatenate([group(each) for group in groups]).astype(info.dtype)
+    return np.concatenate([planned, patterns.view(info.dtype)])
+
+
+def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
+    """The function's value rounded to `x`'s dtype, and what is missing from it, in its own ULP.
+
+    Where the first is infinite or NaN the second is 0.
+    """
+    head = np.empty_like(x)
+    rest = np.zeros(x.shape)
+    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, name)
+    with np.errstate(all="ignore"), mp.workprec(160):
+        for i, value in enumerate(x.tolist()):
+            if not np.isfinite(value) or (name == "log" and value <= 0):
+                head[i] = _limit(name, value)
+            elif name == "exp" and abs(value) > 800:
+                head[i] = 0.0 if value < 0 else np.inf
+            else:
+                exact = function(mp.mpf(value))
+                head[i] = float(exact)
+                if np.isfinite(head[i]):
+                    unit = mp.mpf(float(np.spacing(np.abs(head[i]))))
+                    rest[i] = float((exact - float(head[i])) / unit)
+    return head, rest
+
+
+def _limit(name: str, value: float) -> float:
+    if name == "log":
+        return -np.inf if value == 0 else np.inf if value > 0 else np.nan
+    if np.isnan(value) or name in ("sin", "cos"):
+        return np.nan
+    if name == "exp":
+        return 0.0 if value < 0 else np.inf
+    return float(np.sign(value))
+
+
+def ulp_errors(got: Floats, head: Floats, rest: Floats) -> Floats:
+    """Distance of `got` from the exact value, `head` and `rest` ULP, in ULP.
+
+    Infinite where one of `got` and `head` is NaN or infinite and the other is not the same.
+    """
+    with np.errstate(all="ignore"):
+        unit = np.spacing(np.abs(head)).astype(np.float64)
+        errors = np.abs((got.astype(np.float64) - head.astype(np.float64)) / unit - rest)
+    same = (got == head) | (np.isnan(got) & np.isnan(head))
+    special = ~np.isfinite(head) | ~np.isfinite(got)
+    return np.where(special, np.where(same, 0.0, np.inf), errors)
