@@ -1,0 +1,9 @@
+"""The front end: from a Python function that uses NumPy to a graph.
+
+Importing the package gives tracers their operators and fills the table of NumPy functions.
+"""
+
+import importlib
+
+for _name in ("ufuncs", "numpy_reduce", "numpy_shape", "numpy_creation", "numpy_linalg", "numpy_misc"):
+    importlib.import_module(f"tracejit.frontend.{_name}")

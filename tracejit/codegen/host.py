@@ -1,0 +1,135 @@
+"""Host calls: an op without native code runs through NumPy, on the compiled program's own memory.
+
+A program calls `i32 tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs (arrays:
+data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays: data pointer;
+scalars: two slots to write to). 0 means done, 1 means that the run must bail out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import Bailout
+from tracejit.ir.dims import Dim, evaluate, free_symbols
+from tracejit.ir.evaluate import concrete_attrs
+from tracejit.ir.graph import Node
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
+
+__all__ = ["HostCall", "host_entry", "slot_count"]
+
+_SITES: weakref.WeakValueDictionary[int, HostCall] = weakref.WeakValueDictionary()
+_IDS = itertools.count(1)
+
+
+def slot_count(t: Type) -> int:
+    """How many slots a value takes."""
+    return 1 if isinstance(t, ArrayType) else 2
+
+
+class HostCall:
+    """One call site. `strides` gives the element strides of inputs that are not dense."""
+
+    def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
+        self.id = next(_IDS)
+        self.node = node
+        self.strides = strides
+        sizes = node.sizes()
+        for v in (*node.inputs, *node.outputs):
+            sizes |= type_sizes(v.type)
+        for s in strides:
+            sizes |= set().union(*(free_symbols(d) for d in s or ()))
+        self.sizes = tuple(sorted(sizes))
+        _SITES[self.id] = self
+
+    def run(self, slots: int) -> None:
+        """Evaluate the op on the memory that the slots point to. Raises Bailout."""
+        node = self.node
+        at = slots + 8 * sum(slot_count(v.type) for v in node.inputs)
+        raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
+        sizes = dict(zip(self.sizes, raw, strict=True))
+        inputs = []
+        cursor = slots
+        for v, strides in zip(node.inputs, self.strides, strict=True):
+            inputs.append(_read(v.type, cursor, sizes, strides))
+            cursor += 8 * slot_count(v.type)
+        with np.errstate(all="ignore"):
+            results = node.op.evaluate(inputs, concrete_attrs(node, sizes))
+        cursor += 8 * len(self.sizes)
+        for v, result in zip(node.outputs, results, strict=True):
+            _write(v.type, cursor, sizes, result)
+            cursor += 8 * slot_count(v.type)
+
+
+def _memory(address: int, nbytes: int) -> Any:
+    return (ctypes.c_char * nbytes).from_address(address)
+
+
+def _array(
+    t: ArrayType, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
+) -> np.ndarray[Any, Any]:
+    shape = tuple(evaluate(d, sizes) for d in t.shape)
+    if 0 in shape:
+        return np.empty(shape, t.dtype)
+    if strides is None:
+        memory_shape = tuple(shape[a] for a in t.order)
+        flat = np.frombuffer(_memory(address, int(np.prod(shape)) * t.dtype.itemsize), t.dtype)
+        inverse = [t.order.index(a) for a in range(t.ndim)]
+        return flat.reshape(memory_shape).transpose(inverse)
+    steps = [evaluate(s, sizes) * t.dtype.itemsize for s in strides]
+    low = sum(min(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
+    memory = _memory(address + low, high - low + t.dtype.itemsize)
+    return np.ndarray(shape, t.dtype, memory, offset=-low, strides=steps)
+
+
+def _read(
+    t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
+) -> Any:
+    if isinstance(t, ArrayType):
+        data = ctypes.c_int64.from_address(address).value
+        out = _array(t, data, sizes, strides)
+        out.flags.writeable = False
+        return out
+    dtype = dtype_of(t)
+    scalar = np.frombuffer(_memory(address, dtype.itemsize), dtype)[0]
+    return scalar.item() if isinstance(t, PyScalar) else scalar
+
+
+def _write(t: Type, address: int, sizes: dict[str, int], value: Any) -> None:
+    if isinstance(t, ArrayType):
+        _array(t, ctypes.c_int64.from_address(address).value, sizes, None)[...] = value
+        return
+    assert isinstance(t, (NpScalar, PyScalar))
+    dtype = dtype_of(t)
+    np.frombuffer(_memory(address, dtype.itemsize), dtype)[...] = value
+
+
+def _dispatch(site: int, slots: int) -> int:
+    try:
+        _SITES[site].run(slots)
+    except Bailout:
+        return 1
+    except Exception:
+        # The eager run that follows a bail-out raises the user's own error.
+        return 1
+    return 0
+
+
+@lru_cache(maxsize=1)
+def _callback() -> tuple[Callable[..., int], int]:
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64)(_dispatch)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return function, address
+
+
+def host_entry() -> int:
+    """The address of `tj_host`."""
+    return _callback()[1]

@@ -1,0 +1,436 @@
+"""A fused graph becomes one native function `i32 program(ptr in, ptr out)`, as LLVM text.
+
+Kernels are internal functions of the same module; scalars live in registers; temporaries lie in one block
+of memory whose slots are reused when their value is dead. The slots of `in` and `out` are those of
+`runtime/entry_spec.py`. The function returns 0, or 1 where the call must be repeated eagerly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from tracejit.codegen.host import HostCall, host_entry, slot_count
+from tracejit.codegen.lanes import load_element, register_type, store_element
+from tracejit.codegen.llvm_kernel import emit_kernel
+from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.lower import lower_fusion
+from tracejit.codegen.scalar_functions import emit_dim, emit_expr
+from tracejit.errors import GraphError
+from tracejit.ir.dims import Dim, free_symbols, symbol
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read
+from tracejit.ir.kernel import Const, Expr, Kernel, Var
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
+from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+
+__all__ = ["InputSlot", "Program", "emit_program"]
+
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class InputSlot:
+    """Where an input of the graph lies: its slot, and its element strides where it is not dense."""
+
+    slot: int
+    strides: tuple[Dim, ...] | None = None
+
+
+@dataclass
+class Program:
+    """LLVM text, what it must be linked with, and what must live as long as it."""
+
+    name: str
+    text: str
+    symbols: dict[str, int]
+    kernels: list[Kernel]
+    keep: list[Any] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> dict[str, int]:
+    lib = ctypes.CDLL(None)
+    names = ("malloc", "free", "memcpy")
+    return {n: ctypes.cast(getattr(lib, n), ctypes.c_void_p).value or 0 for n in names}
+
+
+#: Numbers of an op's scalar operands: what `Elementwise.scalar` and `scalar_expr` take.
+_Scalars: TypeAlias = "dict[Value, Element]"
+
+
+class _Emitter:
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[InputSlot],
+        out_slots: Sequence[int],
+        sizes: Mapping[str, int],
+        name: str,
+        target: Any,
+    ) -> None:
+        self.graph, self.name, self.target = graph, name, target
+        self.module = Module()
+        self.fb = FunctionBuilder(
+            self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
+        )
+        self.fb.fail_label = "bail"
+        self.env: dict[str, str] = {}
+        self.scalars: _Scalars = {}
+        self.pointer: dict[Value, str] = {}
+        self.strides: dict[Value, tuple[Dim, ...]] = {}
+        self.kernels: list[Kernel] = []
+        self.symbols: dict[str, int] = {}
+        self.keep: list[Any] = []
+        self.inputs, self.out_slots, self.sizes = inputs, out_slots, sizes
+        self.count = 0
+
+    # Straight-line skeleton ---------------------------------------------------------------------
+
+    def run(self) -> Program:
+        fb = self.fb
+        for name, slot in self.sizes.items():
+            self.env[name] = fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
+        for v, given in zip(self.graph.inputs, self.inputs, strict=True):
+            self._load_input(v, given)
+        self._allocate()
+        for node in self.graph.nodes:
+            self.node(node)
+        self._outputs()
+        self._free()
+        fb.ret("i32", "0")
+        fb.block("bail")
+        self._free()
+        fb.ret("i32", "1")
+        fb.finish()
+        return Program(self.name, self.module.text(), self.symbols, self.kernels, self.keep)
+
+    def _slot(self, base: str, index: int) -> str:
+        return self.fb.emit(f"getelementptr i64, ptr {base}, i64 {index}")
+
+    def fresh(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def _load_input(self, v: Value, given: InputSlot) -> None:
+        address = self._slot("%in", given.slot)
+        if isinstance(v.type, ArrayType):
+            self.pointer[v] = self.fb.emit(f"load ptr, ptr {address}")
+            if given.strides is not None:
+                self.strides[v] = given.strides
+        else:
+            self.scalars[v] = self._load_scalar(address, v.type)
+
+    def _load_scalar(self, address: str, t: Type) -> Element:
+        """A scalar from memory, bound to variables."""
+        dtype = dtype_name(dtype_of(t))
+        part = parts_dtype(dtype)
+        first = self._bind(load_element(self.fb, address, part), part)
+        if part == dtype:
+            return first
+        step = 4 if part == "f32" else 8
+        second = self.fb.emit(f"getelementptr i8, ptr {address}, i64 {step}")
+        return first, self._bind(load_element(self.fb, second, part), part)
+
+    def _bind(self, register: str, dtype: str) -> Var:
+        name = self.fresh("x")
+        self.env[name] = register
+        return Var(name, dtype)
+
+    def _store_scalar(self, element: Element, address: str) -> None:
+        parts = element if isinstance(element, tuple) else (element,)
+        for k, part in enumerate(parts):
+            register = emit_expr(self.fb, part, self.env)
+            step = 4 if part.dtype == "f32" else 8
+            at = self.fb.emit(f"getelementptr i8, ptr {address}, i64 {step}") if k else address
+            if part.dtype == "b1":
+                wide = self.fb.emit(f"zext i1 {register} to i64")
+                self.fb.line(f"store i64 {wide}, ptr {at}")
+            else:
+                store_element(self.fb, at, part.dtype, register)
+
+    def dim(self, d: Dim) -> str:
+        """A size as an i64 register or literal."""
+        return emit_dim(self.fb, d, self.env)
+
+    # Memory -------------------------------------------------------------------------------------
+
+    def _nbytes(self, t: ArrayType) -> Dim:
+        return t.size * t.dtype.itemsize
+
+    def _allocate(self) -> None:
+        """Give every temporary a slot, reusing those of dead values of the same byte size."""
+        last: dict[Value, int] = {}
+        for k, node in enumerate(self.graph.nodes):
+            for v in node.inputs:
+                last[v] = k
+        wanted = {v: s for s, v in zip(self.out_slots, self.graph.outputs, strict=True)}
+        free: dict[Dim, list[int]] = {}
+        slots: list[Dim] = []
+        place: dict[Value, int] = {}
+        available = {s for v in self.graph.inputs for s in free_sizes(v.type)} | set(self.sizes)
+        for k, node in enumerate(self.graph.nodes):
+            for v in node.outputs:
+                if not isinstance(v.type, ArrayType) or node.op.name == "constant":
+                    continue
+                if not free_sizes(v.type) <= available:
+                    raise GraphError(f"the size of {v!r} is known only at run time")
+                if v in wanted:
+                    address = self._slot("%out", wanted[v])
+                    self.pointer[v] = self.fb.emit(f"load ptr, ptr {address}")
+                    continue
+                size = self._nbytes(v.type)
+                if free.get(size):
+                    place[v] = free[size].pop()
+                else:
+                    place[v] = len(slots)
+                    slots.append(size)
+            for v in dict.fromkeys((*node.inputs, *node.outputs)):
+                if v in place and last.get(v, k) == k:
+                    assert isinstance(v.type, ArrayType)
+                    free.setdefault(self._nbytes(v.type), []).append(place[v])
+        self.block = self._reserve(slots)
+        for v, number in place.items():
+            self.pointer[v] = self.addresses[number]
+
+    def _reserve(self, slots: Sequence[Dim]) -> str | None:
+        """One block for all slots: on the stack where it is small, else from malloc."""
+        fb = self.fb
+        self.addresses: list[str] = []
+        if not slots:
+            return None
+        offsets: list[str] = []
+        total = "0"
+        for size in slots:
+            offsets.append(total)
+            padded = fb.integer("add", self.dim(size), str(_ALIGN - 1))
+            padded = fb.integer("and", padded, str(-_ALIGN))
+            total = fb.integer("add", total, padded)
+        block: str | None = None
+        if total[0] != "%" and int(total) <= 4096:
+            base = fb.alloca(f"[{total} x i8]", _ALIGN)
+        else:
+            self._declare("malloc", "ptr", ["i64"])
+            self._declare("free", "void", ["ptr"])
+            amount = fb.integer("add", total, str(_ALIGN))
+            block = fb.emit(f"call ptr @malloc(i64 {amount})")
+            fb_null = fb.emit(f"icmp eq ptr {block}, null")
+            ok = fb.fresh_label("allocated")
+            fb.cond_br(fb_null, "nomemory", ok)
+            fb.block("nomemory")
+            fb.ret("i32", "1")
+            fb.block(ok)
+            address = fb.emit(f"ptrtoint ptr {block} to i64")
+            up = fb.emit(f"add i64 {address}, {_ALIGN - 1}")
+            aligned = fb.emit(f"and i64 {up}, {-_ALIGN}")
+            base = fb.emit(f"inttoptr i64 {aligned} to ptr")
+        self.addresses = [
+            fb.emit(f"getelementptr i8, ptr {base}, i64 {offset}") for offset in offsets
+        ]
+        return block
+
+    def _free(self) -> None:
+        if self.block is not None:
+            self.fb.line(f"call void @free(ptr {self.block})")
+
+    def _declare(self, name: str, result: str, args: Sequence[str]) -> None:
+        self.module.declare(name, result, args)
+        self.symbols[name] = _c_library()[name]
+
+    # Nodes --------------------------------------------------------------------------------------
+
+    def node(self, node: Node) -> None:
+        """The code of one node."""
+        name = node.op.name
+        if node.op.kind == "fusion":
+            self._fusion(node)
+        elif name == "constant":
+            self._constant(node)
+        elif name == "dim_value":
+            self.scalars[node.outputs[0]] = self._bind(self.dim(node.attrs["dim"]), "i64")
+        elif name == "element":
+            (v,) = node.inputs
+            self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
+        elif node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node):
+            return
+        elif node.op.kind == "control" or node.binds:
+            raise GraphError(f"{name} has no native code yet")
+        else:
+            self._host(node)
+
+    def _scalar(self, node: Node) -> bool:
+        """An op on scalars, in registers. False where it has no expression."""
+        if not all(v in self.scalars for v in node.inputs):
+            return False
+        args = tuple(self.scalars[v] for v in node.inputs)
+        out = node.outputs[0]
+        if isinstance(node.op, Elementwise):
+            dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
+            wide = dtype_name(dtype_of(out.type))
+            half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
+            if half or not node.op.native(dtypes, node.attrs):
+                return False
+            self.scalars[out] = self._evaluate(node.op.scalar(args, dtypes, wide))
+            return True
+        rule = getattr(node.op, "scalar_expr", None)
+        kinds = tuple(str(v.type) for v in node.inputs)
+        native = getattr(node.op, "native", None)
+        if rule is None or (native is not None and not native(kinds)):
+            return False
+        element, bails = rule(args, kinds, node.attrs)
+        if bails is not None:
+            self.fb.check(emit_expr(self.fb, bails, self.env))
+        self.scalars[out] = self._evaluate(element)
+        return True
+
+    def _evaluate(self, element: Element) -> Element:
+        """Compute an expression now and bind it."""
+        if isinstance(element, tuple):
+            return self._evaluate_one(element[0]), self._evaluate_one(element[1])
+        return self._evaluate_one(element)
+
+    def _evaluate_one(self, expr: Expr) -> Expr:
+        if isinstance(expr, (Const, Var)):
+            return expr
+        return self._bind(emit_expr(self.fb, expr, self.env), expr.dtype)
+
+    def _constant(self, node: Node) -> None:
+        (out,) = node.outputs
+        value = node.attrs["value"]
+        if isinstance(out.type, ArrayType):
+            array = value.array
+            name = self.fresh("const")
+            self.module.add_global(name, "external global i8")
+            self.symbols[name] = array.ctypes.data
+            self.keep.append(array)
+            self.pointer[out] = f"@{name}"
+            return
+        dtype = dtype_name(dtype_of(out.type))
+        if dtype in ("c64", "c128"):
+            part = parts_dtype(dtype)
+            self.scalars[out] = Const(complex(value).real, part), Const(complex(value).imag, part)
+        else:
+            self.scalars[out] = Const(value, dtype)
+
+    def _fusion(self, node: Node) -> None:
+        (region,) = node.regions
+        inner = {
+            r: self.strides[v]
+            for r, v in zip(region.inputs, node.inputs, strict=True)
+            if v in self.strides
+        }
+        kernel = lower_fusion(region, inner)
+        sizes = dict(zip(region.sizes, node.attrs["sizes"][0], strict=True))
+        self.call_kernel(kernel, node.inputs, [self.pointer[v] for v in node.outputs], sizes)
+
+    def call_kernel(
+        self,
+        kernel: Kernel,
+        inputs: Sequence[Value],
+        outputs: Sequence[str],
+        sizes: Mapping[str, Dim],
+    ) -> None:
+        """Emit a kernel as a function of the module, and its call."""
+        fb = self.fb
+        name = self.fresh(f"{kernel.name}_")
+        kernel = Kernel(name, kernel.params, kernel.sizes, kernel.scalars, kernel.body)
+        self.kernels.append(kernel)
+        emit_kernel(kernel, self.module, self.target)
+        args = [f"ptr {self.pointer[v]}" for v in inputs if isinstance(v.type, ArrayType)]
+        args += [f"ptr {p}" for p in outputs]
+        args += [f"i64 {self.dim(sizes.get(s, symbol(s)))}" for s in kernel.sizes]
+        for v in inputs:
+            if not isinstance(v.type, ArrayType):
+                element = self.scalars[v]
+                for part in element if isinstance(element, tuple) else (element,):
+                    register = emit_expr(fb, part, self.env)
+                    args.append(f"{register_type(part.dtype)} {register}")
+        status = fb.emit(f"call i32 @{name}({', '.join(args)})")
+        fb.check(fb.emit(f"icmp ne i32 {status}, 0"))
+
+    def _host(self, node: Node) -> None:
+        """Run the op through NumPy."""
+        fb = self.fb
+        site = HostCall(node, [self.strides.get(v) for v in node.inputs])
+        self.keep.append(site)
+        total = sum(slot_count(v.type) for v in (*node.inputs, *node.outputs)) + len(site.sizes)
+        slots = fb.alloca(f"[{total} x i64]", 8)
+        cursor = 0
+        results: list[tuple[Value, str]] = []
+        for v in node.inputs:
+            address = self._slot(slots, cursor)
+            if isinstance(v.type, ArrayType):
+                fb.line(f"store ptr {self.pointer[v]}, ptr {address}")
+            else:
+                self._store_scalar(self.scalars[v], address)
+            cursor += slot_count(v.type)
+        for s in site.sizes:
+            fb.line(f"store i64 {self.dim(symbol(s))}, ptr {self._slot(slots, cursor)}")
+            cursor += 1
+        for v in node.outputs:
+            address = self._slot(slots, cursor)
+            if isinstance(v.type, ArrayType):
+                fb.line(f"store ptr {self.pointer[v]}, ptr {address}")
+            else:
+                results.append((v, address))
+            cursor += slot_count(v.type)
+        self.module.declare("tj_host", "i32", ["i64", "ptr"])
+        self.symbols["tj_host"] = host_entry()
+        status = fb.emit(f"call i32 @tj_host(i64 {site.id}, ptr {slots})")
+        fb.check(fb.emit(f"icmp ne i32 {status}, 0"))
+        for v, address in results:
+            self.scalars[v] = self._load_scalar(address, v.type)
+
+    # Results ------------------------------------------------------------------------------------
+
+    def _outputs(self) -> None:
+        """Write scalars, and copy arrays that are not computed in their output's own memory."""
+        written: set[Value] = set()
+        produced = {v for n in self.graph.nodes if n.op.name != "constant" for v in n.outputs}
+        last = {v: s for s, v in zip(self.out_slots, self.graph.outputs, strict=True)}
+        for slot, v in zip(self.out_slots, self.graph.outputs, strict=True):
+            address = self._slot("%out", slot)
+            if not isinstance(v.type, ArrayType):
+                self._store_scalar(self.scalars[v], address)
+            elif v in produced and last[v] == slot and v not in written:
+                written.add(v)
+            else:
+                self._copy_out(v, self.fb.emit(f"load ptr, ptr {address}"))
+
+    def _copy_out(self, v: Value, target: str) -> None:
+        t = v.type
+        assert isinstance(t, ArrayType)
+        builder = GraphBuilder("copy")
+        x = builder.input(t, "x")
+        y = builder.one(OPS["reshape"], (x,), shape=t.shape)
+        region = builder.build([y])
+        region = Graph("copy", tuple(sorted(sizes_read(region))), region.inputs, region.nodes, (y,))
+        strides = {x: self.strides[v]} if v in self.strides else {}
+        self.call_kernel(lower_fusion(region, strides), [v], [target], {})
+
+
+def free_sizes(t: Type) -> set[str]:
+    """The size symbols of a type."""
+    if not isinstance(t, ArrayType):
+        return set()
+    return set().union(*(free_symbols(d) for d in t.shape))
+
+
+def emit_program(
+    graph: Graph,
+    inputs: Sequence[InputSlot],
+    out_slots: Sequence[int],
+    sizes: Mapping[str, int],
+    name: str,
+    target: Any,
+) -> Program:
+    """The native program of a fused graph.
+
+    `inputs` and `out_slots` place the graph's inputs and outputs, `sizes` its size symbols (and the
+    stride symbols of `inputs`). Raises GraphError for what has no native code.
+    """
+    return _Emitter(graph, inputs, out_slots, sizes, name, target).run()
+

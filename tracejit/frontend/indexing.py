@@ -1,0 +1,271 @@
+"""`x[key]` and `x[key] = v` on traced arrays: NumPy's indexing as slice, reshape, gather and scatter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
+from tracejit.frontend.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    as_array,
+    broadcast_dims,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.frontend.ufuncs import cast_value, operand
+from tracejit.ir.dims import Dim, floordiv
+from tracejit.ir.graph import Value
+from tracejit.ir.types import DTYPES, ArrayType, PyScalar, dtype_of
+
+__all__ = ["get_item", "set_item", "slice_extent"]
+
+_I64 = DTYPES["i64"]
+
+
+@dataclass
+class _Axis:
+    """What a key does to one axis of the array (None: a new axis)."""
+
+    kind: str  # slice, int, new, array
+    start: Dim = 0
+    size: Dim = 1
+    step: int = 1
+    index: Tracer | None = None
+
+
+def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
+    """(start, size, step) of a slice of an axis of `n` elements, clipped as Python clips it.
+
+    Raises ValueError for a step of 0 and TraceError for bounds that are traced.
+    """
+    for bound in (s.start, s.stop, s.step):
+        if isinstance(bound, Tracer):
+            raise TraceError("TJ015", "a slice bound that is traced", user_line())
+    step = 1 if s.step is None else int(s.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    lowest: Dim = 0 if step > 0 else -1
+    highest: Dim = n if step > 0 else n - 1
+
+    def clip(bound: Any, default: Dim) -> Dim:
+        if bound is None:
+            return default
+        b = as_dim(bound)
+        if env.decide(b, "<", 0):
+            b = b + n
+            return lowest if env.decide(b, "<", lowest) else b
+        return highest if env.decide(highest, "<", b) else b
+
+    start = clip(s.start, 0 if step > 0 else n - 1)
+    stop = clip(s.stop, n if step > 0 else -1)
+    low, high = (start, stop) if step > 0 else (stop, start)
+    if not env.decide(low, "<", high):
+        return 0, 0, step
+    return start, floordiv(high - low + (abs(step) - 1), abs(step)), step
+
+
+def _parse(x: TracedArray, key: Any) -> list[_Axis]:
+    items = list(key) if isinstance(key, tuple) else [key]
+    env = here().env
+    shape = x.type.shape
+    consumed = sum(1 for k in items if k is not None and k is not Ellipsis)
+    if consumed > len(shape):
+        raise IndexError("too many indices for array")
+    ellipses = sum(1 for k in items if k is Ellipsis)
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not ellipses:
+        items.append(Ellipsis)
+    axes: list[_Axis] = []
+    axis = 0
+    for k in items:
+        if k is None:
+            axes.append(_Axis("new"))
+        elif k is Ellipsis:
+            for _ in range(len(shape) - consumed):
+                axes.append(_Axis("slice", 0, shape[axis], 1))
+                axis += 1
+        else:
+            axes.append(_parse_one(k, shape[axis], env))
+            axis += 1
+    return axes
+
+
+def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
+    if isinstance(k, slice):
+        return _Axis("slice", *slice_extent(k, n, env))
+    if isinstance(k, (int, np.integer, SymInt)) and not isinstance(k, bool):
+        i = as_dim(k)
+        if env.decide(i, "<", 0):
+            i = i + n
+        if env.decide(i, "<", 0) or not env.decide(i, "<", n):
+            raise IndexError(f"index {k} is out of bounds for axis with size {n}")
+        return _Axis("int", i, 1, 1)
+    index = lift(k)
+    d = dtype_of(index.type)
+    if d.kind not in "iu":
+        if d.kind == "b":
+            raise TraceError("TJ015", "a boolean mask as an index", user_line())
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return _Axis("array", index=index)
+
+
+def _basic(x: TracedArray, axes: list[_Axis]) -> TracedArray:
+    """The view made by the slices, ints and new axes of a key; array axes stay whole."""
+    old = [a for a in axes if a.kind != "new"]
+    start, size, step = [], [], []
+    for a, n in zip(old, x.type.shape, strict=True):
+        whole = a.kind == "array"
+        start.append(0 if whole else a.start)
+        size.append(n if whole else a.size)
+        step.append(1 if whole else a.step)
+    if tuple(size) != x.type.shape or any(s != 1 for s in step):
+        x = x.view("slice", start=tuple(start), size=tuple(size), step=tuple(step))
+    shape: list[Dim] = []
+    sizes = iter(x.type.shape)
+    for a in axes:
+        n = 1 if a.kind == "new" else next(sizes)
+        if a.kind != "int":
+            shape.append(n)
+    return x if tuple(shape) == x.type.shape else x.view("reshape", shape=tuple(shape))
+
+
+@dataclass
+class _Advanced:
+    """A gather or scatter: which axes are indexed, by what, and where the index axes end up."""
+
+    indices: list[Value]
+    shape: tuple[Dim, ...]
+    to_front: tuple[int, ...]
+    place: int
+
+
+def _plan(axes: list[_Axis]) -> _Advanced:
+    trace = here()
+    indexed = [k for k, a in enumerate(axes) if a.kind == "array"]
+    tracers = [axes[k].index for k in indexed]
+    shape = broadcast_dims([t.type.shape for t in tracers if isinstance(t, TracedArray)])
+    values = []
+    for t in tracers:
+        assert t is not None
+        v = t.value()
+        v = operand(t, _I64) if isinstance(v.type, PyScalar) else cast_value(v, _I64)
+        if shape:
+            v = as_array(trace.wrap(v), shape)
+        elif isinstance(v.type, ArrayType):
+            v = trace.emit("element", (v,))
+        values.append(v)
+    adjacent = indexed[-1] - indexed[0] == len(indexed) - 1
+    rest = tuple(k for k in range(len(axes)) if k not in indexed)
+    return _Advanced(values, shape, (*indexed, *rest), indexed[0] if adjacent else 0)
+
+
+def _with_static_ints(axes: list[_Axis]) -> list[_Axis]:
+    """Beside an index array, an int is an index array too."""
+    if not any(a.kind == "array" and isinstance(a.index, TracedArray) for a in axes):
+        return axes
+    out = []
+    for a in axes:
+        if a.kind == "int":
+            size = a.start if isinstance(a.start, int) else SymInt(a.start, here().env)
+            a = _Axis("array", index=lift(size))
+        out.append(a)
+    return out
+
+
+def _permute(v: Value, axes: tuple[int, ...]) -> Value:
+    if axes == tuple(range(len(axes))):
+        return v
+    return here().emit("transpose", (v,), axes=axes)
+
+
+def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
+    """The permutation from (index axes, rest) to where NumPy puts the index axes."""
+    b = len(plan.shape)
+    rest = list(range(b, ndim))
+    return (*rest[: plan.place], *range(b), *rest[plan.place :])
+
+
+def get_item(x: TracedArray, key: Any) -> Any:
+    """`x[key]`. Raises IndexError as NumPy does, TraceError for masks and traced slice bounds."""
+    trace = here()
+    if isinstance(key, list):
+        key = lift(key)
+    axes = _with_static_ints(_parse(x, key))
+    if not any(a.kind == "array" for a in axes):
+        view = _basic(x, axes)
+        full = key is Ellipsis or (isinstance(key, tuple) and Ellipsis in [k for k in key if k is ...])
+        if view.ndim == 0 and not full:
+            return trace.wrap(trace.emit("element", (view.value(),)))
+        return view
+    base = _basic(x, axes)
+    axes = [a for a in axes if a.kind != "int"]
+    plan = _plan(axes)
+    moved = _permute(base.value(), plan.to_front)
+    out = trace.emit("gather", (moved, *plan.indices))
+    assert isinstance(out.type, ArrayType) or not out.type
+    t = out.type
+    if plan.shape:
+        out = _permute(out, _move_index_axes(plan, t.ndim))
+        return trace.wrap(out)
+    if t.ndim == 0:
+        return trace.wrap(trace.emit("element", (out,)))
+    # A view in NumPy: reading it is right; a store through it falls back.
+    from tracejit.frontend.tracer import Cell
+
+    return TracedArray(trace, Cell(trace, out, -1))
+
+
+def set_item(x: TracedArray, key: Any, value: Any) -> None:
+    """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
+    trace = here()
+    axes = _with_static_ints(_parse(x, key if not isinstance(key, list) else lift(key)))
+    if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
+        value = lift(value)
+    d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
+    if d.kind == "c" and x.dtype.kind != "c":
+        raise TraceError("TJ004", "a complex value stored into a real array", user_line())
+    v = operand(value, x.dtype)
+    base = _basic(x, axes)
+    if not any(a.kind == "array" for a in axes):
+        base.store(_fit(v, base.type.shape))
+        return
+    axes = [a for a in axes if a.kind != "int"]
+    plan = _plan(axes)
+    base_value = base.value()
+    moved = _permute(base_value, plan.to_front)
+    t = moved.type
+    assert isinstance(t, ArrayType)
+    rest = t.shape[len(plan.indices) :]
+    natural = _move_index_axes(plan, len(plan.shape) + len(rest))
+    target = (*plan.shape, *rest)
+    v = _fit(v, tuple(target[k] for k in natural))
+    v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
+    updated = trace.emit("scatter", (moved, v, *plan.indices))
+    inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
+    base.store(_permute(updated, inverse))
+
+
+def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
+    """`v` broadcast to `shape`; leading axes of size 1 that are too many are dropped, as NumPy does."""
+    trace = here()
+    if isinstance(v.type, ArrayType) and v.type.ndim > len(shape):
+        extra = v.type.shape[: v.type.ndim - len(shape)]
+        if any(not trace.env.decide(d, "==", 1) for d in extra):
+            raise ValueError("could not broadcast input array into the shape of the target")
+        v = trace.emit("reshape", (v,), shape=v.type.shape[len(extra) :])
+    if isinstance(v.type, ArrayType) and broadcast_dims([v.type.shape, shape]) != shape:
+        raise ValueError("could not broadcast input array into the shape of the target")
+    return as_array(trace.wrap(v), shape)
+
+
+def is_index(x: Any) -> bool:
+    """Whether `x` can be used as an index without being an array."""
+    return isinstance(x, (int, np.integer, SymInt, TracedScalar)) and not isinstance(x, bool)

@@ -1,0 +1,122 @@
+"""Memory layout of traced arrays: whether NumPy's reshape of a view is a view or a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.frontend.shapes import ShapeEnv
+from tracejit.frontend.tracer import TracedArray, View
+from tracejit.ir.dims import Dim
+from tracejit.ir.types import ArrayType
+
+__all__ = ["is_c_contiguous", "is_view_after_reshape"]
+
+
+#: Shape and strides, counted in elements.
+Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
+
+
+def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool:
+    """Whether `x.reshape(shape)` shares memory with `x`. Decisions about sizes become guards.
+
+    Memory that the caller can see counts as shared: a store into it is refused either way.
+    """
+    if x.cell.input is not None:
+        return True
+    layout = _layout(x)
+    return layout is not None and (
+        _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
+    )
+
+
+def is_c_contiguous(x: TracedArray) -> bool:
+    """Whether the elements of `x` lie side by side in C order; True for memory of the caller."""
+    if x.cell.input is not None:
+        return True
+    layout = _layout(x)
+    if layout is None:
+        return False
+    env = x.trace.env
+    if any(env.decide(d, "==", 0) for d in layout[0]):
+        return True
+    step: Dim = 1
+    for d, stride in zip(reversed(layout[0]), reversed(layout[1]), strict=True):
+        if env.decide(d, "==", 1):
+            continue
+        if not env.decide(stride, "==", step):
+            return False
+        step = step * d
+    return True
+
+
+def _layout(x: TracedArray) -> Layout | None:
+    t = x.cell.value.type
+    assert isinstance(t, ArrayType)
+    layout: Layout | None = _packed(t.shape, x.cell.order)
+    for view in x.views:
+        if layout is not None:
+            layout = _through(layout, view, x.trace.env)
+    return layout
+
+
+def _packed(shape: tuple[Dim, ...], order: tuple[int, ...]) -> Layout:
+    strides: list[Dim] = [0] * len(shape)
+    step: Dim = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step = step * shape[axis]
+    return shape, tuple(strides)
+
+
+def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
+    """The layout of a view of memory with `layout`."""
+    shape, strides = layout
+    if view.op == "slice":
+        steps = view.attrs["step"]
+        return view.attrs["size"], tuple(s * k for s, k in zip(strides, steps, strict=True))
+    if view.op == "transpose":
+        axes = view.attrs["axes"]
+        return tuple(shape[a] for a in axes), tuple(strides[a] for a in axes)
+    if view.op == "reshape":
+        new = tuple(view.attrs["shape"])
+        found = _reshape_strides(shape, strides, new, env)
+        return None if found is None else (new, found)
+    return None
+
+
+def _reshape_strides(
+    shape: tuple[Dim, ...], strides: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv
+) -> tuple[Dim, ...] | None:
+    """The strides that address the same elements in C order under `new`, or None where none do.
+
+    Runs of old and new axes with equal products are matched; each run of old axes must be evenly
+    spaced as one axis.
+    """
+    if any(env.decide(d, "==", 0) for d in shape):
+        return (0,) * len(new)
+    old = [(d, s) for d, s in zip(shape, strides, strict=True) if not env.decide(d, "==", 1)]
+    out: list[Dim] = [0] * len(new)
+    i = j = 0
+    while i < len(old) and j < len(new):
+        old_end, new_end = i + 1, j + 1
+        old_size, new_size = old[i][0], new[j]
+        while not env.decide(old_size, "==", new_size):
+            if env.decide(new_size, "<", old_size):
+                if new_end == len(new):
+                    return None
+                new_size = new_size * new[new_end]
+                new_end += 1
+            else:
+                if old_end == len(old):
+                    return None
+                old_size = old_size * old[old_end][0]
+                old_end += 1
+        for k in range(i, old_end - 1):
+            if not env.decide(old[k][1], "==", old[k + 1][0] * old[k + 1][1]):
+                return None
+        step = old[old_end - 1][1]
+        for k in reversed(range(j, new_end)):
+            out[k] = step
+            step = step * new[k]
+        i, j = old_end, new_end
+    return tuple(out)

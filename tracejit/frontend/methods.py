@@ -1,0 +1,171 @@
+"""Attributes and methods of traced arrays and scalars, by the NumPy functions of the same meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
+from tracejit.frontend.ufuncs import cast_value, elementwise
+from tracejit.ir.types import PyScalar, dtype_of
+
+__all__ = ["array_attribute", "scalar_attribute"]
+
+_METHODS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in (
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
+        "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero searchsorted"
+    ).split()
+}
+
+
+def _reshape(x: TracedArray, *shape: Any, order: str = "C") -> Any:
+    new = shape[0] if len(shape) == 1 else shape
+    return HANDLERS[np.reshape](x, new, order=order)
+
+
+def _transpose(x: TracedArray, *axes: Any) -> Any:
+    given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    return HANDLERS[np.transpose](x, given)
+
+
+def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
+    if order != "K":
+        raise TraceError("TJ004", "astype with order=", user_line())
+    d = np.dtype(dtype)
+    if isinstance(x, TracedScalar):
+        return here().wrap(cast_value(x.value(), d))
+    if x.dtype == d:
+        return _copy(x) if copy else x
+    return astype(x, d)
+
+
+def _copy(x: Any, order: str = "C") -> Any:
+    """A new cell with the same value."""
+    return x if isinstance(x, TracedScalar) else here().wrap(x.value())
+
+
+def _item(x: Any, *args: Any) -> Any:
+    trace = here()
+    if isinstance(x, TracedArray):
+        if args:
+            x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
+        else:
+            size = x.type.size
+            if not trace.env.decide(size, "==", 1):
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            x = trace.wrap(trace.emit("element", (x.reshape(()).value(),)))
+    kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+    d = dtype_of(x.type)
+    if d == np.uint64:
+        raise TraceError("TJ004", "item() of uint64", user_line())
+    return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind[d.kind]))
+
+
+def _fill(x: TracedArray, value: Any) -> None:
+    x[...] = value
+
+
+def _flatten(x: TracedArray, order: str = "C") -> Any:
+    return _copy(HANDLERS[np.reshape](x, -1, order=order))
+
+
+def _conj(x: Any) -> Any:
+    return elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
+
+
+_EXTRA: dict[str, Callable[..., Any]] = {
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "copy": _copy,
+    "item": _item,
+    "fill": _fill,
+    "flatten": _flatten,
+    "conj": _conj,
+    "conjugate": _conj,
+}
+
+
+def _part(x: Any, name: str) -> Any:
+    trace = here()
+    if x.dtype.kind == "c":
+        return trace.wrap(trace.emit(name, (x.value(),)))
+    if name == "real":
+        return x
+    return _zeros_like(x)
+
+
+def _zeros_like(x: Any) -> Any:
+    trace = here()
+    from tracejit.frontend.tracer import as_array
+    from tracejit.ir.types import NpScalar, shape_of
+
+    zero = trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype))
+    shape = shape_of(x.type)
+    if isinstance(x, TracedScalar):
+        return trace.wrap(zero)
+    return trace.wrap(as_array(trace.wrap(zero), shape))
+
+
+def _bound(x: Tracer, name: str) -> Any:
+    if name in _EXTRA:
+        f = _EXTRA[name]
+        return lambda *args, **kwargs: f(x, *args, **kwargs)
+    function = _METHODS.get(name)
+    if function is None or function not in HANDLERS:
+        return None
+    handler = HANDLERS[function]
+    return lambda *args, **kwargs: handler(x, *args, **kwargs)
+
+
+def array_attribute(x: TracedArray, name: str) -> Any:
+    """`x.name`. Raises AttributeError where ndarray has no such attribute, TraceError if unknown."""
+    if name == "T":
+        return HANDLERS[np.transpose](x)
+    if name == "mT":
+        return HANDLERS[np.swapaxes](x, -1, -2)
+    if name in ("real", "imag"):
+        return _part(x, name)
+    if name == "sort":
+        raise TraceError("TJ005", "sorting in place", user_line())
+    bound = _bound(x, name)
+    if bound is not None:
+        return bound
+    return _unknown(name, np.ndarray)
+
+
+def scalar_attribute(x: TracedScalar, name: str) -> Any:
+    """`x.name` of a NumPy scalar or a Python number."""
+    python = isinstance(x.type, PyScalar)
+    if name in ("real", "imag"):
+        if not python:
+            return _part(x, name)
+        raise TraceError("TJ004", f"the {name} part of a Python number", user_line())
+    if python:
+        if name == "conjugate" and x.type.kind != "complex":  # type: ignore[union-attr]
+            return lambda: x
+        return _unknown(name, float)
+    if name == "dtype":
+        return dtype_of(x.type)
+    if name in ("shape", "ndim", "size", "T"):
+        return {"shape": (), "ndim": 0, "size": 1, "T": x}[name]
+    if name in ("itemsize", "nbytes"):
+        return dtype_of(x.type).itemsize
+    if name in ("astype", "item", "copy", "conj", "conjugate"):
+        f = _EXTRA[name]
+        return lambda *args, **kwargs: f(x, *args, **kwargs)
+    if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
+        return getattr(asarray(x), name)
+    return _unknown(name, np.generic)
+
+
+def _unknown(name: str, cls: type) -> Any:
+    if hasattr(cls, name) and not name.startswith("__"):
+        raise TraceError("TJ002", f"{cls.__name__}.{name}", user_line())
+    raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")

@@ -1,0 +1,137 @@
+"""NumPy functions on tracers: the table of handlers, and the calls that reach it.
+
+A handler has the signature of the NumPy function it stands for, restricted to what it supports; it
+records graph nodes and gives tracers. A form it does not know raises TraceError("TJ004").
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.tracer import TracedArray, Tracer, check_dtype, here, lift, user_line
+from tracejit.ir.types import ArrayType
+
+__all__ = ["HANDLERS", "NOT_GIVEN", "asarray", "call_function", "handles", "only", "ufunc_method"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: NumPy function -> its handler.
+HANDLERS: dict[Any, Callable[..., Any]] = {}
+#: Handlers that run even without a traced argument: they make arrays that must stay traced.
+CREATORS: set[Any] = set()
+
+NOT_GIVEN: Any = np._NoValue
+
+
+def handles(*functions: Any, creates: bool = False) -> Callable[[F], F]:
+    """Decorator: the handler of one or more NumPy functions."""
+
+    def add(handler: F) -> F:
+        for f in functions:
+            HANDLERS[f] = handler
+            if creates:
+                CREATORS.add(f)
+        return handler
+
+    return add
+
+
+def only(function: str, **unsupported: Any) -> None:
+    """Raise TraceError where an optional argument that is not supported was given."""
+    given = [k for k, v in unsupported.items() if v is not None and v is not NOT_GIVEN]
+    if given:
+        raise TraceError("TJ004", f"{function} with {', '.join(given)}=", user_line())
+
+
+def call_function(func: Any, args: Any, kwargs: Any) -> Any:
+    """A call of a NumPy function with a tracer among its arguments. Raises TraceError if unknown."""
+    handler = HANDLERS.get(func)
+    name = f"np.{getattr(func, '__name__', func)}"
+    if handler is None:
+        if isinstance(func, np.ufunc):
+            return func(*args, **kwargs)
+        raise TraceError("TJ002", name, user_line())
+    here()
+    try:
+        inspect.signature(handler).bind(*args, **kwargs)
+    except TypeError as e:
+        raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
+    return handler(*args, **kwargs)
+
+
+def asarray(x: Any, dtype: Any = None) -> TracedArray:
+    """A number, tracer or nested sequence of them as a traced array."""
+    from tracejit.frontend.numpy_shape import stack
+
+    trace = here()
+    if isinstance(x, (list, tuple)):
+        if not _has_tracer(x):
+            array = np.array(x, dtype)
+            return _constant_array(array)
+        parts = [asarray(item) for item in x]
+        wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
+        return stack([astype(p, wanted) for p in parts])
+    t = lift(x)
+    if not isinstance(t, TracedArray):
+        from tracejit.frontend.tracer import as_array
+
+        wrapped = trace.wrap(as_array(t, ()))
+        assert isinstance(wrapped, TracedArray)
+        t = wrapped
+    return t if dtype is None else astype(t, np.dtype(dtype))
+
+
+def _joint_dtype(items: Any) -> np.dtype[Any]:
+    """The dtype np.array gives a sequence: Python numbers count with their default dtypes."""
+    return np.result_type(*(asarray(item).dtype for item in items))
+
+
+def _constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
+    trace = here()
+    check_dtype(array.dtype)
+    value = trace.constant(array, ArrayType(array.dtype, array.shape))
+    wrapped = trace.wrap(value)
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def _has_tracer(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(_has_tracer(item) for item in x)
+    return isinstance(x, (Tracer, SymInt))
+
+
+def astype(x: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """`x` converted to `dtype`: itself where it has that dtype already."""
+    from tracejit.frontend.ufuncs import cast_value
+
+    check_dtype(dtype)
+    if x.dtype == dtype:
+        assert isinstance(x, TracedArray)
+        return x
+    wrapped = here().wrap(cast_value(x.value(), dtype))
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
+    from tracejit.frontend.numpy_reduce import ACCUMULATIONS, REDUCTIONS
+
+    if method == "outer" and not kwargs:
+        a, b = (asarray(x) for x in inputs)
+        return ufunc(a[(..., *([None] * b.ndim))], b)
+    if method == "reduce" and ufunc in REDUCTIONS:
+        allowed = {k: kwargs.pop(k) for k in ("axis", "keepdims", "dtype") if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return HANDLERS[REDUCTIONS[ufunc]](inputs[0], **allowed)
+    if method == "accumulate" and ufunc in ACCUMULATIONS and not kwargs and len(inputs) == 1:
+        return HANDLERS[ACCUMULATIONS[ufunc]](inputs[0], axis=0)
+    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())

@@ -1,0 +1,470 @@
+"""Selection, rounding, differences, comparisons and predicates of NumPy on tracers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy_creation import filled, iota, lower_mask, stand_in
+from tracejit.frontend.numpy_reduce import normalize_axes
+from tracejit.frontend.numpy_shape import concatenate, copy_of, ravel
+from tracejit.frontend.shapes import as_dim
+from tracejit.frontend.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    as_array,
+    broadcast_dims,
+    here,
+    is_number,
+    lift,
+    user_line,
+)
+from tracejit.frontend.ufuncs import elementwise, operand
+from tracejit.ir.types import shape_of
+
+__all__: list[str] = []
+
+
+def _scalar(x: Any) -> Any:
+    """A 0-d result as NumPy's ufuncs give it: a scalar."""
+    return x[()] if isinstance(x, TracedArray) and not x.ndim else x
+
+
+def truth(x: Any) -> Tracer:
+    """Whether each element differs from zero."""
+    t = x if isinstance(x, Tracer) else lift(x)
+    if isinstance(t, TracedScalar) and t.is_python:
+        return asarray(t) if str(t.type) == "bool" else asarray(np.not_equal(asarray(t), 0))
+    return t if t.dtype.kind == "b" else elementwise(np.not_equal, (t, t.dtype.type(0)))  # type: ignore[attr-defined]
+
+
+@handles(np.where)
+def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
+    """`x` where the condition holds, else `y`; Python numbers do not promote. Always an array."""
+    if x is NOT_GIVEN or y is NOT_GIVEN:
+        raise TraceError("TJ015", "np.where with one argument", user_line())
+    trace = here()
+    sides = [v if is_number(v) else asarray(v) for v in (x, y)]
+    dtype = np.result_type(*(stand_in(v) for v in sides))
+    test = truth(condition)
+    values = [test.value(), *(operand(v, dtype) for v in sides)]
+    shape = broadcast_dims([shape_of(v.type) for v in values])
+    return trace.wrap(trace.emit("select", [as_array(trace.wrap(v), shape) for v in values]))
+
+
+@handles(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = NOT_GIVEN,
+    a_max: Any = NOT_GIVEN,
+    out: Any = None,
+    *,
+    min: Any = NOT_GIVEN,
+    max: Any = NOT_GIVEN,
+    **kwargs: Any,
+) -> Any:
+    """Values limited to an interval; bounds that an integer dtype cannot reach are dropped."""
+    only("np.clip", out=out, **kwargs)
+    low = min if a_min is NOT_GIVEN else a_min
+    high = max if a_max is NOT_GIVEN else a_max
+    low, high = (None if v is NOT_GIVEN else v for v in (low, high))
+    x = a if isinstance(a, Tracer) and not _is_python(a) else asarray(a)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        if type(low) is int and low <= info.min:
+            low = None
+        if type(high) is int and high >= info.max:
+            high = None
+    if low is None and high is None:
+        return elementwise(np.positive, (x,))
+    if low is None:
+        return elementwise(np.minimum, (x, high))
+    if high is None:
+        return elementwise(np.maximum, (x, low))
+    dtype = np.result_type(*(stand_in(v if is_number(v) else asarray(v)) for v in (x, low, high)))
+    if dtype.kind == "b":
+        raise TypeError("ufunc 'clip' did not contain a loop with a matching signature")
+    parts = [here().wrap(operand(v if is_number(v) else asarray(v), dtype)) for v in (x, low, high)]
+    return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
+
+
+def _is_python(x: Any) -> bool:
+    return isinstance(x, TracedScalar) and x.is_python
+
+
+@handles(np.round, np.around)
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
+    """Values rounded half to even at a decimal place, by NumPy's scaling."""
+    only("np.round", out=out)
+    x = a if isinstance(a, Tracer) and not _is_python(a) else asarray(a)
+    places = int(decimals)
+    d = x.dtype
+    if d.kind == "c":
+        real, imag = round_(x.real, places), round_(x.imag, places)
+        return elementwise(np.add, (real, elementwise(np.multiply, (imag, d.type(1j)))))
+    if d.kind in "iu":
+        if places >= 0:
+            return _scalar(copy_of(x)) if isinstance(x, TracedArray) else x
+        scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
+        return astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
+    if places == 0 or d.kind == "b":
+        return elementwise(np.rint, (x,))
+    power = 10.0 ** abs(places)
+    to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+    return elementwise(back, (elementwise(np.rint, (elementwise(to, (x, power)),)), power))
+
+
+@handles(np.fix)
+def fix(x: Any, out: Any = None) -> Any:
+    """Values rounded towards zero."""
+    only("np.fix", out=out)
+    return elementwise(np.trunc, (x if isinstance(x, Tracer) else asarray(x),))
+
+
+def _between(x: TracedArray, axis: int, start: Any, stop: Any) -> Any:
+    return x[(*[slice(None)] * axis, slice(start, stop))]
+
+
+@handles(np.diff)
+def diff(
+    a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN
+) -> Any:
+    """Differences of neighbours, `n` times; of booleans, whether they differ."""
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    x = asarray(a)
+    if not x.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    axis = normalize_axis_index(axis, x.ndim)
+    parts = []
+    for extra, before in ((prepend, True), (append, False)):
+        if extra is NOT_GIVEN:
+            continue
+        e = asarray(extra)
+        if not e.ndim:
+            shape = tuple(1 if k == axis else d for k, d in enumerate(x.shape))
+            e = asarray(np.broadcast_to(e, shape))
+        parts.append((e, before))
+    if parts:
+        row = [*(e for e, b in parts if b), x, *(e for e, b in parts if not b)]
+        x = asarray(concatenate(row, axis=axis))
+    ufunc = np.not_equal if x.dtype.kind == "b" else np.subtract
+    for _ in range(n):
+        x = asarray(elementwise(ufunc, (_between(x, axis, 1, None), _between(x, axis, None, -1))))
+    return x
+
+
+@handles(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours of all elements."""
+    x = ravel(ary)
+    parts = [diff(x)]
+    for extra, first in ((to_begin, True), (to_end, False)):
+        if extra is not None:
+            e = ravel(extra)
+            if not np.can_cast(e.dtype, x.dtype, "same_kind"):
+                raise TypeError("dtype of an end must be compatible with input under same_kind")
+            e = astype(e, x.dtype)
+            parts = [e, *parts] if first else [*parts, e]
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@handles(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    """The integral by the trapezoid rule."""
+    v = asarray(y)
+    axis = normalize_axis_index(axis, v.ndim)
+    if x is None:
+        d: Any = dx if is_number(dx) else asarray(dx)
+    else:
+        points = asarray(x)
+        d = diff(points) if points.ndim == 1 else diff(points, axis=axis)
+        if points.ndim == 1 and v.ndim > 1:
+            d = d[tuple(slice(None) if k == axis else None for k in range(v.ndim))]
+    pairs = elementwise(np.add, (_between(v, axis, 1, None), _between(v, axis, None, -1)))
+    return np.sum(elementwise(np.divide, (elementwise(np.multiply, (d, pairs)), 2.0)), axis=axis)
+
+
+def _triangle(lower: bool) -> Any:
+    def run(m: Any, k: Any = 0) -> Any:
+        x = asarray(m)
+        if x.ndim == 1:
+            x = asarray(np.broadcast_to(x, (x.shape[0], x.shape[0])))
+        if not x.ndim:
+            raise TypeError("tri() missing 1 required positional argument: 'N'")
+        rows, columns = x.type.shape[-2:]
+        mask = lower_mask(rows, columns, k if lower else k - 1)
+        zero = x.dtype.type(0)
+        return where(mask, x, zero) if lower else where(mask, zero, x)
+
+    return run
+
+
+handles(np.tril)(_triangle(lower=True))
+handles(np.triu)(_triangle(lower=False))
+
+
+@handles(np.diag)
+def diag(v: Any, k: Any = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with that diagonal."""
+    x = asarray(v)
+    if x.ndim == 2:
+        return np.diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    return _diagonal_matrix(x, k)
+
+
+@handles(np.diagflat)
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """The matrix with all elements on one diagonal."""
+    return _diagonal_matrix(ravel(v), k)
+
+
+def _diagonal_matrix(x: TracedArray, k: Any) -> Any:
+    n = x.type.shape[0] + abs(as_dim(k))
+    rows, columns = iota(n), iota(n)
+    on = elementwise(np.equal, (elementwise(np.add, (rows, k))[:, None], columns))  # type: ignore[index]
+    zeros = filled((abs(as_dim(k)),), x.dtype.type(0), x.dtype)
+    wide = x if not k else asarray(concatenate([x, zeros] if k < 0 else [zeros, x]))
+    return where(on, wide[None, :], x.dtype.type(0))
+
+
+@handles(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+    """Whether |a - b| <= atol + rtol * |b|, infinities equal to themselves."""
+    x, y = (v if is_number(v) and not _is_python(v) else asarray(v) for v in (a, b))
+    x, y = (v if isinstance(v, (Tracer, np.generic)) else asarray(v) for v in (x, y))
+    kind = np.result_type(stand_in(y), 1.0)
+    y = here().wrap(operand(y, kind)) if y.dtype.kind != "m" else y
+    distance = elementwise(np.absolute, (elementwise(np.subtract, (x, y)),))
+    size = elementwise(np.absolute, (y,))
+    limit = elementwise(np.add, (atol, elementwise(np.multiply, (rtol, size))))
+    near = elementwise(np.less_equal, (distance, limit))
+    near = elementwise(np.bitwise_and, (near, elementwise(np.isfinite, (y,))))
+    out = elementwise(np.bitwise_or, (near, elementwise(np.equal, (x, y))))
+    if equal_nan:
+        both = [elementwise(np.isnan, (v,)) for v in (x, y)]
+        out = elementwise(np.bitwise_or, (out, elementwise(np.bitwise_and, both)))
+    return out
+
+
+def _python_bool(x: Any) -> Any:
+    """A NumPy bool as a Python bool."""
+    trace = here()
+    return trace.wrap(trace.emit("py_scalar", (_scalar(x).value(),), kind="bool"))
+
+
+@handles(np.allclose)
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
+    """Whether all elements are close: a Python bool."""
+    return _python_bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+@handles(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
+    """Whether two arrays have one shape and equal elements: a Python bool."""
+    x, y = asarray(a1), asarray(a2)
+    env = here().env
+    if x.ndim != y.ndim or any(
+        not env.decide(p, "==", q) for p, q in zip(x.type.shape, y.type.shape, strict=True)
+    ):
+        return False
+    same = elementwise(np.equal, (x, y))
+    if equal_nan and x.dtype.kind in "fc" and y.dtype.kind in "fc":
+        both = elementwise(np.bitwise_and, [elementwise(np.isnan, (v,)) for v in (x, y)])
+        same = elementwise(np.bitwise_or, (same, both))
+    return _python_bool(np.all(asarray(same)))
+
+
+@handles(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """NaN and infinities replaced by finite numbers."""
+    if copy is not True:
+        raise TraceError("TJ004", "np.nan_to_num with copy=False", user_line())
+    v = asarray(x)
+    if v.dtype.kind == "c":
+        raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
+    if v.dtype.kind != "f":
+        return _scalar(copy_of(v))
+    info = np.finfo(v.dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    infinite, negative = elementwise(np.isinf, (v,)), elementwise(np.signbit, (v,))
+    up = elementwise(np.bitwise_and, (infinite, elementwise(np.logical_not, (negative,))))
+    out = where(elementwise(np.isnan, (v,)), v.dtype.type(nan), v)
+    out = where(up, v.dtype.type(high), out)
+    down = elementwise(np.bitwise_and, (infinite, negative))
+    return _scalar(where(down, v.dtype.type(low), out))
+
+
+@handles(np.average)
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False
+) -> Any:
+    """The mean, or the weighted mean along axes."""
+    if returned:
+        raise TraceError("TJ004", "np.average with returned=", user_line())
+    keep = {} if keepdims is NOT_GIVEN else {"keepdims": keepdims}
+    x = asarray(a)
+    if weights is None:
+        return np.mean(x, axis=axis, **keep)
+    w = asarray(weights)
+    common = np.result_type(x.dtype, w.dtype)
+    if x.dtype.kind in "iub":
+        common = np.result_type(common, np.float64)
+    if w.ndim != x.ndim:
+        if axis is None or w.ndim != 1:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        (k,) = normalize_axes(axis, x.ndim)
+        if not here().env.decide(w.type.shape[0], "==", x.type.shape[k]):
+            raise ValueError("Shape of weights must be consistent with shape of a along axis.")
+        w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
+    scale = np.sum(w, axis=axis, dtype=common, **keep)
+    product = asarray(elementwise(np.multiply, (x, w), common))
+    return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
+
+
+def _nan_reduction(name: str, full: Any, start: int) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NOT_GIVEN,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+    ) -> Any:
+        only(f"np.{name}", out=out, initial=initial, where=where)
+        x = asarray(a)
+        if x.dtype.kind in "fc":
+            x = handler_where(elementwise(np.isnan, (x,)), x.dtype.type(start), x)
+        return full(x, axis=axis, dtype=dtype, keepdims=keepdims is True)
+
+    return run
+
+
+handler_where = where
+handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
+handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
+
+
+@handles(np.real)
+def real(val: Any) -> Any:
+    """The real part."""
+    return val.real if isinstance(val, Tracer) else asarray(val).real
+
+
+@handles(np.imag)
+def imag(val: Any) -> Any:
+    """The imaginary part."""
+    return val.imag if isinstance(val, Tracer) else asarray(val).imag
+
+
+@handles(np.angle)
+def angle(z: Any, deg: Any = False) -> Any:
+    """The angle of complex numbers."""
+    x = z if isinstance(z, Tracer) and not _is_python(z) else asarray(z)
+    if x.dtype.kind == "c":
+        out = elementwise(np.arctan2, (x.imag, x.real))
+    else:
+        wide = np.result_type(x.dtype, np.float64) if x.dtype.kind in "iub" else x.dtype
+        v = here().wrap(operand(x, wide))
+        out = elementwise(np.arctan2, (wide.type(0), v))
+    return elementwise(np.multiply, (out, 180 / np.pi)) if deg else out
+
+
+@handles(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return bool(np.asarray(stand_in(x if is_number(x) else asarray(x))).dtype.kind == "c")
+
+
+@handles(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+@handles(np.shape)
+def shape(a: Any) -> Any:
+    """The shape."""
+    return () if is_number(a) else asarray(a).shape
+
+
+@handles(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return 0 if is_number(a) else asarray(a).ndim
+
+
+@handles(np.size)
+def size(a: Any, axis: Any = None) -> Any:
+    """The number of elements, along one axis where it is given."""
+    x = asarray(a)
+    return x.size if axis is None else x.shape[normalize_axis_index(axis, x.ndim)]
+
+
+@handles(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that NumPy's promotion gives."""
+    return np.result_type(*(stand_in(x) for x in arrays_and_dtypes))
+
+
+@handles(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether a dtype can be cast to another."""
+    return np.can_cast(from_.dtype if isinstance(from_, TracedArray) else stand_in(from_), to, casting)
+
+
+@handles(np.sort)
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    """The elements in ascending order."""
+    only("np.sort", order=order)
+    x = asarray(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    k = normalize_axis_index(axis, x.ndim)
+    return here().wrap(here().emit("sort", (x.value(),), axis=k))
+
+
+@handles(np.argsort)
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    """The indices that sort the elements."""
+    only("np.argsort", order=order)
+    x = asarray(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    k = normalize_axis_index(axis, x.ndim)
+    keep = bool(stable) or kind in ("stable", "mergesort")
+    return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
+
+
+@handles(np.cross, np.linalg.cross)
+def cross(
+    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
+) -> Any:
+    """The vector product of vectors with three components."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = np.moveaxis(asarray(a), axisa, -1), np.moveaxis(asarray(b), axisb, -1)
+    env = here().env
+    if any(not env.decide(v.type.shape[-1], "==", 3) for v in (x, y)):
+        raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
+    (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return np.moveaxis(np.stack([asarray(p) for p in parts], axis=-1), -1, axisc)
+

@@ -1,0 +1,335 @@
+"""Functions that reorder, repeat, split or pick elements, on tracers, by slices, joins and gathers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import asarray, handles, only
+from tracejit.frontend.numpy_creation import filled, iota
+from tracejit.frontend.numpy_shape import concatenate, copy_of, ravel, reshaped, swapaxes
+from tracejit.frontend.shapes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
+from tracejit.frontend.ufuncs import elementwise
+from tracejit.ir.dims import Dim, mod
+
+__all__: list[str] = []
+
+
+@handles(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    """The view with axes reversed."""
+    x = asarray(m)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    if not axes:
+        return x
+    return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
+
+
+@handles(np.fliplr)
+def fliplr(m: Any) -> Any:
+    """The view with the second axis reversed."""
+    x = asarray(m)
+    if x.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return x[:, ::-1]
+
+
+@handles(np.flipud)
+def flipud(m: Any) -> Any:
+    """The view with the first axis reversed."""
+    x = asarray(m)
+    if x.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return x[::-1, ...]
+
+
+@handles(np.rot90)
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    """The view rotated by `k` right angles in a plane."""
+    axes = tuple(axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    x = asarray(m)
+    first, second = axes
+    if first == second or abs(first - second) == x.ndim:
+        raise ValueError("Axes must be different.")
+    if any(not -x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={x.ndim}.")
+    turns = operator.index(k) % 4
+    if turns == 0:
+        return x[...]
+    if turns == 2:
+        return flip(flip(x, first), second)
+    if turns == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second)
+
+
+def _along(x: TracedArray, axis: int, part: Any) -> Any:
+    """`x` with `part` as the key of one axis."""
+    return x[(*[slice(None)] * axis, part)]
+
+
+@handles(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes, those that leave coming back at the other end."""
+    x = asarray(a)
+    if axis is None:
+        return reshaped(_roll_axis(ravel(x), _total(shift), 0), x.type.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+    axes = tuple(normalize_axis_index(k, x.ndim) for k in axes)
+    count = max(len(axes), len(shifts))
+    if {len(axes), len(shifts)} - {1, count}:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    axes = axes * count if len(axes) == 1 else axes
+    shifts = tuple(shifts) * count if len(shifts) == 1 else shifts
+    total: dict[int, Any] = {}
+    for k, s in zip(axes, shifts, strict=True):
+        total[k] = total[k] + s if k in total else s
+    moved = x
+    for k, s in total.items():
+        moved = _roll_axis(moved, s, k)
+    return copy_of(moved)
+
+
+def _total(shift: Any) -> Any:
+    return sum(shift) if isinstance(shift, (tuple, list)) else shift
+
+
+def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
+    env = here().env
+    n = x.type.shape[axis]
+    if isinstance(shift, Tracer):
+        if env.decide(n, "==", 0):
+            return x
+        size = unwrap(n, env)
+        places = elementwise(np.subtract, (iota(n), shift))
+        return asarray(_along(x, axis, elementwise(np.remainder, (places, size))))
+    s = as_dim(shift)
+    if env.decide(n, "==", 0) or s == 0:
+        return x
+    if env.decide(s, "<", 0):
+        s = s + n
+    if env.decide(s, "<", 0) or env.decide(n, "<", s):
+        s = mod(s, n)
+    cut = unwrap(n - s, env)
+    parts = [_along(x, axis, slice(cut, None)), _along(x, axis, slice(None, cut))]
+    kept = [p for p in parts if p.type.shape[axis] != 0]
+    joined = concatenate(kept, axis=axis) if len(kept) > 1 else kept[0]
+    return asarray(joined)
+
+
+@handles(np.repeat)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Each element several times in a row."""
+    x = asarray(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    if isinstance(repeats, Tracer):
+        raise TraceError("TJ015", "np.repeat with traced counts", user_line())
+    counts = repeats
+    if isinstance(counts, (list, tuple, np.ndarray)):
+        if len(counts) != 1:
+            n = here().env.concrete(x.type.shape[axis])
+            places = np.repeat(np.arange(n), np.asarray(counts))
+            return copy_of(_along(x, axis, asarray(places.tolist(), np.int64)))
+        counts = counts[0]
+    times = as_dim(counts)
+    if here().env.decide(times, "<", 0):
+        raise ValueError("repeats may not contain negative values.")
+    shape = x.type.shape
+    wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
+    spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
+    whole = here().wrap(spread)
+    assert isinstance(whole, TracedArray)
+    return reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]), copy=True)
+
+
+@handles(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    """The whole array several times along each axis."""
+    x = asarray(A)
+    times = tuple(as_dim(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,)))
+    ndim = max(x.ndim, len(times))
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.type.shape
+    apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
+    wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
+    whole = here().wrap(as_array(apart, wide))
+    assert isinstance(whole, TracedArray)
+    return reshaped(whole, tuple(r * n for r, n in zip(times, shape, strict=True)), copy=True)
+
+
+@handles(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Views of consecutive parts, as equal as they can be, or cut at the given places."""
+    x = asarray(ary)
+    axis = normalize_axis_index(axis, x.ndim)
+    if isinstance(indices_or_sections, (list, tuple)):
+        cuts = [0, *indices_or_sections, x.shape[axis]]
+    elif isinstance(indices_or_sections, np.ndarray):
+        cuts = [0, *indices_or_sections.tolist(), x.shape[axis]]
+    else:
+        sections = operator.index(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, extras = x.shape[axis] // sections, int(x.shape[axis] % sections)
+        cuts = [each * k + min(k, extras) for k in range(sections + 1)]
+    return [_along(x, axis, slice(a, b)) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+@handles(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Views of consecutive parts of one size, or cut at the given places."""
+    x = asarray(ary)
+    if isinstance(indices_or_sections, (int, np.integer, SymInt)):
+        if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections != 0:
+            raise ValueError("array split does not result in an equal division")
+    return array_split(x, indices_or_sections, axis)
+
+
+def _split_along(name: str, least: int, axis: int) -> Any:
+    def run(ary: Any, indices_or_sections: Any) -> Any:
+        x = asarray(ary)
+        if x.ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return split(x, indices_or_sections, 0 if x.ndim == 1 else axis)
+
+    return run
+
+
+handles(np.hsplit)(_split_along("hsplit", 1, 1))
+handles(np.vsplit)(_split_along("vsplit", 2, 0))
+handles(np.dsplit)(_split_along("dsplit", 3, 2))
+
+
+@handles(np.take)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """Elements at indices along an axis (of all elements where there is none): a copy."""
+    only("np.take", out=out)
+    x = asarray(a)
+    if axis is None:
+        x, axis = reshaped(x, (x.type.size,)), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    key = asarray(indices) if isinstance(indices, (list, tuple)) else indices
+    if mode in ("wrap", "clip"):
+        n = x.shape[axis]
+        if mode == "wrap":
+            key = elementwise(np.remainder, (asarray(key), n))
+        else:
+            key = np.clip(asarray(key), 0, n - 1)
+    elif mode != "raise":
+        raise TraceError("TJ004", f"np.take with mode={mode!r}", user_line())
+    picked = _along(x, axis, key)
+    return copy_of(picked) if isinstance(picked, TracedArray) else picked
+
+
+@handles(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Elements at indices along one axis, matched with the other axes."""
+    x, index = asarray(arr), asarray(indices)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    if x.ndim != index.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    keys: list[Any] = []
+    for k, n in enumerate(x.type.shape):
+        if k == axis:
+            keys.append(index)
+        else:
+            shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
+            keys.append(reshaped(iota(n), shape))
+    return x[tuple(keys)]
+
+
+@handles(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
+    x = asarray(array)
+    value = kwargs.pop("constant_values", 0)
+    if kwargs or isinstance(value, (tuple, list, TracedArray)):
+        raise TraceError("TJ004", f"np.pad with {sorted(kwargs) or 'constant_values'}", user_line())
+    widths = _pad_widths(pad_width, x.ndim)
+    if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
+        raise ValueError("index can't contain negative values")
+    out = x
+    for axis, (before, after) in enumerate(widths):
+        if before != 0 or after != 0:
+            out = _pad_axis(out, axis, before, after, mode, value)
+    return copy_of(out)
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
+    if not isinstance(pad_width, (list, tuple, int, np.integer, SymInt)):
+        raise TraceError("TJ004", f"np.pad with a {type(pad_width).__name__}", user_line())
+    if not isinstance(pad_width, (list, tuple)):
+        w = as_dim(pad_width)
+        return [(w, w)] * ndim
+    if not isinstance(pad_width[0], (list, tuple)):
+        pair = [as_dim(w) for w in pad_width]
+        return [(pair[0], pair[-1])] * ndim
+    pairs = [[as_dim(w) for w in p] for p in pad_width]
+    pairs = pairs * ndim if len(pairs) == 1 else pairs
+    if len(pairs) != ndim:
+        raise ValueError("operands could not be broadcast together with remapped shapes")
+    return [(p[0], p[-1]) for p in pairs]
+
+
+def _pad_axis(
+    x: TracedArray, axis: int, before: Dim, after: Dim, mode: str, value: Any
+) -> TracedArray:
+    shape = x.type.shape
+    if mode == "constant":
+        sides = []
+        for width in (before, after):
+            edge = (*shape[:axis], width, *shape[axis + 1 :])
+            sides.append([filled(edge, value, x.dtype)] if width != 0 else [])
+        return asarray(concatenate([*sides[0], x, *sides[1]], axis=axis))
+    n = shape[axis]
+    env = here().env
+    if env.decide(n, "==", 0):
+        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
+    place: Any = elementwise(np.subtract, (iota(before + n + after), unwrap(before, env)))
+    last = unwrap(n - 1, env)
+    if mode == "edge":
+        place = np.clip(place, 0, last)
+    elif mode == "wrap":
+        place = elementwise(np.remainder, (place, unwrap(n, env)))
+    elif mode == "symmetric":
+        place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
+        place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
+    elif mode == "reflect":
+        if env.decide(n, "==", 1):
+            place = np.clip(place, 0, 0)
+        else:
+            place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
+            place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
+    else:
+        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
+    return asarray(_along(x, axis, place))
+
+
+@handles(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """The array without one element or slice along an axis."""
+    x = asarray(arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    if not isinstance(obj, (int, np.integer, SymInt)) or isinstance(obj, bool):
+        raise TraceError("TJ004", "np.delete with anything but an integer", user_line())
+    n = x.shape[axis]
+    if obj < -n or obj >= n:
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+    k = obj + n if obj < 0 else obj
+    return concatenate([_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))], axis)

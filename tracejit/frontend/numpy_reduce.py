@@ -1,0 +1,326 @@
+"""Reductions and cumulative functions on tracers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.tracer import TracedArray, here, user_line
+from tracejit.frontend.ufuncs import elementwise
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType
+
+__all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
+
+REDUCTIONS: dict[Any, Any] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_or: np.any,
+    np.logical_and: np.all,
+}
+ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as sorted non-negative ints. Raises np.exceptions.AxisError and ValueError as NumPy."""
+    if axis is None or axis is NOT_GIVEN:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    out = []
+    for a in axes:
+        a = operator.index(a)
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(a, ndim)
+        out.append(a % ndim)
+    if len(set(out)) != len(out):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(out))
+
+
+def _in_memory_order(x: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...], list[int]]:
+    """`x` with its axes as they lie in memory, the axes there, and the kept axes of the result."""
+    t = x.type
+    assert isinstance(t, ArrayType)
+    if t.is_c:
+        return x, axes, []
+    moved = here().emit("transpose", (x,), axes=t.order)
+    new_axes = tuple(sorted(t.order.index(a) for a in axes))
+    kept = [a for a in t.order if a not in axes]
+    return moved, new_axes, kept
+
+
+def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool) -> Any:
+    """One reduction op over some axes; scalars where no axis is left and `keepdims` is not set."""
+    trace = here()
+    shape = x.type.shape
+    axes = normalize_axes(axis, len(shape))
+    if not axes:
+        v = x.value()
+        return x if shape else trace.wrap(trace.emit("element", (v,)))
+    v, inner, kept = _in_memory_order(x.value(), axes)
+    if len(inner) > 1 and inner == tuple(range(inner[0], inner[0] + len(inner))):
+        v, inner = _flatten(v, inner)
+    out = trace.emit(op, (v,), axes=inner)
+    left = [a for a in range(len(shape)) if a not in axes]
+    if kept and kept != left:
+        out = trace.emit("transpose", (out,), axes=tuple(kept.index(a) for a in left))
+    if keepdims:
+        full: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in enumerate(shape))
+        return trace.wrap(trace.emit("reshape", (out,), shape=full))
+    if not left:
+        return trace.wrap(trace.emit("element", (out,)))
+    return trace.wrap(out)
+
+
+def _flatten(v: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
+    """Neighbouring reduced axes as one: the sequence that is reduced stays the same."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    size: Dim = 1
+    for a in axes:
+        size = size * t.shape[a]
+    shape = (*t.shape[: axes[0]], size, *t.shape[axes[-1] + 1 :])
+    return here().emit("reshape", (v,), shape=shape), (axes[0],)
+
+
+def _truth(x: TracedArray) -> TracedArray:
+    if x.dtype.kind == "b":
+        return x
+    out = elementwise(np.not_equal, (x, x.dtype.type(0)))
+    return asarray(out)
+
+
+def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
+    """The accumulator NumPy chooses for sums and products: at least the default integer."""
+    if dtype is not None and dtype is not NOT_GIVEN:
+        return np.dtype(dtype)
+    if d.kind == "b" or (d.kind == "i" and d.itemsize < 8):
+        return np.dtype(np.int64)
+    if d.kind == "u" and d.itemsize < 8:
+        return np.dtype(np.uint64)
+    return d
+
+
+def _accumulate(name: str, op: str) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+    ) -> Any:
+        only(f"np.{name}", out=out, initial=initial, where=where)
+        x = asarray(a)
+        return reduce_axes(op, astype(x, _sum_dtype(x.dtype, dtype)), axis, keepdims is True)
+
+    return run
+
+
+HANDLERS[np.sum] = _accumulate("sum", "reduce_sum")
+HANDLERS[np.prod] = _accumulate("prod", "reduce_prod")
+
+
+def _extreme(name: str, op: str) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+        dtype: Any = None,
+    ) -> Any:
+        only(f"np.{name}", out=out, initial=initial, where=where, dtype=dtype)
+        x = asarray(a)
+        if x.dtype.kind == "c":
+            raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
+        _not_empty(x, axis, name)
+        return reduce_axes(op, x, axis, keepdims is True)
+
+    return run
+
+
+def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
+    env = here().env
+    for a in normalize_axes(axis, x.ndim):
+        if env.decide(x.type.shape[a], "==", 0):
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+
+
+HANDLERS[np.max] = HANDLERS[np.amax] = _extreme("max", "reduce_max")
+HANDLERS[np.min] = HANDLERS[np.amin] = _extreme("min", "reduce_min")
+
+
+def _boolean(name: str, op: str) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        where: Any = NOT_GIVEN,
+        dtype: Any = None,
+    ) -> Any:
+        only(f"np.{name}", out=out, where=where, dtype=dtype)
+        return reduce_axes(op, _truth(asarray(a)), axis, keepdims is True)
+
+    return run
+
+
+HANDLERS[np.any] = _boolean("any", "reduce_any")
+HANDLERS[np.all] = _boolean("all", "reduce_all")
+
+
+def _count(x: TracedArray, axis: Any) -> Any:
+    n: Any = 1
+    for a in normalize_axes(axis, x.ndim):
+        n = n * x.shape[a]
+    return n
+
+
+@handles(np.mean)
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    where: Any = NOT_GIVEN,
+) -> Any:
+    """Sum over the mean's own dtype divided by the count; f16 sums in f32."""
+    only("np.mean", out=out, where=where)
+    x = asarray(a)
+    d = x.dtype
+    result = np.dtype(dtype) if dtype is not None else None
+    work = result
+    if work is None and d.kind in "iub":
+        work = np.dtype(np.float64)
+    elif work is None and d == np.float16:
+        work, result = np.dtype(np.float32), np.dtype(np.float16)
+    total = HANDLERS[np.sum](x, axis=axis, dtype=work, keepdims=keepdims)
+    count = _count(x, axis)
+    out_value = elementwise(np.divide, (total, _as_float(count, total.dtype)))
+    if result is not None and out_value.dtype != result:  # type: ignore[attr-defined]
+        return out_value.astype(result)  # type: ignore[attr-defined]
+    return out_value
+
+
+def _as_float(count: Any, dtype: np.dtype[Any]) -> Any:
+    """A count as a divisor that does not promote."""
+    return count if isinstance(count, int) else count * 1.0 if dtype.kind != "c" else count * 1.0
+
+
+@handles(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = NOT_GIVEN,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
+) -> Any:
+    """The mean of squared deviations from the mean, NumPy's two passes."""
+    only("np.var", out=out, where=where, mean=mean, correction=correction)
+    x = asarray(a)
+    if dtype is not None or x.dtype == np.float16:
+        raise TraceError("TJ004", "np.var with dtype= or of float16", user_line())
+    if x.dtype.kind in "iub":
+        x = astype(x, np.dtype(np.float64))
+    count = _count(x, axis)
+    center = HANDLERS[np.sum](x, axis=axis, keepdims=True)
+    center = elementwise(np.divide, (center, _as_float(count, x.dtype)))
+    d = x - center
+    squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
+    total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims)
+    left = count - ddof
+    if isinstance(left, (int, float)):
+        left = max(left, 0)
+    return elementwise(np.divide, (total, _as_float(left, total.dtype)))
+
+
+@handles(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = NOT_GIVEN,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
+) -> Any:
+    """The square root of the variance."""
+    value = HANDLERS[np.var](a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return elementwise(np.sqrt, (value,))
+
+
+@handles(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """Maximum minus minimum."""
+    only("np.ptp", out=out)
+    high = HANDLERS[np.max](a, axis=axis, keepdims=keepdims)
+    return high - HANDLERS[np.min](a, axis=axis, keepdims=keepdims)
+
+
+def _arg_extreme(name: str) -> Any:
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
+        only(f"np.{name}", out=out)
+        x = asarray(a)
+        if x.dtype.kind == "c":
+            raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
+        full = keepdims is True
+        ndim = x.ndim
+        _not_empty(x, axis, name)
+        flat = axis is None
+        source = x.reshape(-1) if flat else x
+        (k,) = normalize_axes(0 if flat else axis, source.ndim)
+        trace = here()
+        out_value = trace.wrap(trace.emit(name, (source.value(),), axis=k))
+        if full:
+            return out_value[(None,) * ndim] if flat else HANDLERS[np.expand_dims](out_value, k)
+        return out_value if out_value.ndim else out_value[()]
+
+    return run
+
+
+HANDLERS[np.argmax] = _arg_extreme("argmax")
+HANDLERS[np.argmin] = _arg_extreme("argmin")
+
+
+def _cumulative(name: str) -> Any:
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        only(f"np.{name}", out=out)
+        x = asarray(a)
+        x = astype(x, _sum_dtype(x.dtype, dtype))
+        if axis is None:
+            x, axis = x.reshape(-1), 0
+        (k,) = normalize_axes(axis, x.ndim)
+        return here().wrap(here().emit(name, (x.value(),), axis=k))
+
+    return run
+
+
+HANDLERS[np.cumsum] = _cumulative("cumsum")
+HANDLERS[np.cumprod] = _cumulative("cumprod")
+
+
+@handles(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """How many elements are not zero."""
+    truth = _truth(asarray(a))
+    return HANDLERS[np.sum](truth, axis=axis, dtype=np.int64, keepdims=keepdims)
+
+

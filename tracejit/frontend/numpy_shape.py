@@ -1,0 +1,397 @@
+"""Shape functions of NumPy on tracers: views where NumPy makes views, copies where it copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.numpy_api import asarray, astype, handles, only
+from tracejit.frontend.shapes import SymInt, as_dim
+from tracejit.frontend.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    broadcast_dims,
+    here,
+    user_line,
+)
+from tracejit.ir.dims import Dim, floordiv, mod, prod
+
+__all__ = ["copy_of", "fit_dims", "permuted", "reshaped", "shape_dims", "stack", "with_axes"]
+
+
+def shape_dims(shape: Any) -> tuple[Dim, ...]:
+    """A shape argument (an integer or a sequence of integers) as dimensions."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(as_dim(d) for d in shape)
+    if isinstance(shape, np.ndarray):
+        return tuple(int(d) for d in shape.reshape(-1))
+    if isinstance(shape, TracedArray):
+        raise TraceError("TJ015", "a shape that is a traced array", user_line())
+    return (as_dim(shape),)
+
+
+def copy_of(x: TracedArray) -> TracedArray:
+    """A new array with the same contents."""
+    wrapped = here().wrap(x.value())
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def permuted(x: TracedArray, axes: Sequence[int]) -> TracedArray:
+    """The view whose axis k is axis `axes[k]` of `x`."""
+    if tuple(axes) == tuple(range(x.ndim)):
+        return TracedArray(x.trace, x.cell, x.views)
+    return x.view("transpose", axes=tuple(axes))
+
+
+def _filled_in(size: Dim, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """`shape` with its -1 replaced. Raises ValueError where the sizes cannot fit."""
+    env = here().env
+    unknown = [k for k, d in enumerate(shape) if isinstance(d, int) and d < 0]
+    text = f"cannot reshape array of size {size} into shape {shape}"
+    if len(unknown) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if not unknown:
+        if prod(shape) != size and not env.decide(size, "==", prod(shape)):
+            raise ValueError(text)
+        return shape
+    (k,) = unknown
+    rest = prod((*shape[:k], *shape[k + 1 :]))
+    if env.decide(rest, "==", 0) or not env.decide(mod(size, rest), "==", 0):
+        raise ValueError(text)
+    return (*shape[:k], floordiv(size, rest), *shape[k + 1 :])
+
+
+def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> TracedArray:
+    """`x` under another shape, in C order: a view exactly where NumPy gives one.
+
+    A -1 stands for the size that fits. Raises ValueError where the sizes do not fit.
+    """
+    trace = here()
+    shape = _filled_in(x.type.size, shape)
+    if shape == x.type.shape and not copy:
+        return TracedArray(x.trace, x.cell, x.views)
+    attrs: dict[str, Any] = {"shape": shape}
+    if prod(shape) != x.type.size:
+        attrs["assume"] = True
+    if not copy and is_view_after_reshape(x, shape):
+        return x.view("reshape", **attrs)
+    wrapped = trace.wrap(trace.emit("reshape", (x.value(),), **attrs))
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
+    """The view of `x` with axes of size 1 added or dropped."""
+    if shape == x.type.shape:
+        return TracedArray(x.trace, x.cell, x.views)
+    return x.view("reshape", shape=shape)
+
+
+def fit_dims(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
+    """`x`, whose sizes equal those of `shape`, with them written in the same way."""
+    if x.type.shape == shape:
+        return x
+    return x.view("reshape", shape=shape, assume=True)
+
+
+@handles(np.reshape)
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    """The elements under another shape; a view where NumPy gives one."""
+    x = asarray(a)
+    dims = shape_dims(shape)
+    if order == "A":
+        order = _memory_order(x)
+    if order == "C":
+        return reshaped(x, dims, copy=copy is True)
+    if order != "F":
+        raise TraceError("TJ004", f"np.reshape with order={order!r}", user_line())
+    return _transposed(reshaped(_transposed(x), dims[::-1], copy=copy is True))
+
+
+def _memory_order(x: TracedArray) -> str:
+    """What order "A" means for `x`. Raises TraceError where that is not known."""
+    if x.ndim < 2 or x.type.is_c:
+        return "C"
+    raise TraceError("TJ004", 'order="A" of an array that is not in C order', user_line())
+
+
+def _transposed(x: TracedArray) -> TracedArray:
+    return permuted(x, tuple(reversed(range(x.ndim))))
+
+
+@handles(np.ravel)
+def ravel(a: Any, order: Any = "C") -> Any:
+    """All elements along one axis; a view where NumPy gives one."""
+    x = asarray(a)
+    if order in ("A", "K"):
+        order = _memory_order(x)
+    if order == "F":
+        x = _transposed(x)
+    elif order != "C":
+        raise TraceError("TJ004", f"np.ravel with order={order!r}", user_line())
+    return reshaped(x, (x.type.size,), copy=not is_c_contiguous(x))
+
+
+@handles(np.transpose, np.permute_dims)
+def transpose(a: Any, axes: Any = None) -> Any:
+    """The axes in another order (reversed by default)."""
+    if isinstance(a, TracedScalar) and not a.is_python and axes in (None, ()):
+        return a
+    x = asarray(a)
+    if axes is None:
+        return _transposed(x)
+    if len(axes) != x.ndim:
+        raise ValueError("axes don't match array")
+    order = tuple(normalize_axis_index(k, x.ndim) for k in axes)
+    if len(set(order)) != len(order):
+        raise ValueError("repeated axis in transpose")
+    return permuted(x, order)
+
+
+@handles(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes swapped."""
+    x = asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return swapaxes(x, -1, -2)
+
+
+@handles(np.swapaxes)
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    """Two axes swapped."""
+    x = asarray(a)
+    i, j = (normalize_axis_index(k, x.ndim) for k in (axis1, axis2))
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return permuted(x, order)
+
+
+@handles(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Axes moved to other places, the others in their order."""
+    x = asarray(a)
+    old = normalize_axis_tuple(source, x.ndim, "source")
+    new = normalize_axis_tuple(destination, x.ndim, "destination")
+    if len(old) != len(new):
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements"
+        )
+    order = [k for k in range(x.ndim) if k not in old]
+    for place, axis in sorted(zip(new, old, strict=True)):
+        order.insert(place, axis)
+    return permuted(x, order)
+
+
+@handles(np.rollaxis)
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    """One axis moved before another."""
+    x = asarray(a)
+    axis = normalize_axis_index(axis, x.ndim)
+    place = start + x.ndim if start < 0 else start
+    if not 0 <= place <= x.ndim:
+        raise np.exceptions.AxisError(f"'start' arg requires {-x.ndim} <= start < {x.ndim + 1}")
+    order = [k for k in range(x.ndim) if k != axis]
+    order.insert(place - 1 if axis < place else place, axis)
+    return permuted(x, order)
+
+
+@handles(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    """New axes of size 1 at the given places of the result."""
+    x = asarray(a)
+    places = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = x.ndim + len(places)
+    new = normalize_axis_tuple(places, ndim)
+    old = iter(x.type.shape)
+    return with_axes(x, tuple(1 if k in new else next(old) for k in range(ndim)))
+
+
+@handles(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Axes of size 1 dropped: all of them, or the ones named."""
+    if isinstance(a, TracedScalar) and not a.is_python and axis is None:
+        return a
+    x = asarray(a)
+    env = here().env
+    shape = x.type.shape
+    if axis is None:
+        return with_axes(x, tuple(d for d in shape if not env.decide(d, "==", 1)))
+    gone = normalize_axis_tuple(axis, x.ndim)
+    if any(not env.decide(shape[k], "==", 1) for k in gone):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return with_axes(x, tuple(d for k, d in enumerate(shape) if k not in gone))
+
+
+def _at_least(x: Any, ndim: int) -> TracedArray:
+    array = asarray(x)
+    shape = array.type.shape
+    if array.ndim >= ndim:
+        return array
+    if ndim == 3 and array.ndim:
+        new = (1, shape[0], 1) if array.ndim == 1 else (*shape, 1)
+    else:
+        new = (*(1,) * (ndim - array.ndim), *shape)
+    return with_axes(array, new)
+
+
+def _at_least_handler(ndim: int) -> Any:
+    def run(*arys: Any) -> Any:
+        results = tuple(_at_least(x, ndim) for x in arys)
+        return results[0] if len(results) == 1 else results
+
+    return run
+
+
+for _n, _f in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_3d)):
+    handles(_f)(_at_least_handler(_n))
+
+
+@handles(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: Any = False) -> Any:
+    """`array` repeated to `shape`: a view that cannot be stored into."""
+    x = asarray(array)
+    target = shape_dims(shape)
+    if x.ndim > len(target) or broadcast_dims([x.type.shape, target]) != target:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes "
+            f"[original->remapped]: {x.type.shape} and requested shape {target}"
+        )
+    return _broadcast_view(x, target)
+
+
+def _broadcast_view(x: TracedArray, target: tuple[Dim, ...]) -> TracedArray:
+    env = here().env
+    lead = len(target) - x.ndim
+    own = tuple(
+        d if d in (1, t) else (1 if env.decide(d, "==", 1) else t)
+        for d, t in zip(x.type.shape, target[lead:], strict=True)
+    )
+    return fit_dims(x, own).view("broadcast_to", shape=target)
+
+
+@handles(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: Any = False) -> Any:
+    """Views of all arguments under their common shape."""
+    arrays = [asarray(a) for a in args]
+    shape = broadcast_dims([x.type.shape for x in arrays])
+    if all(x.type.shape == shape for x in arrays):
+        return tuple(arrays)
+    return tuple(_broadcast_view(x, shape) for x in arrays)
+
+
+def parts_of(arrays: Any) -> list[TracedArray]:
+    """The arrays of a sequence argument: a list or tuple, or an array along its first axis."""
+    if isinstance(arrays, TracedArray):
+        return [asarray(x) for x in arrays]
+    if isinstance(arrays, (list, tuple)):
+        return [asarray(x) for x in arrays]
+    if isinstance(arrays, (Tracer, SymInt)):
+        raise TypeError("iteration over a 0-d array")
+    raise TraceError("TJ004", f"a {type(arrays).__name__} of arrays", user_line())
+
+
+@handles(np.concatenate, np.concat)
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """Arrays joined along one axis (all elements where `axis` is None)."""
+    only("np.concatenate", out=out)
+    parts = parts_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        parts, axis = [ravel(x) for x in parts], 0
+    if any(not x.ndim for x in parts):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    common = np.result_type(*(x.dtype for x in parts)) if dtype is None else np.dtype(dtype)
+    for x in parts:
+        if not np.can_cast(x.dtype, common, casting):
+            raise TypeError(f"Cannot cast array data from {x.dtype} to {common}")
+    axis = normalize_axis_index(axis, parts[0].ndim)
+    fitted = [_fit_beside(x, parts[0], axis) for x in parts]
+    values = [astype(x, common).value() for x in fitted]
+    return here().wrap(here().emit("concatenate", values, axis=axis))
+
+
+def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:
+    """`x` with the sizes of `first` except along `axis`. Raises ValueError where they differ."""
+    env = here().env
+    if x.ndim != first.ndim:
+        raise ValueError(
+            "all the input arrays must have same number of dimensions, but the array at index 0 "
+            f"has {first.ndim} dimension(s) and another has {x.ndim} dimension(s)"
+        )
+    pairs = list(zip(x.type.shape, first.type.shape, strict=True))
+    for k, (a, b) in enumerate(pairs):
+        if k != axis and not env.decide(a, "==", b):
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but along dimension {k}, the sizes are {b} and {a}"
+            )
+    return fit_dims(x, tuple(a if k == axis else b for k, (a, b) in enumerate(pairs)))
+
+
+@handles(np.stack)
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """Arrays of one shape joined along a new axis."""
+    parts = parts_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    first = parts[0]
+    env = here().env
+    for x in parts:
+        pairs = zip(x.type.shape, first.type.shape, strict=False)
+        if x.ndim != first.ndim or any(not env.decide(a, "==", b) for a, b in pairs):
+            raise ValueError("all input arrays must have the same shape")
+    axis = normalize_axis_index(axis, first.ndim + 1)
+    new = [expand_dims(x, axis) for x in parts]
+    return concatenate(new, axis=axis, out=out, dtype=dtype, casting=casting)
+
+
+@handles(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Arrays joined along the first axis; vectors are rows."""
+    rows = [_at_least(x, 2) for x in parts_of(tup)]
+    return concatenate(rows, axis=0, dtype=dtype, casting=casting)
+
+
+@handles(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Arrays joined along the second axis; vectors along their own."""
+    parts = [_at_least(x, 1) for x in parts_of(tup)]
+    axis = 0 if parts and parts[0].ndim == 1 else 1
+    return concatenate(parts, axis=axis, dtype=dtype, casting=casting)
+
+
+@handles(np.dstack)
+def dstack(tup: Any) -> Any:
+    """Arrays joined along the third axis."""
+    return concatenate([_at_least(x, 3) for x in parts_of(tup)], axis=2)
+
+
+@handles(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    """Arrays joined as columns."""
+    parts = parts_of(tup)
+    columns = [x if x.ndim >= 2 else _transposed(_at_least(x, 2)) for x in parts]
+    return concatenate(columns, axis=1)
+
+
+@handles(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """`values` joined behind `arr`."""
+    if axis is None:
+        return concatenate((ravel(arr), ravel(values)), axis=0)
+    return concatenate((asarray(arr), asarray(values)), axis=axis)
+
+

@@ -1,0 +1,246 @@
+"""Sizes while tracing: symbols with the values they have in this call, and the guards that rest on them.
+
+Every decision that a trace takes about a symbolic size is either proved from intervals or taken from
+the size's present value and recorded as a guard, which each later call checks before it uses the code.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tracejit.errors import TraceError
+from tracejit.ir.dims import Dim, Poly, bounds, evaluate, floordiv, mod
+
+__all__ = ["Guard", "ShapeEnv", "SymInt", "as_dim", "unwrap"]
+
+#: left, relation, right over the size symbols of a graph.
+Guard = tuple[Dim, str, Dim]
+
+_RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+_NEGATED = {"==": "!=", "!=": "=="}
+
+
+class ShapeEnv:
+    """The size symbols of one trace."""
+
+    def __init__(self) -> None:
+        self.hints: dict[str, int] = {}
+        self.intervals: dict[str, tuple[int, int | None]] = {}
+        self.guards: list[Guard] = []
+        #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
+        self.lift: Callable[[Dim], Any] = lambda d: NotImplemented
+
+    def declare(self, name: str, hint: int | None, low: int = 2) -> None:
+        """A new symbol with its present value (None: known only at run time) and lower bound."""
+        if hint is not None:
+            self.hints[name] = hint
+        self.intervals[name] = (low, None)
+
+    def proved(self, a: Dim, relation: str, b: Dim) -> bool | None:
+        """Whether `a relation b` holds for all sizes, fails for all (False), or neither (None)."""
+        low, high = bounds(a - b, self.intervals)
+        if relation == "==":
+            if low == high == 0:
+                return True
+            return False if (low is not None and low > 0) or (high or 0) < 0 else None
+        if relation == "!=":
+            equal = self.proved(a, "==", b)
+            return None if equal is None else not equal
+        limit = 0 if relation == "<=" else -1
+        if high is not None and high <= limit:
+            return True
+        return False if low is not None and low > limit else None
+
+    def decide(self, a: Dim, relation: str, b: Dim) -> bool:
+        """Whether `a relation b`; recorded as a guard where it is not proved.
+
+        Raises TraceError for a size that is known only at run time.
+        """
+        known = self.proved(a, relation, b)
+        if known is not None:
+            return known
+        try:
+            holds = _RELATIONS[relation](evaluate(a, self.hints), evaluate(b, self.hints))
+        except KeyError:
+            raise TraceError("TJ015", f"whether {a} {relation} {b}") from None
+        guard: Guard
+        if holds:
+            guard = (a, relation, b)
+        elif relation in _NEGATED:
+            guard = (a, _NEGATED[relation], b)
+        else:
+            guard = (b, "<" if relation == "<=" else "<=", a)
+        if guard not in self.guards:
+            self.guards.append(guard)
+        return holds
+
+    def concrete(self, d: Dim) -> int:
+        """The present value of `d`, under the guard that it stays so."""
+        if isinstance(d, int):
+            return d
+        try:
+            value = evaluate(d, self.hints)
+        except KeyError:
+            raise TraceError("TJ015", f"the value of {d} is needed while tracing") from None
+        if not self.decide(d, "==", value):
+            raise AssertionError("a size differs from its own value")
+        return value
+
+
+class SymInt:
+    """A size as Python sees it: an integer that stays symbolic as long as nobody looks."""
+
+    __slots__ = ("dim", "env")
+
+    def __init__(self, dim: Poly, env: ShapeEnv) -> None:
+        self.dim, self.env = dim, env
+
+    def _make(self, dim: Dim) -> int | SymInt:
+        return dim if isinstance(dim, int) else SymInt(dim, self.env)
+
+    def _binary(self, other: object, f: Callable[[Dim, Dim], Dim], swap: bool = False) -> Any:
+        if type(other) not in (int, bool, SymInt):
+            return self._traced(other, getattr(operator, f.__name__), swap)
+        o = as_dim(other)
+        return self._make(f(o, self.dim) if swap else f(self.dim, o))
+
+    def _traced(self, other: Any, f: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+        """The operation on a traced int: for operands that a size cannot absorb."""
+        if not isinstance(other, (float, complex, SymInt)):
+            return NotImplemented
+        me = self.env.lift(self.dim)
+        if isinstance(other, SymInt):
+            other = self.env.lift(other.dim)
+        return f(other, me) if swap else f(me, other)
+
+    def __truediv__(self, other: object) -> Any:
+        if type(other) in (int, bool):
+            return operator.truediv(self.env.lift(self.dim), other)
+        return self._traced(other, operator.truediv)
+
+    def __rtruediv__(self, other: object) -> Any:
+        if type(other) in (int, bool):
+            return operator.truediv(other, self.env.lift(self.dim))
+        return self._traced(other, operator.truediv, swap=True)
+
+    def __add__(self, other: object) -> Any:
+        return self._binary(other, operator.add)
+
+    def __radd__(self, other: object) -> Any:
+        return self._binary(other, operator.add, swap=True)
+
+    def __sub__(self, other: object) -> Any:
+        return self._binary(other, operator.sub)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._binary(other, operator.sub, swap=True)
+
+    def __mul__(self, other: object) -> Any:
+        return self._binary(other, operator.mul)
+
+    def __rmul__(self, other: object) -> Any:
+        return self._binary(other, operator.mul, swap=True)
+
+    def __neg__(self) -> Any:
+        return self._make(-self.dim)
+
+    def __pos__(self) -> SymInt:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def _positive(self, divisor: object) -> bool:
+        return self.env.decide(0, "<", as_dim(divisor))
+
+    def __floordiv__(self, other: object) -> Any:
+        if type(other) in (int, bool, SymInt) and self._positive(other):
+            return self._binary(other, floordiv)
+        return NotImplemented if isinstance(other, float) else int(self) // int(other)  # type: ignore
+
+    def __mod__(self, other: object) -> Any:
+        if type(other) in (int, bool, SymInt) and self._positive(other):
+            return self._binary(other, mod)
+        return NotImplemented if isinstance(other, float) else int(self) % int(other)  # type: ignore
+
+    def __rfloordiv__(self, other: object) -> Any:
+        return self._binary(other, floordiv, swap=True) if self > 0 else NotImplemented
+
+    def __rmod__(self, other: object) -> Any:
+        return self._binary(other, mod, swap=True) if self > 0 else NotImplemented
+
+    def __pow__(self, other: object) -> Any:
+        if type(other) is int and 0 <= other <= 8:
+            out: Dim = 1
+            for _ in range(other):
+                out = out * self.dim
+            return self._make(out)
+        return self._traced(other, operator.pow)
+
+    def __rpow__(self, other: object) -> Any:
+        return self._traced(other, operator.pow, swap=True)
+
+    def _compare(self, other: object, relation: str, swap: bool = False) -> Any:
+        if type(other) not in (int, bool, SymInt):
+            return NotImplemented
+        a, b = self.dim, as_dim(other)
+        return self.env.decide(b, relation, a) if swap else self.env.decide(a, relation, b)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare(other, "!=")
+
+    def __lt__(self, other: object) -> Any:
+        return self._compare(other, "<")
+
+    def __le__(self, other: object) -> Any:
+        return self._compare(other, "<=")
+
+    def __gt__(self, other: object) -> Any:
+        return self._compare(other, "<", swap=True)
+
+    def __ge__(self, other: object) -> Any:
+        return self._compare(other, "<=", swap=True)
+
+    def __bool__(self) -> bool:
+        return self.env.decide(self.dim, "!=", 0)
+
+    def __index__(self) -> int:
+        return self.env.concrete(self.dim)
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.env.concrete(self.dim))
+
+    def __hash__(self) -> int:
+        return hash(self.env.concrete(self.dim))
+
+    def __repr__(self) -> str:
+        return f"SymInt({self.dim})"
+
+    def __str__(self) -> str:
+        return str(self.env.concrete(self.dim))
+
+    __format__ = object.__format__
+
+
+def as_dim(x: Any) -> Dim:
+    """An integer of any kind as a dimension. Raises TypeError for anything else."""
+    if isinstance(x, SymInt):
+        return x.dim
+    return operator.index(x)
+
+
+def unwrap(d: Dim, env: ShapeEnv) -> Any:
+    """A dimension as Python sees it: an int, or a SymInt."""
+    return d if isinstance(d, int) else SymInt(d, env)

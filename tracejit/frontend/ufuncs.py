@@ -1,0 +1,387 @@
+"""Ufunc calls on tracers: NumPy's promotion, broadcasting and result kinds as explicit nodes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    as_array,
+    broadcast_dims,
+    check_dtype,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of, shape_of
+from tracejit.ops.elementwise import UFUNC_OPS
+
+__all__ = ["array_ufunc", "binary_operator", "cast_value", "elementwise", "unary_operator"]
+
+_WEAK: dict[str, Any] = {"int": int, "float": float, "complex": complex, "bool": np.dtype(bool)}
+
+
+@lru_cache(maxsize=4096)
+def _resolve(ufunc: Any, dtypes: tuple[Any, ...], signature: Any) -> tuple[np.dtype[Any], ...]:
+    slots = (*dtypes, *([None] * ufunc.nout))
+    if signature is None:
+        return tuple(ufunc.resolve_dtypes(slots))
+    return tuple(ufunc.resolve_dtypes(slots, signature=signature))
+
+
+def _operand_dtype(x: Any) -> Any:
+    """What NumPy's promotion sees: a dtype, or a Python type for a weak scalar."""
+    if isinstance(x, Tracer):
+        t = x.type
+        return _WEAK[t.kind] if isinstance(t, PyScalar) else dtype_of(t)
+    if isinstance(x, SymInt) or type(x) is int:
+        return int
+    if type(x) in (float, complex):
+        return type(x)
+    if isinstance(x, (bool, np.bool_)):
+        return _WEAK["bool"]
+    if isinstance(x, np.generic):
+        return check_dtype(x.dtype)
+    raise TraceError("TJ003", f"an operand of type {type(x).__name__}", user_line())
+
+
+def _is_static_number(x: Any) -> bool:
+    return isinstance(x, (bool, int, float, complex, np.generic))
+
+
+def cast_value(v: Value, dtype: np.dtype[Any]) -> Value:
+    """`v` converted to `dtype` (a Python number becomes a NumPy scalar)."""
+    trace = here()
+    if isinstance(v.type, PyScalar):
+        return trace.emit("np_scalar", (v,), dtype=dtype_name(dtype))
+    if dtype_of(v.type) == dtype:
+        return v
+    return trace.emit("cast", (v,), dtype=dtype_name(dtype))
+
+
+def operand(x: Any, dtype: np.dtype[Any]) -> Value:
+    """An operand as a value of `dtype`: an array or a NumPy scalar."""
+    trace = here()
+    if _is_static_number(x):
+        # NumPy's own conversion: raises OverflowError for a Python int that does not fit.
+        converted = np.asarray(x).astype(dtype)[()] if isinstance(x, np.generic) else dtype.type(x)
+        return trace.constant(converted.item(), NpScalar(dtype))
+    return cast_value(lift(x).value(), dtype)
+
+
+def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: Any) -> Tracer:
+    """A ufunc with one result on tracers, arrays made in the trace, and numbers.
+
+    Gives an array, or a NumPy scalar where all operands have no axes. Raises what NumPy raises for
+    dtypes without a loop and shapes that do not broadcast.
+    """
+    trace = here()
+    op = UFUNC_OPS.get(ufunc)
+    if op is None:
+        raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())
+    operands = [x if _is_static_number(x) else lift(x) for x in inputs]
+    signature = None if dtype is None else (*([None] * ufunc.nin), np.dtype(dtype))
+    resolved = _resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature)
+    for d in resolved:
+        check_dtype(d)
+    shapes = [shape_of(x.type) for x in operands if isinstance(x, Tracer)]
+    _check_python_ints(ufunc, operands, resolved)
+    shape = broadcast_dims(shapes)
+    values = [operand(x, d) for x, d in zip(operands, resolved[: ufunc.nin], strict=True)]
+    return apply(op.name, values, shape, **attrs)
+
+
+def _check_python_ints(ufunc: Any, operands: list[Any], resolved: tuple[np.dtype[Any], ...]) -> None:
+    """NumPy compares a Python int with any integer array exactly; a cast operand would not."""
+    if ufunc.nout == 1 and resolved[-1].kind == "b" and resolved[0].kind in "iu":
+        for x, d in zip(operands, resolved, strict=False):
+            if type(x) is int and not np.iinfo(d).min <= x <= np.iinfo(d).max:
+                raise TraceError("TJ004", f"comparison with {x}, outside {d}", user_line())
+
+
+def apply(op: str, values: Sequence[Value], shape: tuple[Any, ...], **attrs: Any) -> Tracer:
+    """An elementwise op on values broadcast to `shape`; a NumPy scalar where that is ()."""
+    trace = here()
+    if shape == ():
+        scalars = [_as_scalar(v) for v in values]
+        return trace.wrap(trace.emit(op, scalars, **attrs))
+    arrays = [as_array(trace.wrap(v), shape) for v in values]
+    return trace.wrap(trace.emit(op, arrays, **attrs))
+
+
+def _as_scalar(v: Value) -> Value:
+    trace = here()
+    return trace.emit("element", (v,)) if isinstance(v.type, ArrayType) else v
+
+
+def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
+    kwargs = {k: v for k, v in kwargs.items() if v is not None}
+    out = kwargs.pop("out", (None,))
+    where = kwargs.pop("where", True)
+    if kwargs.get("casting") == "same_kind" or kwargs.get("casting") == "unsafe":
+        kwargs.pop("casting") if kwargs["casting"] == "same_kind" else None
+    if kwargs.get("order") in ("K", "A"):
+        kwargs.pop("order")
+    kwargs.pop("subok", None)
+    if method == "__call__":
+        dtype = kwargs.pop("dtype", None)
+        if kwargs or where is not True:
+            raise TraceError("TJ004", f"np.{ufunc.__name__} with {sorted(kwargs) or 'where'}", user_line())
+        results = call_ufunc(ufunc, inputs, dtype)
+        if any(o is not None for o in out):
+            return _store_out(results, out)
+        return results
+    if method in ("reduce", "accumulate", "outer") and where is True and out == (None,):
+        from tracejit.frontend.numpy_api import ufunc_method
+
+        return ufunc_method(ufunc, method, inputs, kwargs)
+    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
+
+
+def _store_out(results: Any, out: tuple[Any, ...]) -> Any:
+    if not isinstance(results, tuple):
+        results = (results,)
+    for r, o in zip(results, out, strict=True):
+        if not isinstance(o, TracedArray):
+            raise TraceError("TJ005", "out= names an array from outside", user_line())
+        if not np.can_cast(dtype_of(r.type), o.dtype, "same_kind"):
+            raise TypeError(f"Cannot cast ufunc output from {dtype_of(r.type)} to {o.dtype}")
+        o[...] = r
+    return out[0] if len(out) == 1 else out
+
+
+def call_ufunc(ufunc: Any, inputs: Sequence[Any], dtype: Any = None) -> Any:
+    """A ufunc call by its op, or by NumPy's definition in terms of other ufuncs."""
+    if ufunc is np.power:
+        return _power(inputs[0], inputs[1], dtype)
+    rewrite = _DEFINED.get(ufunc)
+    if rewrite is not None and dtype is None:
+        return rewrite(*inputs)
+    if getattr(ufunc, "__name__", "") == "erf" and ufunc not in UFUNC_OPS:
+        return _erf(ufunc, inputs[0])
+    return elementwise(ufunc, inputs, dtype)
+
+
+def _erf(ufunc: Any, x: Any) -> Tracer:
+    x = lift(x)
+    (_, out) = _resolve(ufunc, (_operand_dtype(x),), None)
+    return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type))
+
+
+def _logical(ufunc: Any) -> Callable[..., Any]:
+    """Logical ufuncs test their operands against zero, whatever the dtype."""
+
+    def run(*inputs: Any) -> Tracer:
+        tests = []
+        for x in inputs:
+            x = lift(x)
+            d = dtype_of(x.type)
+            tests.append(x if d.kind == "b" else elementwise(np.not_equal, (x, d.type(0))))
+        return elementwise(ufunc, tests)
+
+    return run
+
+
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    return elementwise(np.floor_divide, (x, y)), elementwise(np.remainder, (x, y))
+
+
+def _positive(x: Any) -> Tracer:
+    return elementwise(np.positive, (x,))
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    wide = np.result_type(np.float64, *(_operand_dtype(v) for v in (x, y) if isinstance(v, Tracer)))
+    return elementwise(np.power, (operand_tracer(x, wide), operand_tracer(y, wide)))
+
+
+def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
+    """`operand` as a tracer."""
+    trace = here()
+    return trace.wrap(operand(x, dtype))
+
+
+_DEFINED: dict[Any, Callable[..., Any]] = {
+    np.logical_and: _logical(np.logical_and),
+    np.logical_or: _logical(np.logical_or),
+    np.logical_xor: _logical(np.logical_xor),
+    np.logical_not: _logical(np.logical_not),
+    np.divmod: _divmod,
+    np.float_power: _float_power,
+    np.fabs: lambda x: elementwise(np.absolute, (x,)),
+    np.degrees: lambda x: elementwise(np.rad2deg, (x,)),
+    np.radians: lambda x: elementwise(np.deg2rad, (x,)),
+}
+del _DEFINED[np.fabs]  # of integers it gives floats: left to NumPy until it has an op
+
+
+def _power(x: Any, y: Any, dtype: Any = None) -> Any:
+    if isinstance(y, (int, np.integer)) and not isinstance(y, bool) and y >= 0:
+        return elementwise(np.power, (x, y), dtype, nonneg=True)
+    return elementwise(np.power, (x, y), dtype)
+
+
+def power_operator(x: Tracer, y: Any) -> Any:
+    """`x ** y`: ndarray's operator replaces some constant exponents by cheaper ufuncs."""
+    d = dtype_of(x.type)
+    if isinstance(x, TracedArray) and type(y) in (int, float) and d.kind in "fc":
+        fast = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(y)
+        if fast is not None:
+            return elementwise(fast, (x,))
+    if isinstance(x, TracedArray) and type(y) is int and y == 2 and d.kind in "iu":
+        return elementwise(np.square, (x,))
+    return _power(x, y)
+
+
+_PY_OPS: dict[Any, str] = {
+    operator.add: "py_add",
+    operator.sub: "py_subtract",
+    operator.mul: "py_multiply",
+    operator.truediv: "py_truediv",
+    operator.floordiv: "py_floordiv",
+    operator.mod: "py_mod",
+    operator.pow: "py_power",
+    operator.lt: "py_less",
+    operator.le: "py_less_equal",
+    operator.eq: "py_equal",
+    operator.ne: "py_not_equal",
+    operator.gt: "py_greater",
+    operator.ge: "py_greater_equal",
+    operator.neg: "py_negative",
+    operator.abs: "py_abs",
+}
+
+_UFUNC_OPERATORS: dict[Any, Any] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.divide,
+    operator.floordiv: np.floor_divide,
+    operator.mod: np.remainder,
+    operator.lt: np.less,
+    operator.le: np.less_equal,
+    operator.eq: np.equal,
+    operator.ne: np.not_equal,
+    operator.gt: np.greater,
+    operator.ge: np.greater_equal,
+    operator.and_: np.bitwise_and,
+    operator.or_: np.bitwise_or,
+    operator.xor: np.bitwise_xor,
+    operator.lshift: np.left_shift,
+    operator.rshift: np.right_shift,
+    operator.neg: np.negative,
+    operator.pos: np.positive,
+    operator.abs: np.absolute,
+    operator.invert: np.invert,
+}
+
+
+def _is_python_number(x: Any) -> bool:
+    return type(x) in (bool, int, float, complex, SymInt) or (
+        isinstance(x, TracedScalar) and x.is_python
+    )
+
+
+def binary_operator(f: Any, x: Any, y: Any) -> Any:
+    """`f(x, y)` for an operator function where at least one operand is a tracer."""
+    if not _acceptable(x) or not _acceptable(y):
+        return NotImplemented
+    if _is_python_number(x) and _is_python_number(y):
+        if f not in _PY_OPS:
+            raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
+        trace = here()
+        return trace.wrap(trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
+    if f is operator.matmul:
+        from tracejit.frontend.numpy_api import call_function
+
+        return call_function(np.matmul, (x, y), {})
+    if f is operator.pow:
+        return power_operator(x, y) if isinstance(x, Tracer) else _power(x, y)
+    if f is divmod:
+        return _divmod(x, y)
+    return elementwise(_UFUNC_OPERATORS[f], (x, y))
+
+
+def _acceptable(x: Any) -> bool:
+    return isinstance(x, (Tracer, bool, int, float, complex, np.generic, SymInt, list, tuple)) or (
+        isinstance(x, np.ndarray)
+    )
+
+
+def unary_operator(f: Any, x: Any) -> Any:
+    """`f(x)` for an operator function on a tracer."""
+    if isinstance(x, TracedScalar) and x.is_python:
+        if f is operator.pos:
+            return x
+        if f not in _PY_OPS:
+            raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
+        return x.trace.wrap(_emit_current(_PY_OPS[f], x.value()))
+    return elementwise(_UFUNC_OPERATORS[f], (x,))
+
+
+def _emit_current(op: str, *values: Value) -> Value:
+    trace = here()
+    return trace.emit(op, values)
+
+
+def _install() -> None:
+    """Give tracers Python's operators."""
+    binary = {
+        "add": operator.add,
+        "sub": operator.sub,
+        "mul": operator.mul,
+        "truediv": operator.truediv,
+        "floordiv": operator.floordiv,
+        "mod": operator.mod,
+        "pow": operator.pow,
+        "matmul": operator.matmul,
+        "and": operator.and_,
+        "or": operator.or_,
+        "xor": operator.xor,
+        "lshift": operator.lshift,
+        "rshift": operator.rshift,
+        "divmod": divmod,
+    }
+
+    def forward(f: Any) -> Any:
+        return lambda self, other: binary_operator(f, self, other)
+
+    def backward(f: Any) -> Any:
+        return lambda self, other: binary_operator(f, other, self)
+
+    def in_place(f: Any) -> Any:
+        def run(self: Tracer, other: Any) -> Any:
+            result = binary_operator(f, self, other)
+            if not isinstance(self, TracedArray) or result is NotImplemented:
+                return result
+            if not np.can_cast(dtype_of(result.type), self.dtype, "same_kind"):
+                raise TypeError(f"Cannot cast output from {dtype_of(result.type)} to {self.dtype}")
+            self[...] = result
+            return self
+
+        return run
+
+    for name, f in binary.items():
+        setattr(Tracer, f"__{name}__", forward(f))
+        setattr(Tracer, f"__r{name}__", backward(f))
+        if f is not divmod:
+            setattr(Tracer, f"__i{name}__", in_place(f))
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(Tracer, f"__{name}__", forward(getattr(operator, name)))
+    for name in ("neg", "pos", "abs", "invert"):
+        f = getattr(operator, name)
+        setattr(Tracer, f"__{name}__", lambda self, f=f: unary_operator(f, self))
+
+
+_install()

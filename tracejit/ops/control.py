@@ -1,0 +1,154 @@
+"""Ops with regions: fusion, cond and while_loop. A region is a closed graph.
+
+The sizes that regions take are operands: `sizes` holds one tuple of dimensions for each region, in the
+order of the region's own `sizes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tracejit.ir.dims import symbol
+from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import PYBOOL, DTYPES, NpScalar, Type, type_substitute
+
+__all__ = ["Cond", "Fusion", "WhileLoop"]
+
+Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], tuple[Any, ...]]
+
+
+def _check_inputs(name: str, region: Graph, types: Sequence[Type], sizes: Sequence[Any]) -> None:
+    require(len(sizes) == len(region.sizes), f"{name}: {region.name} takes {region.sizes}")
+    table = dict(zip(region.sizes, sizes, strict=True))
+    expected = [type_substitute(v.type, table) for v in region.inputs]
+    require(
+        expected == list(types),
+        f"{name}: {region.name} takes {', '.join(map(str, expected))}, "
+        f"not {', '.join(map(str, types))}",
+    )
+
+
+class _RegionOp(Op):
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        raise NotImplementedError(f"{self.name} is evaluated through its regions")
+
+
+@register
+class Fusion(_RegionOp):
+    """Ops that run as one kernel: the region's outputs for the node's inputs."""
+
+    name = "fusion"
+    kind = "fusion"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(regions) == 1 and not binds, "fusion has one region")
+        (region,) = regions
+        (sizes,) = attrs["sizes"]
+        _check_inputs(self.name, region, inputs, sizes)
+        table = dict(zip(region.sizes, sizes, strict=True))
+        return tuple(type_substitute(v.type, table) for v in region.outputs)
+
+    def evaluate_regions(
+        self, inputs: Sequence[Any], attrs: dict[str, Any], regions: tuple[Graph, ...], run: Run
+    ) -> tuple[Any, ...]:
+        """The region's results."""
+        (region,) = regions
+        return run(region, inputs, dict(zip(region.sizes, attrs["sizes"][0], strict=True)))
+
+
+@register
+class Cond(_RegionOp):
+    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one of them runs."""
+
+    name = "cond"
+    kind = "control"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(regions) == 2 and not binds, "cond has two regions")
+        require(inputs and inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), "cond takes a predicate")
+        results = []
+        for region, sizes in zip(regions, attrs["sizes"], strict=True):
+            _check_inputs(self.name, region, inputs[1:], sizes)
+            table = dict(zip(region.sizes, sizes, strict=True))
+            results.append(tuple(type_substitute(v.type, table) for v in region.outputs))
+        require(results[0] == results[1], f"cond: the sides give {results[0]} and {results[1]}")
+        return results[0]
+
+    def evaluate_regions(
+        self, inputs: Sequence[Any], attrs: dict[str, Any], regions: tuple[Graph, ...], run: Run
+    ) -> tuple[Any, ...]:
+        """The results of the side that the predicate chooses."""
+        side = 0 if inputs[0] else 1
+        sizes = dict(zip(regions[side].sizes, attrs["sizes"][side], strict=True))
+        return run(regions[side], inputs[1:], sizes)
+
+
+@register
+class WhileLoop(_RegionOp):
+    """`while cond(carried, captures): carried = body(carried, captures)`.
+
+    Inputs are the `carried` initial values, then the captures. The first sizes of both regions are
+    carried too, as many as the body's `size_outputs`; the node binds their final values.
+    """
+
+    name = "while_loop"
+    kind = "control"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(regions) == 2, "while_loop has two regions")
+        cond, body = regions
+        for region, sizes in zip(regions, attrs["sizes"], strict=True):
+            _check_inputs(self.name, region, inputs, sizes)
+        carried, count = attrs["carried"], len(body.size_outputs)
+        require(len(cond.outputs) == 1, "while_loop: the condition gives one value")
+        predicate = cond.outputs[0].type
+        require(predicate in (PYBOOL, NpScalar(DTYPES["b1"])), f"while_loop: condition {predicate}")
+        require(len(binds) == count, f"while_loop binds {count} sizes")
+        back = dict(zip(body.sizes[:count], body.size_outputs, strict=True))
+        expected = [type_substitute(v.type, back) for v in body.inputs[:carried]]
+        given = [v.type for v in body.outputs]
+        require(
+            given == expected,
+            f"while_loop: the body gives {', '.join(map(str, given))}, "
+            f"not {', '.join(map(str, expected))}",
+        )
+        final = dict(zip(body.sizes[:count], map(symbol, binds), strict=True))
+        final |= dict(zip(body.sizes[count:], attrs["sizes"][1][count:], strict=True))
+        return tuple(type_substitute(v.type, final) for v in body.inputs[:carried])
+
+    def evaluate_regions(
+        self, inputs: Sequence[Any], attrs: dict[str, Any], regions: tuple[Graph, ...], run: Run
+    ) -> tuple[Any, ...]:
+        """The carried values after the last iteration, then the carried sizes."""
+        cond, body = regions
+        carried, count = attrs["carried"], len(body.size_outputs)
+        state, captures = tuple(inputs[:carried]), tuple(inputs[carried:])
+        sizes = list(attrs["sizes"][1][:count])
+        fixed = [attrs["sizes"][k][count:] for k in range(2)]
+        while True:
+            table = dict(zip(cond.sizes, (*sizes, *fixed[0]), strict=True))
+            if not run(cond, (*state, *captures), table)[0]:
+                return (*state, *sizes)
+            table = dict(zip(body.sizes, (*sizes, *fixed[1]), strict=True))
+            results = run(body, (*state, *captures), table)
+            state, sizes = results[:carried], list(results[carried:])
