@@ -1,0 +1,1 @@
+"""Passes: pure functions from Graph to Graph, one a file; the docstring is the rule."""

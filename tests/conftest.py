@@ -1,0 +1,35 @@
+"""Golden texts: `golden("name.txt", text)` compares with tests/golden/name.txt.
+
+`pytest --update-golden` writes the files instead; read the diff before committing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+Golden: TypeAlias = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with the golden file of that name, or writes it under --update-golden."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no {path.name}: run pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

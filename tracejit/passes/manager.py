@@ -1,0 +1,61 @@
+"""Runs the passes in order; checking, dumping and timing are the only hooks between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tracejit.errors import GraphError
+from tracejit.ir.graph import Graph
+from tracejit.ir.verify import verify as verify_graph
+from tracejit.passes.cse import cse
+from tracejit.passes.dce import dce
+from tracejit.passes.fold import fold
+from tracejit.passes.simplify import simplify
+
+__all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
+
+Pass: TypeAlias = Callable[[Graph], Graph]
+#: Called with the stage's name, the graph after it and the seconds it took.
+Observe: TypeAlias = Callable[[str, Graph, float], None]
+
+PASSES: tuple[Pass, ...] = (
+    simplify,  # first: removes work, and brings constants next to what uses them
+    fold,  # what simplify left with constant operands
+    cse,  # after folding, since equal constants are then one value
+    dce,  # drops what the three have left unread
+)
+
+
+def run_passes(
+    graph: Graph,
+    *,
+    verify: bool,
+    observe: Observe | None = None,
+    passes: Sequence[Pass] = PASSES,
+) -> Graph:
+    """`graph` after every pass. With `verify`, it is checked before the first and after each.
+
+    Raises GraphError for a graph that is not well formed; the message names the pass.
+    """
+    if verify:
+        verify_graph(graph, "trace")
+    for step in passes:
+        name = step.__name__
+        start = time.perf_counter()
+        graph = step(graph)
+        seconds = time.perf_counter() - start
+        if observe is not None:
+            observe(name, graph, seconds)
+        if verify:
+            try:
+                verify_graph(graph, name)
+            except GraphError as error:
+                raise GraphError(f"after the pass {name}: {error}") from None
+    return graph
+
+
+def pass_named(name: str) -> Pass:
+    """The pass called `name`. Raises KeyError."""
+    return {step.__name__: step for step in PASSES}[name]
