@@ -217,10 +217,7 @@ def get_item(x: TracedArray, key: Any) -> Any:
         return trace.wrap(out)
     if t.ndim == 0:
         return trace.wrap(trace.emit("element", (out,)))
-    # A view in NumPy: reading it is right; a store through it falls back.
-    from tracejit.frontend.tracer import Cell
-
-    return TracedArray(trace, Cell(trace, out, -1))
+    return x.snapshot(out)
 
 
 def set_item(x: TracedArray, key: Any, value: Any) -> None:

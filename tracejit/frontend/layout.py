@@ -24,9 +24,7 @@ def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool:
     if x.cell.input is not None:
         return True
     layout = _layout(x)
-    return layout is not None and (
-        _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
-    )
+    return layout is not None and (_reshape_strides(*layout, tuple(shape), x.trace.env) is not None)
 
 
 def is_c_contiguous(x: TracedArray) -> bool:

@@ -65,7 +65,7 @@ def _without_repeats(x: TracedArray, labels: str) -> tuple[TracedArray, str]:
         while labels.count(c) > 1:
             i = labels.index(c)
             j = labels.index(c, i + 1)
-            x = np.diagonal(x, 0, i, j)  # type: ignore[arg-type, assignment]
+            x = np.diagonal(x, 0, i, j)  # type: ignore[assignment]
             labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + c
     return x, labels
 
@@ -74,12 +74,12 @@ def _summed(x: TracedArray, labels: str, keep: set[str]) -> tuple[TracedArray, s
     axes = tuple(k for k, c in enumerate(labels) if c not in keep)
     if not axes:
         return x, labels
-    total = np.sum(x, axis=axes, dtype=x.dtype) if x.dtype.kind != "b" else np.any(x, axis=axes)  # type: ignore[call-overload, arg-type]
+    total = np.sum(x, axis=axes, dtype=x.dtype) if x.dtype.kind != "b" else np.any(x, axis=axes)
     return asarray(total), "".join(c for c in labels if c in keep)
 
 
 def _arranged(x: TracedArray, labels: str, target: str, sizes: dict[str, Dim]) -> TracedArray:
-    """`x` with its axes in the order of `target`, of size 1 where it lacks a label or has size 1."""
+    """`x` with its axes in the order of `target`; one that it lacks has size 1."""
     order = [labels.index(c) for c in target if c in labels]
     moved = permuted(x, order)
     shape = iter(moved.type.shape)

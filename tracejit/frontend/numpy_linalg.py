@@ -77,7 +77,7 @@ def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
 
 @handles(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """Products of numbers, of vectors, and over the last axis of `a` and the last but one of `b`."""
+    """Products of numbers or vectors, or over the last axis of `a` and the last but one of `b`."""
     only("np.dot", out=out)
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
@@ -293,14 +293,8 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
         size = minimum(left, right, env.intervals)
         size = right if size != right else size
     k = iota(size)
-    return _read_only(x[(..., k + first, k + second)])
-
-
-def _read_only(x: TracedArray) -> TracedArray:
-    """`x` as memory that a store falls back from: NumPy's result would be a view."""
-    from tracejit.frontend.tracer import Cell
-
-    return TracedArray(here(), Cell(here(), x.value(), -1))
+    picked = x[(..., elementwise(np.add, (k, first)), elementwise(np.add, (k, second)))]
+    return x.snapshot(asarray(picked).value())
 
 
 @handles(np.linalg.diagonal)

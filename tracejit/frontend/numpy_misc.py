@@ -9,9 +9,10 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
-from tracejit.frontend.numpy_creation import filled, iota, lower_mask, stand_in
+from tracejit.frontend.numpy_creation import filled, iota, stand_in
+from tracejit.frontend.numpy_ranges import lower_mask
 from tracejit.frontend.numpy_reduce import normalize_axes
-from tracejit.frontend.numpy_shape import concatenate, copy_of, ravel
+from tracejit.frontend.numpy_shape import concatenate, copy_of, moveaxis, ravel, stack
 from tracejit.frontend.shapes import as_dim
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -21,26 +22,30 @@ from tracejit.frontend.tracer import (
     broadcast_dims,
     here,
     is_number,
-    lift,
     user_line,
 )
 from tracejit.frontend.ufuncs import elementwise, operand
 from tracejit.ir.types import shape_of
 
-__all__: list[str] = []
+__all__ = ["as_operand", "as_scalar"]
 
 
-def _scalar(x: Any) -> Any:
+def as_scalar(x: Any) -> Any:
     """A 0-d result as NumPy's ufuncs give it: a scalar."""
     return x[()] if isinstance(x, TracedArray) and not x.ndim else x
 
 
-def truth(x: Any) -> Tracer:
+def as_operand(x: Any) -> Any:
+    """An array or a NumPy scalar as it is; anything else as an array."""
+    if isinstance(x, Tracer) and not (isinstance(x, TracedScalar) and x.is_python):
+        return x
+    return asarray(x)
+
+
+def truth(x: Any) -> Any:
     """Whether each element differs from zero."""
-    t = x if isinstance(x, Tracer) else lift(x)
-    if isinstance(t, TracedScalar) and t.is_python:
-        return asarray(t) if str(t.type) == "bool" else asarray(np.not_equal(asarray(t), 0))
-    return t if t.dtype.kind == "b" else elementwise(np.not_equal, (t, t.dtype.type(0)))  # type: ignore[attr-defined]
+    t = as_operand(x)
+    return t if t.dtype.kind == "b" else elementwise(np.not_equal, (t, t.dtype.type(0)))
 
 
 @handles(np.where)
@@ -73,7 +78,7 @@ def clip(
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
-    x = a if isinstance(a, Tracer) and not _is_python(a) else asarray(a)
+    x = as_operand(a)
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
         if type(low) is int and low <= info.min:
@@ -93,15 +98,11 @@ def clip(
     return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
 
 
-def _is_python(x: Any) -> bool:
-    return isinstance(x, TracedScalar) and x.is_python
-
-
 @handles(np.round, np.around)
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Values rounded half to even at a decimal place, by NumPy's scaling."""
     only("np.round", out=out)
-    x = a if isinstance(a, Tracer) and not _is_python(a) else asarray(a)
+    x = as_operand(a)
     places = int(decimals)
     d = x.dtype
     if d.kind == "c":
@@ -109,7 +110,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         return elementwise(np.add, (real, elementwise(np.multiply, (imag, d.type(1j)))))
     if d.kind in "iu":
         if places >= 0:
-            return _scalar(copy_of(x)) if isinstance(x, TracedArray) else x
+            return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
         return astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
     if places == 0 or d.kind == "b":
@@ -123,7 +124,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 def fix(x: Any, out: Any = None) -> Any:
     """Values rounded towards zero."""
     only("np.fix", out=out)
-    return elementwise(np.trunc, (x if isinstance(x, Tracer) else asarray(x),))
+    return elementwise(np.trunc, (as_operand(x),))
 
 
 def _between(x: TracedArray, axis: int, start: Any, stop: Any) -> Any:
@@ -229,59 +230,13 @@ def diagflat(v: Any, k: Any = 0) -> Any:
 
 
 def _diagonal_matrix(x: TracedArray, k: Any) -> Any:
-    n = x.type.shape[0] + abs(as_dim(k))
+    shift = as_dim(k if k >= 0 else -k)
+    n = x.type.shape[0] + shift
     rows, columns = iota(n), iota(n)
     on = elementwise(np.equal, (elementwise(np.add, (rows, k))[:, None], columns))  # type: ignore[index]
-    zeros = filled((abs(as_dim(k)),), x.dtype.type(0), x.dtype)
+    zeros = filled((shift,), x.dtype.type(0), x.dtype)
     wide = x if not k else asarray(concatenate([x, zeros] if k < 0 else [zeros, x]))
     return where(on, wide[None, :], x.dtype.type(0))
-
-
-@handles(np.isclose)
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
-    """Whether |a - b| <= atol + rtol * |b|, infinities equal to themselves."""
-    x, y = (v if is_number(v) and not _is_python(v) else asarray(v) for v in (a, b))
-    x, y = (v if isinstance(v, (Tracer, np.generic)) else asarray(v) for v in (x, y))
-    kind = np.result_type(stand_in(y), 1.0)
-    y = here().wrap(operand(y, kind)) if y.dtype.kind != "m" else y
-    distance = elementwise(np.absolute, (elementwise(np.subtract, (x, y)),))
-    size = elementwise(np.absolute, (y,))
-    limit = elementwise(np.add, (atol, elementwise(np.multiply, (rtol, size))))
-    near = elementwise(np.less_equal, (distance, limit))
-    near = elementwise(np.bitwise_and, (near, elementwise(np.isfinite, (y,))))
-    out = elementwise(np.bitwise_or, (near, elementwise(np.equal, (x, y))))
-    if equal_nan:
-        both = [elementwise(np.isnan, (v,)) for v in (x, y)]
-        out = elementwise(np.bitwise_or, (out, elementwise(np.bitwise_and, both)))
-    return out
-
-
-def _python_bool(x: Any) -> Any:
-    """A NumPy bool as a Python bool."""
-    trace = here()
-    return trace.wrap(trace.emit("py_scalar", (_scalar(x).value(),), kind="bool"))
-
-
-@handles(np.allclose)
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
-    """Whether all elements are close: a Python bool."""
-    return _python_bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
-
-
-@handles(np.array_equal)
-def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
-    """Whether two arrays have one shape and equal elements: a Python bool."""
-    x, y = asarray(a1), asarray(a2)
-    env = here().env
-    if x.ndim != y.ndim or any(
-        not env.decide(p, "==", q) for p, q in zip(x.type.shape, y.type.shape, strict=True)
-    ):
-        return False
-    same = elementwise(np.equal, (x, y))
-    if equal_nan and x.dtype.kind in "fc" and y.dtype.kind in "fc":
-        both = elementwise(np.bitwise_and, [elementwise(np.isnan, (v,)) for v in (x, y)])
-        same = elementwise(np.bitwise_or, (same, both))
-    return _python_bool(np.all(asarray(same)))
 
 
 @handles(np.nan_to_num)
@@ -295,7 +250,7 @@ def nan_to_num(
     if v.dtype.kind == "c":
         raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
     if v.dtype.kind != "f":
-        return _scalar(copy_of(v))
+        return as_scalar(copy_of(v))
     info = np.finfo(v.dtype)
     high = info.max if posinf is None else posinf
     low = info.min if neginf is None else neginf
@@ -304,7 +259,7 @@ def nan_to_num(
     out = where(elementwise(np.isnan, (v,)), v.dtype.type(nan), v)
     out = where(up, v.dtype.type(high), out)
     down = elementwise(np.bitwise_and, (infinite, negative))
-    return _scalar(where(down, v.dtype.type(low), out))
+    return as_scalar(where(down, v.dtype.type(low), out))
 
 
 @handles(np.average)
@@ -358,78 +313,8 @@ handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
 handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
 
 
-@handles(np.real)
-def real(val: Any) -> Any:
-    """The real part."""
-    return val.real if isinstance(val, Tracer) else asarray(val).real
-
-
-@handles(np.imag)
-def imag(val: Any) -> Any:
-    """The imaginary part."""
-    return val.imag if isinstance(val, Tracer) else asarray(val).imag
-
-
-@handles(np.angle)
-def angle(z: Any, deg: Any = False) -> Any:
-    """The angle of complex numbers."""
-    x = z if isinstance(z, Tracer) and not _is_python(z) else asarray(z)
-    if x.dtype.kind == "c":
-        out = elementwise(np.arctan2, (x.imag, x.real))
-    else:
-        wide = np.result_type(x.dtype, np.float64) if x.dtype.kind in "iub" else x.dtype
-        v = here().wrap(operand(x, wide))
-        out = elementwise(np.arctan2, (wide.type(0), v))
-    return elementwise(np.multiply, (out, 180 / np.pi)) if deg else out
-
-
-@handles(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex."""
-    return bool(np.asarray(stand_in(x if is_number(x) else asarray(x))).dtype.kind == "c")
-
-
-@handles(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    """Whether the dtype is not complex."""
-    return not iscomplexobj(x)
-
-
-@handles(np.shape)
-def shape(a: Any) -> Any:
-    """The shape."""
-    return () if is_number(a) else asarray(a).shape
-
-
-@handles(np.ndim)
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return 0 if is_number(a) else asarray(a).ndim
-
-
-@handles(np.size)
-def size(a: Any, axis: Any = None) -> Any:
-    """The number of elements, along one axis where it is given."""
-    x = asarray(a)
-    return x.size if axis is None else x.shape[normalize_axis_index(axis, x.ndim)]
-
-
-@handles(np.result_type)
-def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that NumPy's promotion gives."""
-    return np.result_type(*(stand_in(x) for x in arrays_and_dtypes))
-
-
-@handles(np.can_cast)
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Whether a dtype can be cast to another."""
-    return np.can_cast(from_.dtype if isinstance(from_, TracedArray) else stand_in(from_), to, casting)
-
-
 @handles(np.sort)
-def sort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in ascending order."""
     only("np.sort", order=order)
     x = asarray(a)
@@ -460,11 +345,10 @@ def cross(
     """The vector product of vectors with three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = np.moveaxis(asarray(a), axisa, -1), np.moveaxis(asarray(b), axisb, -1)
+    x, y = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     env = here().env
     if any(not env.decide(v.type.shape[-1], "==", 3) for v in (x, y)):
         raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
     (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
-    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return np.moveaxis(np.stack([asarray(p) for p in parts], axis=-1), -1, axisc)
-
+    parts: list[Any] = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return moveaxis(stack([asarray(p) for p in parts], axis=-1), -1, axisc)

@@ -1,4 +1,4 @@
-"""Functions that reorder, repeat, split or pick elements, on tracers, by slices, joins and gathers."""
+"""Functions of NumPy that reorder, repeat, split or pick elements: slices, joins and gathers."""
 
 from __future__ import annotations
 

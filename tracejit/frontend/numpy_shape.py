@@ -393,5 +393,3 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     if axis is None:
         return concatenate((ravel(arr), ravel(values)), axis=0)
     return concatenate((asarray(arr), asarray(values)), axis=axis)
-
-

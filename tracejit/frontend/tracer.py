@@ -163,13 +163,29 @@ def _innermost(default: Trace) -> Trace:
 
 
 class Cell:
-    """A piece of memory: its present value, its axis order, and whether the caller can see it."""
+    """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
-    __slots__ = ("input", "order", "trace", "value", "version")
+    A cell with a `source` is a copy that stands for a view of that cell's memory: right as long as
+    nothing is stored into either.
+    """
 
-    def __init__(self, trace: Trace, value: Value, input: int | None = None) -> None:
+    __slots__ = ("input", "order", "seen", "source", "trace", "value", "version")
+
+    def __init__(
+        self, trace: Trace, value: Value, input: int | None = None, source: Cell | None = None
+    ) -> None:
         self.trace, self.value, self.version, self.input = trace, value, 0, input
         self.order = value.type.order if isinstance(value.type, ArrayType) else ()
+        self.source, self.seen = source, source.version if source else 0
+
+    def check(self) -> None:
+        """Raise TraceError where the memory this cell is a copy of has been stored into since."""
+        if self.source is not None:
+            if self.source.version != self.seen:
+                raise TraceError(
+                    "TJ005", "a view at an index known at run time outlives a store", user_line()
+                )
+            self.source.check()
 
     def store(self, trace: Trace, value: Value) -> None:
         """Give the cell a new value. Raises TraceError where the store would be visible outside."""
@@ -265,6 +281,7 @@ class TracedArray(Tracer):
         self._own_value()
 
     def _own_value(self) -> Value:
+        self.cell.check()
         if self._version != self.cell.version or self._cached is None:
             value = self.cell.value
             for view in self.views:
@@ -283,11 +300,16 @@ class TracedArray(Tracer):
         assert isinstance(t, ArrayType)
         return t
 
+    def snapshot(self, value: Value) -> TracedArray:
+        """`value`, a copy of elements of this array, where NumPy would give a view of them."""
+        trace = _innermost(self.trace)
+        return TracedArray(trace, Cell(trace, value, -1, self.cell))
+
     def view(self, op: str, **attrs: Attr) -> TracedArray:
         """A view of this array through one more index op."""
         trace = _innermost(self.trace)
         if trace is not self.trace:
-            return TracedArray(trace, Cell(trace, trace.emit(op, (self.value(),), **attrs), -1))
+            return self.snapshot(trace.emit(op, (self.value(),), **attrs))
         return TracedArray(self.trace, self.cell, (*self.views, View(op, attrs)))
 
     def store(self, new: Value) -> None:

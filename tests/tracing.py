@@ -1,0 +1,187 @@
+"""Traces a NumPy function into a graph, evaluates the graph and compares with the plain function.
+
+`tnp` stands for the module numpy inside such functions: its functions that make arrays record nodes
+while a trace is active.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.compare import assert_same
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import CREATORS, HANDLERS
+from tracejit.frontend.shapes import ShapeEnv, SymInt
+from tracejit.frontend.tracer import Cell, Trace, TracedArray, TracedScalar, Tracer, current_trace
+from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.dims import evaluate as evaluate_dim
+from tracejit.ir.evaluate import evaluate, type_of
+from tracejit.ir.graph import Graph, Value
+from tracejit.ir.types import ArrayType
+
+MODES = ("static", "shared", "apart")
+
+
+class _Numpy:
+    """numpy, with the functions that make arrays traced while a trace is active."""
+
+    def __getattr__(self, name: str) -> Any:
+        f = getattr(np, name)
+        try:
+            creates = f in CREATORS
+        except TypeError:
+            creates = False
+        if not creates:
+            return f
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            handler = f if current_trace() is None else HANDLERS[f]
+            return handler(*args, **kwargs)
+
+        return call
+
+
+tnp: Any = _Numpy()
+
+
+@dataclasses.dataclass
+class Traced:
+    """A graph with the tree of its results and what decides whether it holds for other sizes."""
+
+    graph: Graph
+    env: ShapeEnv
+    arguments: list[tuple[Dim, ...]]
+    tree: Any
+
+    def sizes(self, args: Sequence[Any]) -> dict[str, int] | None:
+        """The sizes that other arguments give; None where the trace does not hold for them."""
+        sizes: dict[str, int] = {}
+        for dims, x in zip(self.arguments, args, strict=True):
+            shape = getattr(x, "shape", ())
+            if len(dims) != len(shape):
+                return None
+            for d, n in zip(dims, shape, strict=True):
+                if isinstance(d, int):
+                    if d != n:
+                        return None
+                elif sizes.setdefault(str(d), n) != n or n < 2:
+                    return None
+        relations = {
+            "==": lambda a, b: a == b,
+            "!=": lambda a, b: a != b,
+            "<": lambda a, b: a < b,
+            "<=": lambda a, b: a <= b,
+        }
+        for a, relation, b in self.env.guards:
+            if not relations[relation](evaluate_dim(a, sizes), evaluate_dim(b, sizes)):
+                return None
+        return sizes
+
+    def run(self, args: Sequence[Any], sizes: dict[str, int]) -> Any:
+        """The results by evaluation of the graph."""
+        outputs = evaluate(self.graph, args, {s: sizes[s] for s in self.graph.sizes})
+
+        def build(tree: Any) -> Any:
+            if isinstance(tree, (list, tuple)):
+                return type(tree)(build(t) for t in tree)
+            if isinstance(tree, _Output):
+                return outputs[tree.index]
+            return evaluate_dim(tree.dim, sizes) if isinstance(tree, SymInt) else tree
+
+        return build(self.tree)
+
+
+@dataclasses.dataclass
+class _Output:
+    index: int
+
+
+def _input_dims(shape: tuple[int, ...], mode: str, env: ShapeEnv) -> tuple[Dim, ...]:
+    dims: list[Dim] = []
+    for n in shape:
+        if mode == "static" or n < 2:
+            dims.append(n)
+            continue
+        name = f"n{n}" if mode == "shared" else f"d{len(env.intervals)}"
+        if name not in env.intervals:
+            env.declare(name, n)
+        dims.append(symbol(name))
+    return tuple(dims)
+
+
+def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static") -> Traced:
+    """The graph of `f(*args)`: sizes are constants ("static"), or symbols, equal ones sharing one
+    ("shared") or each with its own ("apart").
+    """
+    env = ShapeEnv()
+    trace = Trace("f", env)
+    arguments = []
+    tracers: list[Tracer] = []
+    for k, x in enumerate(args):
+        t = type_of(x)
+        if isinstance(t, ArrayType):
+            order = tuple(sorted(range(x.ndim), key=lambda a: -abs(x.strides[a])))
+            t = ArrayType(t.dtype, _input_dims(x.shape, mode, env), order)
+            value = trace.builder.input(t, f"x{k}")
+            tracers.append(TracedArray(trace, Cell(trace, value, k)))
+            arguments.append(t.shape)
+        else:
+            value = trace.builder.input(t, f"x{k}")
+            tracers.append(TracedScalar(trace, value))
+            arguments.append(())
+    trace.builder.sizes = list(env.intervals)
+    outputs: list[Value] = []
+
+    def take(tree: Any) -> Any:
+        if isinstance(tree, (list, tuple)):
+            return type(tree)(take(t) for t in tree)
+        if isinstance(tree, Tracer):
+            outputs.append(tree.value())
+            return _Output(len(outputs) - 1)
+        return tree
+
+    with trace.active():
+        tree = take(f(*tracers))
+    return Traced(trace.builder.build(outputs), env, arguments, tree)
+
+
+def check(
+    f: Callable[..., Any],
+    *calls: Sequence[Any],
+    parity: Any = "exact",
+    modes: Sequence[str] = MODES,
+    **tolerance: Any,
+) -> None:
+    """Trace `f` on the first arguments; hold its graph against NumPy on those and on the others.
+
+    Arguments whose sizes do not meet the guards are traced anew, as the compiler would.
+    """
+    for mode in modes:
+        traced = trace_call(f, calls[0], mode)
+        for args in calls:
+            sizes = traced.sizes(args)
+            if sizes is None:
+                traced = trace_call(f, args, mode)
+                sizes = traced.sizes(args)
+                assert sizes is not None, f"the guards {traced.env.guards} fail for their own sizes"
+            with np.errstate(all="ignore"):
+                expected = f(*args)
+            actual = traced.run(args, sizes)
+            assert_same(_plain(expected), actual, parity, where=f"{mode} result", **tolerance)
+
+
+def _plain(tree: Any) -> Any:
+    return type(tree)(_plain(t) for t in tree) if isinstance(tree, (list, tuple)) else tree
+
+
+def refused(f: Callable[..., Any], *args: Any) -> str:
+    """The code of the TraceError that tracing `f(*args)` raises."""
+    try:
+        trace_call(f, args)
+    except TraceError as e:
+        return e.code
+    raise AssertionError("the call was traced")

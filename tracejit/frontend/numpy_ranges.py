@@ -1,0 +1,287 @@
+"""Ranges, grids and unit matrices of NumPy, as index ranges and arithmetic of the trace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy_api import asarray, astype, handles, only
+from tracejit.frontend.numpy_creation import filled, iota, stand_in
+from tracejit.frontend.numpy_shape import copy_of, shape_dims
+from tracejit.frontend.shapes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracer import (
+    TracedArray,
+    Tracer,
+    as_array,
+    check_dtype,
+    here,
+    user_line,
+)
+from tracejit.frontend.ufuncs import elementwise, operand, operand_tracer
+from tracejit.ir.dims import Dim, floordiv
+from tracejit.ir.graph import Value
+
+__all__ = ["lower_mask"]
+
+
+@handles(np.arange, creates=True)
+def arange(
+    start: Any = None,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """Evenly spaced numbers from `start` up to `stop`, by NumPy's own arithmetic.
+
+    Raises TraceError where the length depends on traced data.
+    """
+    only("np.arange", device=device, like=like)
+    if start is None and stop is None:
+        raise TypeError("arange() requires stop to be specified.")
+    if stop is None:
+        start, stop = 0, start
+    start = 0 if start is None else start
+    step = 1 if step is None else step
+    if any(isinstance(x, Tracer) for x in (start, stop, step)):
+        raise TraceError("TJ015", "np.arange with a traced bound", user_line())
+    if any(isinstance(x, SymInt) for x in (start, stop, step)):
+        if all(isinstance(x, (int, np.integer, SymInt)) for x in (start, stop)):
+            if isinstance(step, (int, np.integer)):
+                return _symbolic_arange(start, stop, int(step), dtype)
+        start, stop, step = (int(x) if isinstance(x, SymInt) else x for x in (start, stop, step))
+    return _static_arange(start, stop, step, dtype)
+
+
+def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
+    d = check_dtype(np.arange(start, start, step, dtype=dtype).dtype)
+    # The length as `np.arange` computes it, in Python's arithmetic.
+    steps = (stop - start) / step
+    if isinstance(steps, (complex, np.complexfloating)):
+        raise TraceError("TJ004", "np.arange with complex bounds", user_line())
+    length = max(0, math.ceil(steps))
+    if steps == 0 and stop - start != 0:
+        length = 0 if math.copysign(1.0, steps) < 0 else 1
+    if length <= 2 or d.kind == "b":
+        return (
+            asarray(np.arange(start, stop, step, dtype=d).tolist(), d)
+            if length
+            else filled((0,), 0, d)
+        )
+    second = np.arange(start, stop, step, dtype=d)[1] if length < 64 else _cast(start + step, d)
+    return _progression(length, _cast(start, d), second, d)
+
+
+def _cast(x: Any, d: np.dtype[Any]) -> Any:
+    return np.asarray(x).astype(d)[()]
+
+
+def _progression(length: Dim, first: Any, second: Any, d: np.dtype[Any]) -> TracedArray:
+    """`first`, `second`, then first + i * (second - first), as NumPy's fill loops compute it.
+
+    Half precision runs in single.
+    """
+    wide = np.dtype(np.float32) if d == np.float16 else d
+    with np.errstate(all="ignore"):
+        start, after = wide.type(first), wide.type(second)
+        delta = after - start
+        exact = d.type(start + delta) == d.type(after)
+    i = iota(length, wide)
+    out: Any = i if delta == 1 else elementwise(np.multiply, (i, delta))
+    if start != 0 or (d.kind in "fc" and delta < 0):
+        out = elementwise(np.add, (start, out))
+    out = astype(out, d)
+    if not exact:
+        is_second = elementwise(np.equal, (iota(length), 1))
+        out = _select(is_second, d.type(second), out)
+    return asarray(out)
+
+
+def _select(condition: Any, x: Any, y: Any) -> TracedArray:
+    """`x` where the condition holds, else `y`, both of the dtype and shape of `y`."""
+    trace = here()
+    shape = y.type.shape
+    values = [condition.value(), operand(x, y.dtype), y.value()]
+    arrays: list[Value] = [as_array(trace.wrap(v), shape) for v in values]
+    wrapped = trace.wrap(trace.emit("select", arrays))
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def _symbolic_arange(start: Any, stop: Any, step: int, dtype: Any) -> TracedArray:
+    """A range whose bounds are sizes."""
+    if step == 0:
+        raise ZeroDivisionError("division by zero")
+    trace = here()
+    first, last = as_dim(start), as_dim(stop)
+    span = last - first if step > 0 else first - last
+    d = check_dtype(np.dtype(np.int64 if dtype is None else dtype))
+    if not trace.env.decide(0, "<", span):
+        return filled((0,), 0, d)
+    length = floordiv(span + (abs(step) - 1), abs(step))
+    if d == np.int64 or (d.kind == "f" and d.itemsize == 8):
+        # Exact in float64 as well, as long as sizes stay below 2**53.
+        out: Any = iota(length, d)
+        out = out if step == 1 else elementwise(np.multiply, (out, step))
+        if first == 0:
+            return asarray(out)
+        return asarray(elementwise(np.add, (out, unwrap(first, trace.env))))
+    if isinstance(first, int):
+        return _progression(length, _cast(first, d), _cast(first + step, d), d)
+    raise TraceError("TJ004", f"np.arange from a size in {d}", user_line())
+
+
+@handles(np.linspace, creates=True)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` evenly spaced numbers; the arithmetic is NumPy's, operation by operation."""
+    only("np.linspace", device=device)
+    trace = here()
+    env = trace.env
+    size = as_dim(num)
+    if env.decide(size, "<", 0):
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    a, b = stand_in(start), stand_in(stop)
+    work = check_dtype(np.linspace(a, b, 2).dtype)
+    result = work if dtype is None else check_dtype(np.dtype(dtype))
+    if isinstance(start, (list, tuple)):
+        start = asarray(start)
+    if isinstance(stop, (list, tuple)):
+        stop = asarray(stop)
+    first, last = operand_tracer(start, work), operand_tracer(stop, work)
+    delta = elementwise(np.subtract, (last, first))
+    steps = size - 1 if endpoint else size
+    base = iota(size, work)
+    ndim = delta.ndim if isinstance(delta, TracedArray) else 0
+    y: Any = base[(slice(None), *([None] * ndim))]
+    step: Any = np.float64(np.nan)
+    if env.decide(0, "<", steps):
+        div = unwrap(steps, env)
+        step = elementwise(np.divide, (delta, div))
+        is_zero: Any = elementwise(np.equal, (step, 0))
+        any_zero = is_zero.any() if ndim else is_zero
+        tiny = elementwise(np.multiply, (elementwise(np.divide, (y, div)), delta))
+        y = elementwise(np.multiply, (y, step))
+        y = _select(asarray(any_zero), tiny, y)
+    else:
+        y = elementwise(np.multiply, (y, delta))
+    y = elementwise(np.add, (y, first))
+    if endpoint and env.decide(1, "<", size):
+        place = iota(size)[(slice(None), *([None] * ndim))]
+        is_last = elementwise(np.equal, (place, unwrap(size - 1, env)))
+        y = _select(is_last, last, y)
+    if axis != 0:
+        y = np.moveaxis(y, 0, axis)
+    if result.kind in "iu":
+        y = elementwise(np.floor, (y,))
+    out = astype(y, result)
+    return (out, step) if retstep else out
+
+
+@handles(np.logspace, creates=True)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: Any = 0,
+) -> Any:
+    """Numbers spaced evenly on a log scale: base ** linspace(start, stop)."""
+    if not isinstance(base, (int, float)):
+        raise TraceError("TJ004", "np.logspace with an array as base", user_line())
+    y = linspace(start, stop, num, endpoint, axis=axis)
+    out = elementwise(np.power, (base, y))
+    return out if dtype is None else astype(out, np.dtype(dtype))
+
+
+@handles(np.eye, creates=True)
+def eye(
+    N: Any,
+    M: Any = None,
+    k: Any = 0,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """Ones on one diagonal, zeros elsewhere."""
+    only("np.eye", device=device, like=like)
+    if order != "C":
+        raise TraceError("TJ004", f"np.eye with order={order!r}", user_line())
+    rows, columns = iota(as_dim(N)), iota(as_dim(N if M is None else M))
+    if isinstance(k, SymInt) or k != 0:
+        rows = asarray(elementwise(np.add, (rows, k)))
+    same = elementwise(np.equal, (rows[:, None], columns))
+    return astype(same, np.dtype(dtype))
+
+
+@handles(np.identity, creates=True)
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The unit matrix."""
+    return eye(n, dtype=dtype, like=like)
+
+
+@handles(np.tri, creates=True)
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
+    """Ones on and below one diagonal, zeros elsewhere."""
+    only("np.tri", like=like)
+    return astype(lower_mask(as_dim(N), as_dim(N if M is None else M), k), np.dtype(dtype))
+
+
+def lower_mask(n: Dim, m: Dim, k: Any) -> TracedArray:
+    """Where the column is at most the row plus `k`."""
+    rows = elementwise(np.add, (iota(n), k))
+    return asarray(elementwise(np.greater_equal, (asarray(rows)[:, None], iota(m))))
+
+
+def _dims_list(dimensions: Any) -> list[Any]:
+    return [unwrap(d, here().env) for d in shape_dims(dimensions)]
+
+
+@handles(np.indices, creates=True)
+def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
+    """The coordinates of each element of an array of that shape."""
+    dims = shape_dims(dimensions)
+    grids = []
+    for k, n in enumerate(dims):
+        shape = tuple(n if j == k else 1 for j in range(len(dims)))
+        grids.append(np.reshape(iota(n, dtype), tuple(unwrap(d, here().env) for d in shape)))
+    if sparse:
+        return tuple(grids)
+    whole = _dims_list(dimensions)
+    return np.stack([np.broadcast_to(g, whole) for g in grids])
+
+
+@handles(np.meshgrid)
+def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
+    """Coordinate arrays from coordinate vectors."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    ndim = len(xi)
+    out = []
+    for k, x in enumerate(xi):
+        place = 1 - k if indexing == "xy" and ndim > 1 and k < 2 else k
+        flat = asarray(x)
+        size = unwrap(flat.type.size, here().env)
+        shape = tuple(size if j == place else 1 for j in range(ndim))
+        out.append(np.reshape(flat, shape))
+    if not sparse:
+        out = list(np.broadcast_arrays(*out))
+    return tuple(copy_of(asarray(x)) for x in out) if copy else tuple(out)
