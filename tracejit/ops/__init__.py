@@ -1,6 +1,7 @@
 """The ops. Importing the package fills the registry `tracejit.ir.op.OPS`."""
 
 from tracejit.ops import (
+    control,
     conversion,
     creation,
     elementwise,
@@ -14,6 +15,7 @@ from tracejit.ops import (
 )
 
 __all__ = [
+    "control",
     "conversion",
     "creation",
     "elementwise",

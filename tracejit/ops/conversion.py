@@ -165,7 +165,8 @@ class ToNpScalar(Op):
         self, args: tuple[Any, ...], kinds: tuple[str, ...], attrs: Attrs
     ) -> ScalarRule:
         """As `PyOp.scalar_expr`; the result is of the dtype, a pair for c64 and c128."""
-        (x,), (source,), name = args, kinds, attrs["dtype"]
+        (x,), (source,) = args, kinds
+        name = str(attrs["dtype"])
         dtype = DTYPES[name]
         if dtype.kind == "b":
             return _nonzero(x, source), None

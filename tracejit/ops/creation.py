@@ -43,7 +43,7 @@ def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
     """Whether a Python number is exactly a value of `dtype`."""
     if type(value) is not _PYTHON_TYPES[dtype.kind]:
         return False
-    if dtype.kind in "iu":
+    if isinstance(value, int) and dtype.kind in "iu":
         info = np.iinfo(dtype)
         return bool(info.min <= value <= info.max)
     with np.errstate(all="ignore"):
@@ -173,12 +173,16 @@ class DimValue(Op):
 class BindSize(Op):
     """Give the one size symbol in `binds` the value of an integer, which must not be negative.
 
-    It has no outputs, only its symbol: neither dropped nor merged by what reads its outputs.
+    It has no outputs, so `evaluate` gives the value of its symbol alone, and nothing that reads
+    outputs may decide to drop or merge it.
     """
 
     name: ClassVar[str] = "bind_size"
     kind: ClassVar[str] = "control"
     pure: ClassVar[bool] = False
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [([n], {}) for n in (0, 1, 12345, np.int64(7))]
 
     def infer(
         self,
@@ -197,4 +201,4 @@ class BindSize(Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         if inputs[0] < 0:
             raise Bailout(f"a negative size: {inputs[0]}")
-        return ()
+        return (int(inputs[0]),)

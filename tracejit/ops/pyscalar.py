@@ -300,12 +300,9 @@ class PyPower(PyOp):
             return _int_power(as_int(args[0], kinds[0]), attrs["exponent"])
         a, b = (as_float(x, k) for x, k in zip(args, kinds, strict=True))
         out = f64("power", a, b)
+        # pow() leaves the finite numbers exactly where Python raises or turns to complex numbers.
         finite = all_of(b1("isfinite", a), b1("isfinite", b))
-        # pow() leaves the finite numbers exactly where Python raises or turns to complex numbers;
-        # Python also turns to them for -inf, whose powers C does define.
-        broken = all_of(finite, b1("logical_not", b1("isfinite", out)))
-        fraction = all_of(b1("isfinite", b), b1("not_equal", b, f64("floor", b)))
-        return out, any_of(broken, all_of(b1("less", a, ZERO_F), fraction))
+        return out, all_of(finite, b1("logical_not", b1("isfinite", out)))
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         pairs = [s for s in super().samples() if any(type(v) is float for v in s[0])]

@@ -58,10 +58,9 @@ class Reduction(Op):
         valid = valid and list(axes) == sorted(set(axes))
         require(valid, f"{self.name}: {axes!r} are not sorted axes of {x}")
         require(x.dtype.kind in self.kinds, f"{self.name} has no rule for {x.dtype}")
-        out = without(x, axes)
         empty = self.combine in ("min", "max") and any(x.shape[a] == 0 for a in axes)
-        require(not empty or 0 in out.shape, f"{self.name} of no elements: {x}")
-        return (out,)
+        require(not empty, f"{self.name} of no elements: {x}")
+        return (without(x, axes),)
 
     def finish(self, total: Expr, dtype: str) -> Expr:
         """The result from what the kernel's `Reduce` gives, both of (accumulator) `dtype`."""
@@ -163,7 +162,7 @@ class _Selecting(Reduction):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,) = inputs
         try:
-            return (c_array(self.numpy(x, axis=attrs["axes"])),)
+            return (c_array(type(self).numpy(x, axis=attrs["axes"])),)
         except ValueError as e:
             raise Bailout(str(e)) from e
 
@@ -230,7 +229,7 @@ class ArgExtreme(Op):
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
-            return (c_array(self.numpy(inputs[0], axis=attrs["axis"])).astype(np.int64),)
+            return (c_array(type(self).numpy(inputs[0], axis=attrs["axis"])).astype(np.int64),)
         except ValueError as e:
             raise Bailout(str(e)) from e
 

@@ -63,4 +63,8 @@ def edges(dtype: str) -> np.ndarray[Any, Any]:
     part = np.finfo(d)
     values = [1.5, -0.0, part.max, -2.0, np.inf, 3.0, part.smallest_subnormal, 0.0, np.nan, -np.inf]
     real = np.array(values, part.dtype)
-    return (real + 1j * real[::-1]).astype(d) if d.kind == "c" else real
+    if d.kind != "c":
+        return real
+    out = np.empty(len(real), d)
+    out.real, out.imag = real, real[::-1]
+    return out

@@ -265,7 +265,7 @@ def slice_samples() -> list[tuple[np.ndarray[Any, Any], dict[str, Any]]]:
         ((5, 0), (0, 7), (1, 1)),
         ((0, 3), (5, 1), (1, 1)),
     ]
-    out = []
+    out: list[tuple[np.ndarray[Any, Any], dict[str, Any]]] = []
     for start, size, step in parts:
         for how in LAYOUTS:
             attrs = {"start": start, "size": size, "step": step}

@@ -77,8 +77,8 @@ class ArgSort(Op):
         return (ArrayType(DTYPES["i64"], x.shape),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        kind = "stable" if attrs["stable"] else None
-        out = np.argsort(inputs[0], axis=attrs["axis"], kind=kind)
+        stable = attrs["stable"] or None
+        out = np.argsort(inputs[0], axis=attrs["axis"], stable=stable)
         return (c_array(out.astype(np.int64, copy=False)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:

@@ -1,0 +1,307 @@
+"""What each op should compute, written another way than the op does: the second opinion of tests.
+
+`REFERENCES` maps the names of ops that are not ufuncs to functions of (inputs, attrs). `Undefined`
+marks operands for which Python or NumPy raises, or leaves what a graph can hold.
+"""
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.graph import ConstArray
+from tracejit.ir.types import DTYPES
+
+
+class Undefined(Exception):
+    """A compiled run must bail out here."""
+
+
+REFERENCES: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {}
+
+
+def reference(*names: str) -> Callable[[Any], Any]:
+    """Register the decorated function of (inputs, attrs), or (name, inputs, attrs) for several."""
+
+    def add(f: Any) -> Any:
+        for name in names:
+            single = len(names) == 1
+            REFERENCES[name] = f if single else (lambda x, a, name=name: f(name, x, a))
+        return f
+
+    return add
+
+
+def from_elements(shape: tuple[int, ...], dtype: Any, element: Callable[..., Any]) -> np.ndarray:
+    """The array whose element at each index is `element(index)`."""
+    out = np.empty(shape, dtype)
+    for index in np.ndindex(*shape):
+        out[index] = element(index)
+    return out
+
+
+# Where elements come from -----------------------------------------------------------------------
+
+
+@reference("broadcast_to")
+def _(inputs, attrs):
+    x, shape = np.asarray(inputs[0]), attrs["shape"]
+    new = len(shape) - x.ndim
+    return from_elements(
+        shape,
+        x.dtype,
+        lambda i: x[tuple(min(k, n - 1) for k, n in zip(i[new:], x.shape, strict=False))],
+    )
+
+
+@reference("reshape")
+def _(inputs, attrs):
+    return np.array([inputs[0][i] for i in np.ndindex(*inputs[0].shape)], inputs[0].dtype).reshape(
+        attrs["shape"]
+    )
+
+
+@reference("transpose")
+def _(inputs, attrs):
+    (x,), axes = inputs, attrs["axes"]
+    shape = tuple(x.shape[a] for a in axes)
+    return from_elements(
+        shape, x.dtype, lambda i: x[tuple(i[axes.index(a)] for a in range(x.ndim))]
+    )
+
+
+def places(attrs: dict[str, Any], index: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(s + k * t for s, k, t in zip(attrs["start"], index, attrs["step"], strict=True))
+
+
+@reference("slice")
+def _(inputs, attrs):
+    (x,) = inputs
+    return from_elements(attrs["size"], x.dtype, lambda i: x[places(attrs, i)])
+
+
+@reference("update_slice")
+def _(inputs, attrs):
+    x, v = inputs
+    out = x.copy()
+    for index in np.ndindex(*v.shape):
+        out[places(attrs, index)] = v[index]
+    return out
+
+
+@reference("concatenate")
+def _(inputs, attrs):
+    axis = attrs["axis"]
+    layers = [part for x in inputs for part in np.moveaxis(x, axis, 0)]
+    return np.stack(layers, axis=axis)
+
+
+@reference("element")
+def _(inputs, attrs):
+    return inputs[0].reshape(1)[0]
+
+
+def gathered(indices: list[Any], shape: tuple[int, ...]) -> list[tuple[Any, tuple[int, ...]]]:
+    """(place in the result, index into the operand), in the order of writes."""
+    indices = [np.asarray(i) for i in indices]
+    out = []
+    for place in np.ndindex(*indices[0].shape):
+        index = tuple(int(i[place]) for i in indices)
+        if any(not -n <= i < n for i, n in zip(index, shape, strict=False)):
+            raise Undefined
+        out.append((place, index))
+    return out
+
+
+@reference("gather")
+def _(inputs, attrs):
+    x, *indices = inputs
+    out = np.empty((*np.shape(indices[0]), *x.shape[len(indices) :]), x.dtype)
+    for place, index in gathered(indices, x.shape):
+        out[place] = x[index]
+    return out
+
+
+@reference("scatter")
+def _(inputs, attrs):
+    x, v, *indices = inputs
+    out = x.copy()
+    for place, index in gathered(indices, x.shape):
+        out[index] = v[place]
+    return out
+
+
+@reference("constant")
+def _(inputs, attrs):
+    value = attrs["value"]
+    if isinstance(value, ConstArray):
+        return value.array
+    return DTYPES[attrs["type"]].type(value) if attrs["type"] in DTYPES else value
+
+
+@reference("iota")
+def _(inputs, attrs):
+    counts = np.array(range(attrs["size"]), np.int64)
+    return counts.astype(DTYPES[attrs["dtype"]])
+
+
+@reference("dim_value")
+def _(inputs, attrs):
+    return attrs["dim"]
+
+
+# Reductions, scans, sorting, linear algebra -----------------------------------------------------
+
+
+@reference("reduce_sum", "reduce_prod")
+def _(name, inputs, attrs):
+    f = np.sum if name == "reduce_sum" else np.prod
+    return np.asarray(f(inputs[0], axis=attrs["axes"], dtype=inputs[0].dtype))
+
+
+@reference("reduce_min", "reduce_max", "reduce_any", "reduce_all")
+def _(name, inputs, attrs):
+    f = {"min": np.min, "max": np.max, "any": np.any, "all": np.all}[name.split("_")[1]]
+    return np.asarray(f(inputs[0], axis=attrs["axes"]))
+
+
+def extreme_position(values: list[Any], better: Callable[[Any, Any], bool]) -> int:
+    best = 0
+    for k, value in enumerate(values):
+        if np.isnan(values[best]):
+            return best
+        if np.isnan(value) or better(value, values[best]):
+            best = k
+    return best
+
+
+@reference("argmin", "argmax")
+def _(name, inputs, attrs):
+    rows = np.moveaxis(inputs[0], attrs["axis"], -1)
+    better = operator.lt if name == "argmin" else operator.gt
+    return from_elements(
+        rows.shape[:-1], np.int64, lambda i: extreme_position(list(rows[i]), better)
+    )
+
+
+@reference("cumsum", "cumprod")
+def _(name, inputs, attrs):
+    rows = np.moveaxis(inputs[0], attrs["axis"], 0)
+    f = np.add if name == "cumsum" else np.multiply
+    steps = list(itertools.accumulate(rows, f)) if len(rows) else rows
+    return np.moveaxis(np.array(steps, rows.dtype), 0, attrs["axis"])
+
+
+@reference("sort")
+def _(inputs, attrs):
+    (x,), axis = inputs, attrs["axis"]
+    return np.take_along_axis(x, np.argsort(x, axis=axis, kind="stable"), axis)
+
+
+@reference("argsort")
+def _(inputs, attrs):
+    return np.argsort(inputs[0], axis=attrs["axis"], kind="stable" if attrs["stable"] else None)
+
+
+@reference("matmul")
+def _(inputs, attrs):
+    a, b = inputs
+    rows = a[None, :] if a.ndim == 1 else a
+    columns = b[:, None] if b.ndim == 1 else b
+    products = rows[..., :, :, None] * columns[..., None, :, :]
+    out = products.any(-2) if a.dtype == bool else products.sum(-2, dtype=a.dtype)
+    out = out[..., 0, :] if a.ndim == 1 else out
+    return out[..., 0] if b.ndim == 1 else out
+
+
+@reference("solve")
+def _(inputs, attrs):
+    a, b = inputs
+    solved = np.linalg.inv(a) @ (b[:, None] if attrs["vector"] else b)
+    return solved[..., 0] if attrs["vector"] else solved
+
+
+@reference("inv")
+def _(inputs, attrs):
+    (a,) = inputs
+    return np.linalg.solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+@reference("cholesky")
+def _(inputs, attrs):
+    (a,) = inputs
+    out = np.zeros_like(a, order="C")
+    for j in range(a.shape[-1]):
+        done = out[..., j, :j]
+        pivot = np.sqrt(a[..., j, j].real - (np.abs(done) ** 2).sum(-1))
+        out[..., j, j] = pivot
+        for i in range(j + 1, a.shape[-1]):
+            dot = (out[..., i, :j] * done.conj()).sum(-1)
+            out[..., i, j] = (a[..., i, j] - dot) / pivot
+    return np.conj(np.swapaxes(out, -1, -2)) if attrs["upper"] else out
+
+
+# Python numbers ---------------------------------------------------------------------------------
+
+PYTHON = {
+    "py_add": operator.add,
+    "py_subtract": operator.sub,
+    "py_multiply": operator.mul,
+    "py_truediv": operator.truediv,
+    "py_floordiv": operator.floordiv,
+    "py_mod": operator.mod,
+    "py_power": operator.pow,
+    "py_negative": operator.neg,
+    "py_abs": abs,
+    "py_less": operator.lt,
+    "py_less_equal": operator.le,
+    "py_equal": operator.eq,
+    "py_not_equal": operator.ne,
+    "py_greater": operator.gt,
+    "py_greater_equal": operator.ge,
+    "py_not": operator.not_,
+    "py_and": lambda a, b: a and b,
+    "py_or": lambda a, b: a or b,
+}
+
+
+@reference(*PYTHON)
+def _(name, inputs, attrs):
+    exponent = [attrs["exponent"]] if "exponent" in attrs else []
+    try:
+        out = PYTHON[name](*inputs, *exponent)
+    except ArithmeticError:
+        raise Undefined from None
+    if type(out) is int and not -(2**63) <= out < 2**63:
+        raise Undefined
+    if name == "py_power" and type(out) is complex:
+        raise Undefined
+    return out
+
+
+@reference("py_scalar")
+def _(inputs, attrs):
+    (x,) = inputs
+    x = x.item() if isinstance(x, np.generic) else x
+    try:
+        out = {"int": int, "float": float, "complex": complex, "bool": bool}[attrs["kind"]](x)
+    except (ValueError, OverflowError):
+        raise Undefined from None
+    if type(out) is int and not -(2**63) <= out < 2**63:
+        raise Undefined
+    return out
+
+
+@reference("np_scalar")
+def _(inputs, attrs):
+    (x,), dtype = inputs, DTYPES[attrs["dtype"]]
+    if dtype.kind in "iu" and isinstance(x, float):
+        if not np.isfinite(x):
+            raise Undefined
+        x = int(x)
+    try:
+        return np.full((), x, dtype)[()]
+    except OverflowError:
+        raise Undefined from None
