@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[Any]  # float64 or float32
 
-DTYPES = {"f64": np.float64, "f32": np.float32}
+DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
 NAMES = ("exp", "log", "sin", "cos", "tanh", "erf")
 
 
@@ -31,7 +31,7 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
     def magnitudes(low: float, high: float) -> Callable[[int], Floats]:
         return lambda n: draw.choice([-1.0, 1.0], n) * np.exp2(draw.uniform(low, high, n))
 
-    def near(step: float, most: float) -> Callable[[int], Floats]:
+    def near(step: float, most: int) -> Callable[[int], Floats]:
         """Multiples of `step` up to `most`, a few ULP to either side."""
 
         def sample(n: int) -> Floats:
@@ -47,16 +47,20 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
     if name == "exp":
         under, normal, over = least * np.log(2), info.minexp * np.log(2), most * np.log(2)
         groups = [between(-1, 1), between(under - 2, over + 2), between(under - 1, normal + 1)]
-        groups += [near(half_log2, 2 * most), magnitudes(-digits - 2, 1), between(over - 1, over)]
+        groups += [
+            near(half_log2, 2 * info.maxexp),
+            magnitudes(-digits - 2, 1),
+            between(over - 1, over),
+        ]
     elif name == "log":
         groups = [between(0.5, 2), between(0.99, 1.01), between(0.7, 0.715), between(1.4, 1.42)]
         groups += [lambda n: np.abs(magnitudes(least, most)(n))]
         groups += [lambda n: 1 + magnitudes(-digits, 0)(n)]
         groups += [lambda n: np.abs(magnitudes(least, info.minexp)(n))]
     elif name in ("sin", "cos"):
-        exact = 2.0 ** min(digits, 40)
+        exact = 2 ** (40 if dtype == "f64" else 24)
         groups = [between(-1, 1), between(-10, 10), between(-1e5, 1e5), near(np.pi / 4, 2000)]
-        groups += [near(np.pi / 2, 2e5), near(np.pi / 2, exact), magnitudes(-digits - 5, 44)]
+        groups += [near(np.pi / 2, 200_000), near(np.pi / 2, exact), magnitudes(-digits - 5, 44)]
         groups += [magnitudes(0, most)]
     elif name == "tanh":
         one = 0.5 * digits * np.log(2)

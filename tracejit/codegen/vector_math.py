@@ -43,26 +43,17 @@ def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, fr
     e = Emitter(FORMATS[dtype], width, fma)
     x = e.argument("%x")
     result = body(e, x)
-    own, vector = symbol(name, dtype, width), e.float_type
+    vector = e.float_type
+    head = [f"define internal {vector} @{symbol(name, dtype, width)}({vector} %x) nounwind {{"]
     end = [f"  ret {vector} {result.name}", "}", ""]
     if name in _FAR:
+        lanes = f"[{width} x {e.format.type}]"
+        head += [f"  %in = alloca {lanes}", f"  %out = alloca {lanes}"]
         far = e.any(abs(x).compare("ogt", _trig_limit(e)))
-        end = [
-            f"  br i1 {far}, label %far, label %near",
-            "near:",
-            *end[:-2],
-            "far:",
-            f"  %lanes = tail call {vector} @{own}_far({vector} %x, {vector} {result.name})",
-            f"  ret {vector} %lanes",
-            "}",
-            _far_lanes(name, e),
-        ]
-        e.declarations |= {
-            f"declare double @{name}(double)",
-            "declare double @llvm.fabs.f64(double)",
-        }
-    head = f"define internal {vector} @{own}({vector} %x) nounwind {{"
-    return "\n".join([head, *e.lines, *end]), frozenset(e.declarations)
+        end = [f"  br i1 {far}, label %far, label %near", "near:", end[0]]
+        end += [*_far_lanes(name, e, result), "}", ""]
+        e.declarations |= {f"declare double @{f}(double)" for f in (name, "llvm.fabs.f64")}
+    return "\n".join([*head, *e.lines, *end]), frozenset(e.declarations)
 
 
 def _exp(e: Emitter, x: Float) -> Float:
@@ -253,51 +244,47 @@ def _trig_limit(e: Emitter) -> float:
     return t.trig_limit_fused if e.fma else t.trig_limit_plain
 
 
-def _far_lanes(name: str, e: Emitter) -> str:
-    """The function that a vector with an argument beyond the limit goes on to.
+def _far_lanes(name: str, e: Emitter, near: Float) -> list[str]:
+    """The blocks that a vector with an argument beyond the limit goes on to.
 
-    Of the lanes of `%x` beyond it the value comes from libm, of the others from `%y`. float32 goes
-    through libm's float64 function, whose error is far below float32's rounding.
+    Lanes beyond it take their value from libm, the others keep `near`. float32 goes through libm's
+    float64 function, whose error is far below float32's rounding. A loop over memory: it is short
+    to compile, and the stack frame stays out of the way of the vectors that never come here.
     """
-    fmt, vector, own = e.format, e.float_type, f"{symbol(name, e.format.name, e.width)}_far"
-    kind, lanes, align = fmt.type, f"[{e.width} x {fmt.type}]", fmt.bits // 8
-    widened = ["  %wide = fpext float %value to double"] if fmt.bits == 32 else []
-    narrowed = ["  %result = fptrunc double %called to float"] if fmt.bits == 32 else []
-    argument = "%wide" if widened else "%value"
-    result = "%result" if narrowed else "%called"
-    return "\n".join(
-        [
-            f"define internal {vector} @{own}({vector} %x, {vector} %y) noinline cold nounwind {{",
-            f"  %in = alloca {lanes}, align {align}",
-            f"  %out = alloca {lanes}, align {align}",
-            f"  store {vector} %x, ptr %in, align {align}",
-            f"  store {vector} %y, ptr %out, align {align}",
-            "  br label %lane",
-            "lane:",
-            "  %i = phi i64 [ 0, %0 ], [ %next, %done ]",
-            f"  %source = getelementptr inbounds {kind}, ptr %in, i64 %i",
-            f"  %value = load {kind}, ptr %source, align {align}",
-            *widened,
-            f"  %size = call double @llvm.fabs.f64(double {argument})",
-            f"  %far = fcmp ogt double %size, {literal(_trig_limit(e))}",
-            "  br i1 %far, label %libm, label %done",
-            "libm:",
-            f"  %called = call double @{name}(double {argument})",
-            *narrowed,
-            f"  %target = getelementptr inbounds {kind}, ptr %out, i64 %i",
-            f"  store {kind} {result}, ptr %target, align {align}",
-            "  br label %done",
-            "done:",
-            "  %next = add i64 %i, 1",
-            f"  %more = icmp ult i64 %next, {e.width}",
-            "  br i1 %more, label %lane, label %end",
-            "end:",
-            f"  %all = load {vector}, ptr %out, align {align}",
-            f"  ret {vector} %all",
-            "}",
-            "",
-        ]
-    )
+    fmt, vector, align = e.format, e.float_type, e.format.bits // 8
+    kind, wide, narrow = fmt.type, "%value", "%called"
+    widened, narrowed = [], []
+    if fmt.bits == 32:
+        wide, narrow = "%wide", "%narrow"
+        widened = [f"  {wide} = fpext float %value to double"]
+        narrowed = [f"  {narrow} = fptrunc double %called to float"]
+    return [
+        "far:",
+        f"  store {vector} %x, ptr %in, align {align}",
+        f"  store {vector} {near.name}, ptr %out, align {align}",
+        "  br label %lane",
+        "lane:",
+        "  %i = phi i64 [ 0, %far ], [ %next, %done ]",
+        f"  %source = getelementptr inbounds {kind}, ptr %in, i64 %i",
+        f"  %value = load {kind}, ptr %source, align {align}",
+        *widened,
+        f"  %size = call double @llvm.fabs.f64(double {wide})",
+        f"  %beyond = fcmp ogt double %size, {literal(_trig_limit(e))}",
+        "  br i1 %beyond, label %libm, label %done",
+        "libm:",
+        f"  %called = call double @{name}(double {wide}) cold",
+        *narrowed,
+        f"  %target = getelementptr inbounds {kind}, ptr %out, i64 %i",
+        f"  store {kind} {narrow}, ptr %target, align {align}",
+        "  br label %done",
+        "done:",
+        "  %next = add i64 %i, 1",
+        f"  %more = icmp ult i64 %next, {e.width}",
+        "  br i1 %more, label %lane, label %end",
+        "end:",
+        f"  %all = load {vector}, ptr %out, align {align}",
+        f"  ret {vector} %all",
+    ]
 
 
 _FAR = frozenset({"sin", "cos"})
