@@ -49,11 +49,11 @@ def from_elements(shape: tuple[int, ...], dtype: Any, element: Callable[..., Any
 def _(inputs, attrs):
     x, shape = np.asarray(inputs[0]), attrs["shape"]
     new = len(shape) - x.ndim
-    return from_elements(
-        shape,
-        x.dtype,
-        lambda i: x[tuple(min(k, n - 1) for k, n in zip(i[new:], x.shape, strict=False))],
-    )
+
+    def element(index):
+        return x[tuple(min(k, n - 1) for k, n in zip(index[new:], x.shape, strict=True))]
+
+    return from_elements(shape, x.dtype, element)
 
 
 @reference("reshape")

@@ -1,4 +1,4 @@
-"""The kernel expressions of Python numbers give what `evaluate` gives and bail out where it does."""
+"""Kernel expressions of Python numbers give what `evaluate` gives and bail out where it does."""
 
 import math
 import operator
