@@ -129,17 +129,25 @@ class _Emitter:
                     lambda: self._lanes(loop, plan.width, plan.streams, "0", main_end, False),
                 )
                 width = plan.width if plan.masked else 1
+                once = plan.masked and plan.streams == 1
                 fb.if_then(
                     fb.less(main_end, size),
                     (),
-                    lambda: self._lanes(loop, width, 1, main_end, size, plan.masked),
+                    lambda: self._lanes(loop, width, 1, main_end, size, plan.masked, once),
                 )
             return []
 
         fb.if_then(fb.less("0", size), (), run)
 
     def _lanes(
-        self, loop: For, width: int, streams: int, begin: str, end: str, masked: bool
+        self,
+        loop: For,
+        width: int,
+        streams: int,
+        begin: str,
+        end: str,
+        masked: bool,
+        once: bool = False,
     ) -> list[str]:
         values = self.values
 
@@ -151,6 +159,8 @@ class _Emitter:
             return []
 
         with values.in_lanes(loop.var, width, streams):
+            if once:
+                return one(begin, [])
             return self.fb.do_while(begin, end, str(width * streams), (), one)
 
     def _scan(self, scan: Scan) -> None:

@@ -73,14 +73,23 @@ def plan_loop(
         width = min(width, loop.lanes)
     if width < 2:
         return None
-    small = survey.weight <= 8
     return Plan(
         width=width,
-        streams=2 if survey.weight <= 40 else 1,
+        streams=_streams(survey),
         masked=_masks_all(survey, target),
-        register_slots=8 if small else 0,
+        register_slots=8 if survey.weight <= 8 else 0,
         free_slots=4,
     )
+
+
+def _streams(survey: _Survey) -> int:
+    """How many vectors advance together: enough to overlap chains of arithmetic.
+
+    A mere copy waits for memory and a called function for itself, whatever runs beside it.
+    """
+    if survey.has_inner_loop:
+        return 4 if survey.weight <= 8 else 1
+    return 2 if 2 < survey.weight <= 40 and not survey.calls else 1
 
 
 def _masks_all(survey: _Survey, target: HostTarget) -> bool:
@@ -102,6 +111,8 @@ class _Survey:
         self.widest = 8
         self.possible = True
         self.weight = 0
+        self.calls = False
+        self.has_inner_loop = False
         #: Element sizes in bits of the accesses to neighbours, and of those lane by lane.
         self.runs: set[int] = set()
         self.separate: set[int] = set()
@@ -145,6 +156,7 @@ class _Survey:
     def _inner(self, size: Dim, body: Sequence[Stmt]) -> None:
         # Lanes of different trip counts would need masks throughout.
         self.possible &= not self._depends(size)
+        self.has_inner_loop = True
         self.statements(body)
 
     def _access(self, access: Load | Store, dtype: str) -> bool:
@@ -181,6 +193,7 @@ class _Survey:
                 varies = False
                 for argument in args:
                     varies |= self.expression(argument)
+                self.calls |= fn in MATH
                 self.weight += 12 if fn in MATH else 1
             case _:
                 varies = False

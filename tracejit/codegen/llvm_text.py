@@ -13,8 +13,11 @@ on. That is how a value goes in front of the loop that it does not depend on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+
+from tracejit.codegen.engine import HostTarget, host_target
 
 __all__ = ["Chunk", "FunctionBuilder", "Module"]
 
@@ -43,7 +46,8 @@ class Chunk:
 class Module:
     """Declarations, globals and functions of one module, each written once."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: HostTarget | None = None) -> None:
+        self.target = target or host_target()
         self._declarations: dict[str, str] = {}
         self._globals: dict[str, str] = {}
         self._functions: dict[str, str] = {}
@@ -54,7 +58,17 @@ class Module:
 
         Raises ValueError if it was declared with another type.
         """
-        line = f"declare {result} @{name}({', '.join(args)})"
+        return self.declare_line(f"declare {result} @{name}({', '.join(args)})")
+
+    def declare_line(self, line: str) -> str:
+        """Add a line of the form `declare type @name(types)`; the name with the sigil.
+
+        Raises ValueError if the function was declared with another type.
+        """
+        found = re.search(r"@([\w.$-]+)\(", line)
+        if found is None:
+            raise ValueError(f"not a declaration: {line}")
+        name = found[1]
         if self._declarations.setdefault(name, line) != line:
             raise ValueError(f"@{name} has two types: {self._declarations[name]}; {line}")
         return f"@{name}"

@@ -1,6 +1,6 @@
 """Transcendental functions: calls of the module's own vector code, or of libm lane by lane.
 
-`LIBM` is the table of what still goes by libm. A float32 goes through the double function, which
+`LIBM` is the table of what goes by libm. There, a float32 goes through the double function, which
 leaves one rounding of a result that is good to 29 further bits.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.codegen import vector_math
 from tracejit.codegen.lanes import Lanes
 from tracejit.codegen.scalar_integers import Emitter
 
@@ -23,23 +24,17 @@ LIBM: dict[str, str] = {
     "arctan2": "atan2",
     "arctanh": "atanh",
     "cbrt": "cbrt",
-    "cos": "cos",
     "cosh": "cosh",
-    "erf": "erf",
     "erfc": "erfc",
-    "exp": "exp",
     "exp2": "exp2",
     "expm1": "expm1",
     "hypot": "hypot",
-    "log": "log",
     "log10": "log10",
     "log1p": "log1p",
     "log2": "log2",
     "power": "pow",
-    "sin": "sin",
     "sinh": "sinh",
     "tan": "tan",
-    "tanh": "tanh",
 }
 
 
@@ -64,4 +59,25 @@ def libm(function: str) -> Emitter:
     return emit
 
 
-MATH: dict[str, Emitter] = {name: libm(function) for name, function in LIBM.items()}
+def _own(name: str) -> Emitter:
+    """The module's own function over all lanes at once."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        module = s.fb.module
+
+        def define() -> None:
+            text, declarations = vector_math.define(name, r, s.width, module.target.has_fma)
+            for line in declarations:
+                module.declare_line(line)
+            module.add_function(symbol, text)
+
+        symbol = vector_math.symbol(name, r, s.width)
+        return s.call(module.helper(symbol, define), r, t, a)
+
+    return emit
+
+
+MATH: dict[str, Emitter] = {
+    **{name: libm(function) for name, function in LIBM.items()},
+    **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},
+}

@@ -1,0 +1,318 @@
+"""A kernel becomes a Python function over NumPy scalars: slow, obvious, the oracle.
+
+    print(print_kernel(kernel))
+    run_kernel(kernel, {"x": x, "out": out}, {"n": 100}, {})
+
+The print is plain Python: loops are `for` over `range`, a buffer is a flat list of elements, a
+scalar function is NumPy's ufunc of that name on NumPy scalars. `run_kernel` executes that print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.dims import Atom, Dim
+from tracejit.ir.kernel import (
+    Call,
+    Const,
+    Expr,
+    For,
+    IndexValue,
+    Kernel,
+    Let,
+    Load,
+    Reduce,
+    Scan,
+    Stmt,
+    Store,
+    Var,
+)
+from tracejit.ir.types import DTYPES
+
+__all__ = ["OutOfRange", "print_kernel", "run_kernel"]
+
+
+class OutOfRange(Exception):
+    """A checked index was out of range: the native function returns 1."""
+
+
+# Printing.
+
+
+def print_kernel(kernel: Kernel) -> str:
+    """The kernel as a Python function of its buffers, sizes and scalars."""
+    names = [p.name for p in kernel.params]
+    names += [*kernel.sizes, *(v.name for v in kernel.scalars)]
+    lines = [f"def {kernel.name}({', '.join(names)}):"]
+    lines += _body(kernel.body, _strides(kernel), "    ")
+    return "\n".join(lines) + "\n"
+
+
+def _strides(kernel: Kernel) -> dict[str, tuple[Dim, ...]]:
+    out = {}
+    for p in kernel.params:
+        step: Dim = 1
+        dense: list[Dim] = []
+        for size in reversed(p.shape):
+            dense.append(step)
+            step = step * size
+        out[p.name] = p.strides if p.strides is not None else tuple(reversed(dense))
+    return out
+
+
+_Strides = Mapping[str, tuple[Dim, ...]]
+
+
+def _body(body: Sequence[Stmt], strides: _Strides, indent: str) -> list[str]:
+    lines: list[str] = []
+    for stmt in body:
+        lines += [indent + line for line in _statement(stmt, strides)]
+    return lines or [indent + "pass"]
+
+
+def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
+    match stmt:
+        case Let(name, _, expr):
+            return [f"{name} = {_expr(expr, strides)}"]
+        case Store(buffer, index, expr):
+            return [f"{buffer}[{_place(buffer, index, strides)}] = {_expr(expr, strides)}"]
+        case For(var, size, body, vector):
+            note = "  # vector" if vector else ""
+            return [f"for {var} in range({_dim(size)}):{note}", *_body(body, strides, "    ")]
+        case Reduce():
+            return _reduce(stmt, strides)
+        case Scan(var, size, body, carries):
+            return [
+                *(f"{c.name} = {_expr(c.init, strides)}" for c in carries),
+                f"for {var} in range({_dim(size)}):  # in order",
+                *_body(body, strides, "    "),
+                # All at once: a next value may read what another carry was.
+                *(
+                    [
+                        f"    {', '.join(c.name for c in carries)} = "
+                        + ", ".join(_expr(c.next, strides) for c in carries)
+                    ]
+                    if carries
+                    else []
+                ),
+            ]
+
+
+def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
+    names = ", ".join(t.name for t in stmt.targets)
+    terms = ", ".join(_expr(t.expr, strides) for t in stmt.targets)
+    kinds = ", ".join(f"({t.combine!r}, {t.dtype})" for t in stmt.targets)
+    note = "  # vector" if stmt.vector else ""
+    return [
+        f"def terms({stmt.var}):",
+        *_body(stmt.body, strides, "    "),
+        f"    return ({terms},)",
+        f"{names}, = reduce(terms, {_dim(stmt.size)}, [{kinds}], "
+        f"lanes={stmt.lanes}, block={stmt.block}){note}",
+    ]
+
+
+def _place(buffer: str, index: Sequence[Dim], strides: _Strides) -> str:
+    parts = []
+    for i, stride in zip(index, strides[buffer], strict=True):
+        if stride == 1:
+            parts.append(_dim(i) if isinstance(i, int) or len(index) == 1 else f"({_dim(i)})")
+        else:
+            parts.append(f"({_dim(i)})*({_dim(stride)})")
+    return " + ".join(parts) or "0"
+
+
+def _dim(d: Dim) -> str:
+    if isinstance(d, int):
+        return str(d)
+    terms = []
+    for monomial, coefficient in d.terms:
+        factors = [] if coefficient == 1 and monomial else [str(coefficient)]
+        factors += [a if isinstance(a, str) else _atom(a) for a in monomial]
+        terms.append("*".join(factors))
+    return " + ".join(terms)
+
+
+def _atom(atom: Atom) -> str:
+    a, b = (_dim(x) for x in atom.args)
+    if atom.fn in ("min", "max"):
+        return f"{atom.fn}({a}, {b})"
+    return f"(({a}) {'//' if atom.fn == 'floordiv' else '%'} ({b}))"
+
+
+def _expr(expr: Expr, strides: _Strides) -> str:
+    match expr:
+        case Const(value, dtype):
+            text = repr(value)
+            return f"{dtype}({text!r})" if text in ("inf", "-inf", "nan") else f"{dtype}({text})"
+        case Var(name):
+            return name
+        case Load(buffer, index):
+            return f"{buffer}[{_place(buffer, index, strides)}]"
+        case IndexValue(dim):
+            return f"i64({_dim(dim)})"
+        case Call(fn, args, dtype):
+            operands = ", ".join(_expr(a, strides) for a in args)
+            if fn in ("cast", "bitwise_count"):
+                return f"{fn}({operands}, {dtype})"
+            return f"{fn}({operands})"
+
+
+# Meaning.
+
+
+def _wrap_index(index: Any, size: Any) -> int:
+    place = int(index)
+    if place < 0:
+        place += int(size)
+    if not 0 <= place < int(size):
+        raise OutOfRange
+    return place
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+def _cast(value: Any, dtype: type) -> Any:
+    return np.asarray(value).astype(dtype)[()]
+
+
+def _special(name: str) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(x)
+
+    return call
+
+
+def _functions() -> dict[str, Any]:
+    ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
+    return {
+        **ufuncs,
+        **{name: d.type for name, d in DTYPES.items()},
+        "wrap_index": _wrap_index,
+        "select": _select,
+        "cast": _cast,
+        "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),
+        "erf": _special("erf"),
+        "erfc": _special("erfc"),
+        "reduce": _reduce_terms,
+    }
+
+
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
+
+def _identity(combine: str, dtype: Any) -> Any:
+    """What a lane starts from: it leaves every first term as it is."""
+    kind = np.dtype(dtype).kind
+    if combine == "sum":
+        return dtype(-0.0 if kind == "f" else 0)
+    if combine == "prod":
+        return dtype(1)
+    if combine in ("any", "all"):
+        return dtype(combine == "all")
+    if kind == "b":
+        return dtype(combine == "min")
+    if kind == "f":
+        return dtype(np.inf if combine == "min" else -np.inf)
+    info = np.iinfo(dtype)
+    return dtype(info.max if combine == "min" else info.min)
+
+
+def _reduce_terms(
+    terms: Callable[[int], tuple[Any, ...]],
+    size: int,
+    kinds: Sequence[tuple[str, Any]],
+    *,
+    lanes: int,
+    block: int,
+) -> tuple[Any, ...]:
+    columns = list(zip(*(terms(i) for i in range(size)), strict=True)) or [()] * len(kinds)
+    return tuple(
+        _arg_extreme(combine, column)
+        if combine in ("argmin", "argmax")
+        else _combined(combine, dtype, column, lanes, block)
+        for (combine, dtype), column in zip(kinds, columns, strict=True)
+    )
+
+
+def _arg_extreme(combine: str, column: Sequence[Any]) -> Any:
+    """The first position of the extreme, any NaN counting as more extreme than all numbers."""
+    best = 0
+    for i, x in enumerate(column):
+        beats = x < column[best] if combine == "argmin" else x > column[best]
+        # Only NaN differs from itself.
+        if beats or (x != x and column[best] == column[best]):
+            best = i
+    return np.int64(best)
+
+
+def _combined(combine: str, dtype: Any, column: Sequence[Any], lanes: int, block: int) -> Any:
+    """The order of `ir/kernel.py`: lanes in a block, then a binary counter of blocks."""
+    operation = _COMBINE[combine]
+    if not column:
+        return dtype(0) if combine == "sum" else _identity(combine, dtype)
+    stack: list[Any] = []
+    for number, part in enumerate(_blocks(column, block), start=1):
+        value = _block(operation, [_cast(x, dtype) for x in part], _identity(combine, dtype), lanes)
+        count = number
+        while count % 2 == 0:
+            value = operation(stack.pop(), value)
+            count //= 2
+        stack.append(value)
+    total = stack.pop()
+    while stack:
+        total = operation(stack.pop(), total)
+    return dtype(total)
+
+
+def _blocks(column: Sequence[Any], block: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(column), block):
+        yield column[start : start + block]
+
+
+def _block(
+    operation: Callable[[Any, Any], Any], part: Sequence[Any], start: Any, lanes: int
+) -> Any:
+    lane = [start] * lanes
+    for i, x in enumerate(part):
+        lane[i % lanes] = operation(lane[i % lanes], x)
+    while len(lane) > 1:
+        half = len(lane) // 2
+        lane = [operation(lane[k], lane[k + half]) for k in range(half)]
+    return lane[0]
+
+
+def run_kernel(
+    kernel: Kernel,
+    buffers: Mapping[str, np.ndarray[Any, Any]],
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, Any] | None = None,
+) -> None:
+    """Execute the print of a kernel on flat views of memory; outputs are written in place.
+
+    `buffers` maps each parameter to a one-dimensional array that begins at the buffer's first
+    element. Raises OutOfRange where the native function returns 1, and KeyError for a missing
+    argument.
+    """
+    env = _functions()
+    exec(compile(print_kernel(kernel), f"<kernel {kernel.name}>", "exec"), env)
+    given = scalars or {}
+    arguments: list[Any] = [buffers[p.name] for p in kernel.params]
+    arguments += [int(sizes[name]) for name in kernel.sizes]
+    arguments += [DTYPES[v.dtype].type(given[v.name]) for v in kernel.scalars]
+    with np.errstate(all="ignore"):
+        env[kernel.name](*arguments)
