@@ -287,3 +287,29 @@ def test_needs_no_library_on_any_cpu(
         )
         outside = {f for f in called if not f.startswith("tj_")}
         assert outside == ({name} if name in ("sin", "cos") else set())
+
+
+@pytest.mark.skipif(not engine.host_target().is_x86, reason="runs code for older x86 CPUs")
+@pytest.mark.parametrize(("cpu", "fma"), [("x86-64", False), ("x86-64-v3", True)])
+def test_older_cpus_compute_the_same_bits(cpu: str, fma: bool) -> None:
+    if fma and not engine.host_target().has_fma:
+        pytest.skip("the host cannot run it")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    for name, dtype in CASES:
+        machine = target.create_target_machine(
+            cpu=cpu, features="", opt=2, jit=True, codemodel="jitdefault"
+        )
+        code = llvm.create_mcjit_compiler(
+            llvm.parse_assembly(module(name, dtype, fma, (1, 8))), machine
+        )
+        code.finalize_object()
+        x = np.resize(np.concatenate([specials(dtype), sample(name, dtype)[0]]), COUNT)
+        want = compiled(name, dtype, fma)[8](x)
+        for width in (1, 8):
+            got = np.empty_like(x)
+            run = kind(code.get_function_address(f"loop_{symbol(name, dtype, width)}"))
+            run(x.ctypes.data, got.ctypes.data, x.size)
+            np.testing.assert_array_equal(got, want)

@@ -2,8 +2,10 @@
 
 The functions are straight-line code over explicit vectors, so that LLVM's code generator alone,
 with no optimisation pass, gives the final code; they need no library but for sin and cos of huge
-arguments, which call libm lane by lane. Every result is within 1 ULP (`benchmarks/vector_math.py`
-measures it); special values, subnormal numbers and signed zeros are NumPy's.
+arguments, which call libm lane by lane and are as good as it is. Every other result is within 1 ULP
+(erf without FMA: 1.25). A result's bits depend on the argument and on `fma`, not on the width, the
+other lanes or the CPU. Special values, subnormal numbers and signed zeros are NumPy's.
+`benchmarks/vector_math.py` measures errors and speed.
 
 The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
 polynomial for the small tail of the result, and add the tail to a head that is exact, so that one
@@ -173,10 +175,10 @@ def _sin_and_cos(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
 def _reduce_trig(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
     """r, its rounding error, and n in the low bits, x = n * pi / 2 + r, 0 <= x <= the limit.
 
-    Fast2Sum (a, -p) is exact although |a| may be the smaller: all that it asks is that a be a
-    multiple of the last place of p (Boldo, Graillat and Muller, "On the robustness of the 2Sum and
-    Fast2Sum algorithms", 2017). x is 0.78 at least where n is not 0, hence a a multiple of the last
-    place of 0.5; p is below 2^-13 (2^-7) of that format's unit, up to the limit.
+    The difference of two numbers a - p and its error are found by Fast2Sum although |a| may be the
+    smaller: it asks only that a be a multiple of the last place of p (Boldo, Graillat and Muller,
+    "On the robustness of the 2Sum and Fast2Sum algorithms", 2017). Where n is not 0, x is at least
+    pi / 4, so a is a multiple of the last place of 0.5; and up to the limit p is below 0.5.
     """
     t = TABLES[e.format.name]
     n, quadrant = _nearest_integer(e, x, t.two_over_pi[0])
