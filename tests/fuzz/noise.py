@@ -8,7 +8,7 @@ Each statement declares what its value may differ by between two right implement
 - ``ulp``: a few units in the last place (of the modulus, for complex numbers);
 - ``order``: ``terms * eps * magnitude``, where ``magnitude`` is the same expression over absolute
   values: the bound for any order of summation (Higham, Accuracy and Stability of Numerical
-  Algorithms, 2nd edition, section 4.2);
+  Algorithms, 2nd edition, section 4.2); for products, it is the result itself (section 3.1);
 - ``spread``: variances, whose error is relative to the mean square;
 - ``backward``: as if the operands had been off by a few eps of their largest element, which is what
   LAPACK's solvers promise (the same book, section 1.5).
@@ -180,8 +180,10 @@ def _undefined_casts(array: Any, operand: Any, rng: np.random.Generator) -> Any:
 
 def _magnitude(operand: Any) -> Any:
     """Absolute values, with what is not finite left out."""
-    if kind_of(operand) not in "fc":
+    if kind_of(operand) not in "iufc":
         return operand
+    if kind_of(operand) in "iu":
+        operand = np.asarray(operand).astype(float)[()]
     return _like(np.where(np.isfinite(operand), np.abs(operand), 0), np.abs(operand))
 
 
@@ -193,8 +195,10 @@ def kind_of(value: Any) -> str:
 def _reorder(
     statement: Statement, array: Any, values: dict[str, Any], rng: np.random.Generator
 ) -> Any:
-    absolute = {name: _magnitude(values[name]) for name in statement.reads}
-    magnitude = np.asarray(statement.evaluate({**values, **absolute}, statement.magnitude)).real
+    magnitude = np.abs(np.where(np.isfinite(array), array, 0))
+    if statement.magnitude is not None:
+        absolute = {name: _magnitude(values[name]) for name in statement.reads}
+        magnitude = np.asarray(statement.evaluate({**values, **absolute}, statement.magnitude)).real
     terms = sum(np.size(values[name]) for name in statement.reads)
     info = np.finfo(array.dtype)
     bound = (2 + terms) * (float(info.eps) * np.abs(magnitude).astype(float))
