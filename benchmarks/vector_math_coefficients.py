@@ -6,7 +6,7 @@ rounded to the target format one by one, lowest degree first, and the rest is fi
 is left after each rounding (Muller, "Elementary Functions", section 4.4), so that the rounding of
 a coefficient does not show in the error.
 
-    python -m benchmarks vector_math_coefficients
+    python -m benchmarks.vector_math_coefficients
 """
 
 from __future__ import annotations
