@@ -73,8 +73,11 @@ class _Maker:
             self.update,
             self.reduce,
             self.again,
+            self.chain,
+            self.chain,
+            self.choose,
             self.size,
-            *[self.sample] * 8,
+            *[self.sample] * 9,
         ]
 
     def make(self, steps: int) -> tuple[Graph, list[Any]]:
@@ -169,10 +172,69 @@ class _Maker:
                 return None
         return self.emit("cast", (value,), dtype=dtype_name(dtype))
 
+    def recent(self, *kinds: type) -> Value:
+        """A value of one of these kinds of type, of the last few as a rule."""
+        values = [v for v in self.concrete if isinstance(v.type, kinds)]
+        return self.pick(values[-5:] if self.rng.random() < 0.6 else values)
+
+    def chain(self) -> None:
+        """Two or three ops in a row that often cancel."""
+        value: Value | None = self.recent(ArrayType, NpScalar)
+        signs = (
+            "negative",
+            "absolute",
+            "conjugate",
+            "invert",
+            "floor",
+            "ceil",
+            "rint",
+            "logical_not",
+        )
+        groups = (
+            signs,
+            ("equal", "less", "greater_equal", "logical_not"),
+            ("negative", "subtract"),
+        )
+        group = (*self.pick(groups), "add", "multiply", "cast", "py_scalar", "np_scalar")
+        for _ in range(3):
+            if value is None:
+                return
+            name = self.pick(group)
+            if name == "cast" and not isinstance(value.type, PyScalar):
+                value = self.converted(value, DTYPES[self.pick(tuple(DTYPES))]) or value
+            elif name == "py_scalar":
+                kind = self.pick(("float", "int", "complex", "bool"))
+                value = self.emit(name, (value,), kind=kind) or value
+            elif name == "np_scalar":
+                value = self.emit(name, (value,), dtype=self.pick(tuple(DTYPES))) or value
+            elif getattr(OPS[name], "arity", 1) == 1:
+                value = self.emit(name, (value,)) or value
+            elif not isinstance(value.type, PyScalar):
+                other = self.filled(value)
+                if other is not None:
+                    value = self.emit(name, (value, other)) or value
+
+    def choose(self) -> None:
+        """np.where of a condition, perhaps negated, perhaps of another one of the same condition."""
+        x = self.recent(ArrayType, NpScalar)
+        cond = self.emit(self.pick(("isnan", "logical_not")), (x,))
+        if cond is None:
+            return
+        if self.rng.random() < 0.5:
+            cond = self.emit("logical_not", (cond,)) or cond
+        fellows = [v for v in self.concrete if _alike(v, x) and v.type == x.type]
+        a, b = self.pick(fellows), self.pick(fellows)
+        if self.rng.random() < 0.4:
+            yes, no = self.filled(cond), self.filled(cond)
+            self.emit("select", [v for v in (cond, yes, no) if v is not None])
+        first = self.emit("select", (cond, a, b))
+        if first is not None:
+            self.emit("select", (cond, first, a) if self.rng.random() < 0.5 else (cond, b, first))
+
     def elementwise(self) -> None:
         names = [n for n, op in OPS.items() if op.kind == "elementwise" and n != "cast"]
         op: Any = OPS[self.pick(names)]
-        first = self.pick([v for v in self.concrete if isinstance(v.type, (ArrayType, NpScalar))])
+        first = self.recent(ArrayType, NpScalar)
         operands: list[Value | None] = [first]
         fellows = [v for v in self.concrete if _alike(v, first)]
         while len(operands) < getattr(op, "arity", 1):
@@ -192,11 +254,11 @@ class _Maker:
             self.emit(op.name, chosen)
 
     def cast(self) -> None:
-        value = self.pick([v for v in self.concrete if isinstance(v.type, (ArrayType, NpScalar))])
+        value = self.recent(ArrayType, NpScalar)
         self.converted(value, DTYPES[self.pick(tuple(DTYPES))])
 
     def fill(self) -> None:
-        value = self.pick([v for v in self.concrete if isinstance(v.type, (ArrayType, NpScalar))])
+        value = self.recent(ArrayType, NpScalar)
         constant = self.filled(value)
         if constant is not None:
             names = ("add", "multiply", "subtract", "divide", "power", "bitwise_and", "bitwise_or")
@@ -205,7 +267,7 @@ class _Maker:
             self.emit(self.pick(names), pair)
 
     def move(self) -> None:
-        value = self.pick(self.arrays())
+        value = self.recent(ArrayType)
         shape = value.type.shape
         match self.rng.integers(5):
             case 0:
@@ -242,11 +304,11 @@ class _Maker:
         return {"start": start, "size": size, "step": step}
 
     def slice(self) -> None:
-        value = self.pick(self.arrays())
+        value = self.recent(ArrayType)
         self.emit("slice", (value,), **self.slices(value.type.shape))
 
     def update(self) -> None:
-        value = self.pick(self.arrays())
+        value = self.recent(ArrayType)
         attrs = self.slices(value.type.shape)
         part = self.emit("slice", (value,), **attrs)
         other = self.emit("negative", (part,)) if part is not None else None
@@ -256,7 +318,7 @@ class _Maker:
                 self.emit("slice", (updated,), **attrs)
 
     def reduce(self) -> None:
-        value = self.pick(self.arrays())
+        value = self.recent(ArrayType)
         names = [n for n, op in OPS.items() if op.kind in ("reduction", "scan", "host")]
         axes = tuple(a for a in range(value.type.ndim) if self.rng.random() < 0.5)
         op = OPS[self.pick(names)]

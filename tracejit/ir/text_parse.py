@@ -216,7 +216,7 @@ class _Parser:
             found = type_from_ast(node)
         except (ValueError, ZeroDivisionError, TypeError) as error:
             self.fail(node, str(error))
-        if isinstance(node, ast.BinOp) and str(found) != ast.unparse(ast.parse(str(found))):
+        if isinstance(node, ast.BinOp):
             order = ast.literal_eval(node.right)
             if not isinstance(found, ArrayType) or found.order != order:
                 self.fail(node, f"{order} is not an order of the axes of {found}")

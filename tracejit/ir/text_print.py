@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -177,12 +178,19 @@ def _attr_text(attr: Attr, constants: dict[str, Array] | None) -> str:
     raise GraphError(f"an attribute of type {type(attr).__name__} has no text: {attr!r}")
 
 
+def _plain_nans(number: Any) -> Any:
+    """`number` as it is read back: the text of a NaN has neither sign nor payload."""
+    if isinstance(number, complex):
+        return complex(_plain_nans(number.real), _plain_nans(number.imag))
+    return math.nan if number != number else number
+
+
 def _array_text(array: Array, constants: dict[str, Array] | None) -> str:
     kind = ArrayType(array.dtype, array.shape)
     if array.size <= INLINE_ELEMENTS:
         elements = array.ravel().tolist()
-        back = np.array(elements, array.dtype).reshape(array.shape)
-        if back.tobytes() == array.tobytes():  # not so for NaNs with a payload
+        written = [_plain_nans(e) for e in elements]
+        if np.array(written, array.dtype).tobytes() == array.tobytes():
             return f"array({', '.join([str(kind), *(_attr_text(e, None) for e in elements)])})"
     name = constant_hash(array)
     if constants is not None:

@@ -12,6 +12,7 @@ from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
+from tracejit.passes.fuse import fuse
 from tracejit.passes.simplify import simplify
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
@@ -25,6 +26,7 @@ PASSES: tuple[Pass, ...] = (
     fold,  # what simplify left with constant operands
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 
 

@@ -77,9 +77,12 @@ class Rewriter:
         scalar = like.dtype.type(number)
         constant = emit_constant(self._builder, scalar, NpScalar(like.dtype))
         self._producers[constant] = self._builder.nodes[-1]
-        if isinstance(like, ArrayType):
-            return self.make("broadcast_to", (constant,), shape=like.shape)
-        return constant
+        if not isinstance(like, ArrayType):
+            return constant
+        memory = tuple(like.shape[a] for a in like.order)
+        filled = self.make("broadcast_to", (constant,), shape=memory)
+        axes = tuple(like.order.index(a) for a in range(like.ndim))
+        return filled if like.is_c else self.make("transpose", (filled,), axes=axes)
 
     def producer(self, value: Value, op: str) -> Node | None:
         """The node that makes `value`, where it is of this op."""

@@ -58,15 +58,6 @@ def transpose_by_nothing(r: Rewriter, node: Node) -> Value | None:
     return node.inputs[0] if axes == tuple(range(len(axes))) else None
 
 
-@rule("transpose")
-def transpose_of_filled(r: Rewriter, node: Node) -> Value | None:
-    """transpose(broadcast_to(scalar, s), p) -> broadcast_to(scalar, s[p]) where the orders agree"""
-    inner = r.producer(node.inputs[0], "broadcast_to")
-    if inner is None or (isinstance(inner.inputs[0].type, ArrayType) and _shape(inner.inputs[0])):
-        return None
-    return r.make("broadcast_to", inner.inputs, shape=_shape(node.outputs[0]))
-
-
 @rule("slice")
 def slice_of_everything(r: Rewriter, node: Node) -> Value | None:
     """x[:] -> x"""
@@ -205,10 +196,7 @@ def reduce_unit_axes(r: Rewriter, node: Node) -> Value | None:
     assert isinstance(x.type, ArrayType)
     if any(_shape(x)[a] != 1 for a in node.attrs["axes"]):
         return None
-    kind = x.type.dtype.kind
-    if (node.op.name == "reduce_sum" and kind in "fc") or (node.op.name, kind) == (
-        "reduce_prod",
-        "c",
-    ):
+    inexact = {"reduce_sum": "fc", "reduce_prod": "c"}.get(node.op.name, "")
+    if x.type.dtype.kind in inexact:
         return None
     return r.make("reshape", (x,), shape=_shape(node.outputs[0]))
