@@ -15,6 +15,7 @@ from tracejit.frontend.tracer import (
     Tracer,
     as_array,
     broadcast_dims,
+    broadcasts_to,
     here,
     lift,
     user_line,
@@ -59,16 +60,16 @@ def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
             return default
         b = as_dim(bound)
         if env.decide(b, "<", 0):
-            b = b + n
-            return lowest if env.decide(b, "<", lowest) else b
-        return highest if env.decide(highest, "<", b) else b
+            return env.maximum(b + n, lowest)
+        return env.minimum(b, highest)
 
     start = clip(s.start, 0 if step > 0 else n - 1)
     stop = clip(s.stop, n if step > 0 else -1)
     low, high = (start, stop) if step > 0 else (stop, start)
-    if not env.decide(low, "<", high):
+    length = env.maximum(high - low, 0)
+    if length == 0:
         return 0, 0, step
-    return start, floordiv(high - low + (abs(step) - 1), abs(step)), step
+    return start, floordiv(length + (abs(step) - 1), abs(step)), step
 
 
 def _parse(x: TracedArray, key: Any) -> list[_Axis]:
@@ -208,16 +209,17 @@ def get_item(x: TracedArray, key: Any) -> Any:
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
+    if not plan.shape and len(plan.indices) < base.ndim:
+        # Numbers known at run time: a view, as with constants.
+        if plan.to_front != tuple(range(base.ndim)):
+            base = base.view("transpose", axes=plan.to_front)
+        return base.view("gather", *plan.indices)
     moved = _permute(base.value(), plan.to_front)
     out = trace.emit("gather", (moved, *plan.indices))
-    assert isinstance(out.type, ArrayType) or not out.type
-    t = out.type
+    assert isinstance(out.type, ArrayType)
     if plan.shape:
-        out = _permute(out, _move_index_axes(plan, t.ndim))
-        return trace.wrap(out)
-    if t.ndim == 0:
-        return trace.wrap(trace.emit("element", (out,)))
-    return x.snapshot(out)
+        return trace.wrap(_permute(out, _move_index_axes(plan, out.type.ndim)))
+    return trace.wrap(trace.emit("element", (out,)))
 
 
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
@@ -258,7 +260,7 @@ def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
         if any(not trace.env.decide(d, "==", 1) for d in extra):
             raise ValueError("could not broadcast input array into the shape of the target")
         v = trace.emit("reshape", (v,), shape=v.type.shape[len(extra) :])
-    if isinstance(v.type, ArrayType) and broadcast_dims([v.type.shape, shape]) != shape:
+    if isinstance(v.type, ArrayType) and not broadcasts_to(v.type.shape, shape):
         raise ValueError("could not broadcast input array into the shape of the target")
     return as_array(trace.wrap(v), shape)
 

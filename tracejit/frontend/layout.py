@@ -75,6 +75,16 @@ def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
     if view.op == "transpose":
         axes = view.attrs["axes"]
         return tuple(shape[a] for a in axes), tuple(strides[a] for a in axes)
+    if view.op == "gather":
+        count = len(view.indices)
+        index = view.indices[0].type
+        if not isinstance(index, ArrayType):
+            return shape[count:], strides[count:]
+        # The index arrays of a view step along a diagonal.
+        step: Dim = 0
+        for s in strides[:count]:
+            step = step + s
+        return (*index.shape, *shape[count:]), (step, *strides[count:])
     if view.op == "reshape":
         new = tuple(view.attrs["shape"])
         found = _reshape_strides(shape, strides, new, env)

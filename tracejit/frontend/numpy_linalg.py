@@ -280,9 +280,9 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     if i == j:
         raise ValueError("axis1 and axis2 cannot be the same")
     rest = [k for k in range(x.ndim) if k not in (i, j)]
-    x = permuted(x, (*rest, i, j))
+    x = permuted(x, (i, j, *rest))
     env = here().env
-    rows, columns = x.type.shape[-2:]
+    rows, columns = x.type.shape[:2]
     first, second = (0, offset) if offset >= 0 else (-offset, 0)
     left, right = rows - first, columns - second
     if env.decide(left, "<=", 0) or env.decide(right, "<=", 0):
@@ -293,8 +293,9 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
         size = minimum(left, right, env.intervals)
         size = right if size != right else size
     k = iota(size)
-    picked = x[(..., elementwise(np.add, (k, first)), elementwise(np.add, (k, second)))]
-    return x.snapshot(asarray(picked).value())
+    places = [elementwise(np.add, (k, first)).value(), elementwise(np.add, (k, second)).value()]
+    picked = x.view("gather", *places, writeable=False)
+    return permuted(picked, (*range(1, picked.ndim), 0))
 
 
 @handles(np.linalg.diagonal)

@@ -17,6 +17,7 @@ from tracejit.frontend.tracer import (
     TracedScalar,
     Tracer,
     broadcast_dims,
+    broadcasts_to,
     here,
     user_line,
 )
@@ -259,7 +260,7 @@ def broadcast_to(array: Any, shape: Any, subok: Any = False) -> Any:
     """`array` repeated to `shape`: a view that cannot be stored into."""
     x = asarray(array)
     target = shape_dims(shape)
-    if x.ndim > len(target) or broadcast_dims([x.type.shape, target]) != target:
+    if not broadcasts_to(x.type.shape, target):
         raise ValueError(
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {x.type.shape} and requested shape {target}"

@@ -169,7 +169,7 @@ class Cell:
     nothing is stored into either.
     """
 
-    __slots__ = ("input", "order", "seen", "source", "trace", "value", "version")
+    __slots__ = ("input", "lost", "order", "seen", "source", "trace", "value", "version")
 
     def __init__(
         self, trace: Trace, value: Value, input: int | None = None, source: Cell | None = None
@@ -177,9 +177,13 @@ class Cell:
         self.trace, self.value, self.version, self.input = trace, value, 0, input
         self.order = value.type.order if isinstance(value.type, ArrayType) else ()
         self.source, self.seen = source, source.version if source else 0
+        #: Stored into by a loop that handed it on under another name.
+        self.lost = False
 
     def check(self) -> None:
         """Raise TraceError where the memory this cell is a copy of has been stored into since."""
+        if self.lost:
+            raise TraceError("TJ005", "an array is read that a loop stored into and passed on")
         if self.source is not None:
             if self.source.version != self.seen:
                 raise TraceError(
@@ -261,12 +265,18 @@ class Tracer:
 
 
 class View:
-    """One step from a base to a view: an index op and its attributes."""
+    """One step from a base to a view: an index op, its indices and its attributes."""
 
-    __slots__ = ("attrs", "op")
+    __slots__ = ("attrs", "indices", "op", "writeable")
 
-    def __init__(self, op: str, attrs: dict[str, Attr]) -> None:
-        self.op, self.attrs = op, attrs
+    def __init__(
+        self, op: str, indices: tuple[Value, ...], attrs: dict[str, Attr], writeable: bool
+    ) -> None:
+        self.op, self.indices, self.attrs, self.writeable = op, indices, attrs, writeable
+
+    def read(self, trace: Trace, base: Value) -> Value:
+        """The elements of the view."""
+        return trace.emit(self.op, (base, *self.indices), **self.attrs)
 
 
 class TracedArray(Tracer):
@@ -285,7 +295,7 @@ class TracedArray(Tracer):
         if self._version != self.cell.version or self._cached is None:
             value = self.cell.value
             for view in self.views:
-                value = self.trace.emit(view.op, (value,), **view.attrs)
+                value = view.read(self.trace, value)
             self._cached, self._version = value, self.cell.version
         return self._cached
 
@@ -305,19 +315,22 @@ class TracedArray(Tracer):
         trace = _innermost(self.trace)
         return TracedArray(trace, Cell(trace, value, -1, self.cell))
 
-    def view(self, op: str, **attrs: Attr) -> TracedArray:
+    def view(
+        self, op: str, *indices: Value, writeable: bool = True, **attrs: Attr
+    ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = _innermost(self.trace)
+        view = View(op, indices, attrs, writeable)
         if trace is not self.trace:
-            return self.snapshot(trace.emit(op, (self.value(),), **attrs))
-        return TracedArray(self.trace, self.cell, (*self.views, View(op, attrs)))
+            return self.snapshot(view.read(trace, self.value()))
+        return TracedArray(self.trace, self.cell, (*self.views, view))
 
     def store(self, new: Value) -> None:
         """Make `new` (of this array's type) its contents, through the views, in its cell."""
         trace = _innermost(self.trace)
         chain = [self.cell.value]
         for view in self.views:
-            chain.append(trace.emit(view.op, (chain[-1],), **view.attrs))
+            chain.append(view.read(trace, chain[-1]))
         for base, view in zip(reversed(chain[:-1]), reversed(self.views), strict=True):
             new = _write_back(trace, base, new, view)
         self.cell.store(trace, new)
@@ -380,6 +393,10 @@ class TracedArray(Tracer):
 
 def _write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
     """The base after `new` was written through one view step."""
+    if not view.writeable:
+        raise TraceError("TJ005", "a store into a read-only view", user_line())
+    if view.op == "gather":
+        return trace.emit("scatter", (base, new, *view.indices))
     if view.op == "slice":
         return trace.emit("update_slice", (base, new), **view.attrs)
     if view.op == "transpose":
@@ -522,6 +539,16 @@ def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
             elif isinstance(d, int) and d != 1:
                 out[k] = d
     return tuple(out)
+
+
+def broadcasts_to(shape: tuple[Dim, ...], target: tuple[Dim, ...]) -> bool:
+    """Whether NumPy broadcasts `shape` to exactly `target`."""
+    env = here().env
+    lead = len(target) - len(shape)
+    return lead >= 0 and all(
+        d in (1, t) or env.decide(d, "==", t) or env.decide(d, "==", 1)
+        for d, t in zip(shape, target[lead:], strict=True)
+    )
 
 
 def sizes_of(t: Type) -> set[str]:

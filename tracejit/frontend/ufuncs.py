@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import TraceError
+from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -126,7 +126,7 @@ def _as_scalar(v: Value) -> Value:
 
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
-    kwargs = {k: v for k, v in kwargs.items() if v is not None}
+    kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
     out = kwargs.pop("out", (None,))
     where = kwargs.pop("where", True)
     if kwargs.get("casting") == "same_kind" or kwargs.get("casting") == "unsafe":
@@ -206,6 +206,27 @@ def _float_power(x: Any, y: Any) -> Any:
     return elementwise(np.power, (operand_tracer(x, wide), operand_tracer(y, wide)))
 
 
+def _float_operand(ufunc: Any, x: Any) -> Tracer:
+    """The operand in the dtype of the ufunc's loop."""
+    x = lift(x)
+    return operand_tracer(x, check_dtype(_resolve(ufunc, (_operand_dtype(x),), None)[0]))
+
+
+def _fabs(x: Any) -> Tracer:
+    return elementwise(np.absolute, (_float_operand(np.fabs, x),))
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    v = _float_operand(np.modf, x)
+    whole = elementwise(np.trunc, (v,))
+    # Infinities have no fraction: inf - inf would be NaN.
+    rest = elementwise(np.subtract, (v, whole))
+    infinite = elementwise(np.isinf, (v,))
+    values = [infinite.value(), operand(0.0, dtype_of(v.type)), rest.value()]
+    part = apply("select", values, shape_of(v.type))
+    return elementwise(np.copysign, (part, v)), whole
+
+
 def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
     """`operand` as a tracer."""
     trace = here()
@@ -219,11 +240,11 @@ _DEFINED: dict[Any, Callable[..., Any]] = {
     np.logical_not: _logical(np.logical_not),
     np.divmod: _divmod,
     np.float_power: _float_power,
-    np.fabs: lambda x: elementwise(np.absolute, (x,)),
+    np.fabs: _fabs,
+    np.modf: _modf,
     np.degrees: lambda x: elementwise(np.rad2deg, (x,)),
     np.radians: lambda x: elementwise(np.deg2rad, (x,)),
 }
-del _DEFINED[np.fabs]  # of integers it gives floats: left to NumPy until it has an op
 
 
 def _power(x: Any, y: Any, dtype: Any = None) -> Any:
@@ -239,8 +260,12 @@ def power_operator(x: Tracer, y: Any) -> Any:
         fast = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(y)
         if fast is not None:
             return elementwise(fast, (x,))
-    if isinstance(x, TracedArray) and type(y) is int and y == 2 and d.kind in "iu":
+    if isinstance(x, TracedArray) and type(y) is int and y == 2 and d.kind in "biu":
         return elementwise(np.square, (x,))
+    traced = isinstance(y, (TracedScalar, SymInt)) and _is_python_number(y)
+    if traced and d.kind == "b" and isinstance(x, TracedArray):
+        # The dtype depends on the exponent's value: bool ** 2 is int8, bool ** 3 is int64.
+        raise TraceError("TJ001", "the exponent of a boolean array", user_line())
     return _power(x, y)
 
 
@@ -298,10 +323,7 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
     if not _acceptable(x) or not _acceptable(y):
         return NotImplemented
     if _is_python_number(x) and _is_python_number(y):
-        if f not in _PY_OPS:
-            raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
-        trace = here()
-        return trace.wrap(trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
+        return _python_operator(f, x, y)
     if f is operator.matmul:
         from tracejit.frontend.numpy_api import call_function
 
@@ -311,6 +333,34 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
     if f is divmod:
         return _divmod(x, y)
     return elementwise(_UFUNC_OPERATORS[f], (x, y))
+
+
+def _python_operator(f: Any, x: Any, y: Any) -> Any:
+    """An operator on Python numbers. Raises what Python raises for their kinds."""
+    trace = here()
+    if f is divmod:
+        return _python_operator(operator.floordiv, x, y), _python_operator(operator.mod, x, y)
+    if f not in _PY_OPS:
+        raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
+    if f is operator.pow and _kind(x) in ("int", "bool") and type(y) in (int, bool):
+        if 0 <= y < 64:
+            return trace.wrap(trace.emit("py_power", (lift(x).value(),), exponent=int(y)))
+        if y < 0:
+            x, y = trace.wrap(trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
+    try:
+        return trace.wrap(trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
+    except GraphError:
+        f(_EXAMPLES[_kind(x)], _EXAMPLES[_kind(y)])
+        text = f"{f.__name__} of a {_kind(x)} and a {_kind(y)}"
+        raise TraceError("TJ004", text, user_line()) from None
+
+
+_EXAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "complex": 1j}
+
+
+def _kind(x: Any) -> str:
+    """The kind of a Python number, traced or not."""
+    return str(x.type) if isinstance(x, TracedScalar) else str(lift(x).type)
 
 
 def _acceptable(x: Any) -> bool:
