@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_kernels import (
+
+from tests.native_kernels import (
     TARGETS,
     Array,
     M,
@@ -24,7 +25,6 @@ from native_kernels import (
     same_bits,
     values,
 )
-
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import Module
 from tracejit.codegen.reference import print_kernel

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from native_kernels import (
+
+from tests.native_kernels import (
     LENGTHS,
     Array,
     M,
@@ -24,7 +25,6 @@ from native_kernels import (
     same_bits,
     values,
 )
-
 from tracejit.codegen.reference import OutOfRange, run_kernel
 from tracejit.ir.dims import Dim, floordiv, minimum, mod, symbol
 from tracejit.ir.kernel import (

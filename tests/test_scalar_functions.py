@@ -10,9 +10,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from native_kernels import TARGETS, NativeKernel, same_bits
 from scipy import special
 
+from tests.native_kernels import TARGETS, NativeKernel, same_bits
 from tracejit.codegen import scalar_functions
 from tracejit.codegen.engine import compile_module, host_target
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
