@@ -570,11 +570,11 @@ def _copy_nest(
     return body
 
 
-def _lower_update(low: _Lowering, v: Value) -> list[Stmt]:
-    """A copy of the old array, then the new elements over it."""
+def _lower_update(low: _Lowering, v: Value, in_place: bool) -> list[Stmt]:
+    """A copy of the old array, unless it is there already, then the new elements over it."""
     node = low.producer[v]
     old, new = node.inputs[0], node.inputs[1]
-    body = _copy_nest(low, old, v, None)
+    body = [] if in_place else _copy_nest(low, old, v, None)
     if node.op.name == "update_slice":
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
         return body + _copy_nest(low, new, v, places)
@@ -607,7 +607,7 @@ def _scatter_nest(low: _Lowering, node: Node, v: Value, new: Value) -> list[Stmt
     return body
 
 
-def _lower_all(region: Graph, strides: Strides, flat: bool) -> Kernel:
+def _lower_all(region: Graph, strides: Strides, flat: bool, in_place: bool) -> Kernel:
     low = _Lowering(region, strides, flat)
     roots = list(region.outputs)
     node = low.producer[roots[0]]
@@ -622,10 +622,12 @@ def _lower_all(region: Graph, strides: Strides, flat: bool) -> Kernel:
     elif node.op.name == "concatenate":
         body = _lower_concatenate(low, roots[0])
     elif node.op.name in ("update_slice", "scatter"):
-        body = _lower_update(low, roots[0])
+        body = _lower_update(low, roots[0], in_place)
     else:
         body = _lower_map(low, roots)
     params = [p for p in low.params if not p.output]
+    if in_place:
+        params = [p for p in params if p.name != low.buffer[node.inputs[0]]]
     params += [replace(p) for v in roots for p in low.params if p.name == low.outputs[v]]
     return Kernel(
         region.name, tuple(params), _kernel_sizes(params, body), tuple(low.scalars), tuple(body)
@@ -686,17 +688,20 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
     return tuple(sorted(used - bound))
 
 
-def lower_fusion(region: Graph, strides: Strides | None = None) -> Kernel:
+def lower_fusion(
+    region: Graph, strides: Strides | None = None, *, in_place: bool = False
+) -> Kernel:
     """The kernel of a fusion's region: buffers in the order inputs, outputs; scalars by value.
 
-    `strides` gives the element strides of inputs that are not dense. Raises GraphError for an op
-    that kernels cannot compute.
+    `strides` gives the element strides of inputs that are not dense. `in_place`: the region is one
+    update whose old array lies in the output's memory already. Raises GraphError for an op that
+    kernels cannot compute.
     """
     strides = strides or {}
     try:
-        return _lower_all(region, strides, flat=True)
+        return _lower_all(region, strides, True, in_place)
     except _NeedsNest:
-        return _lower_all(region, strides, flat=False)
+        return _lower_all(region, strides, False, in_place)
 
 
 def scalar_parts(t: NpScalar) -> tuple[str, ...]:

@@ -18,9 +18,11 @@ from tracejit.codegen.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
 from tracejit.codegen.lower import lower_fusion
+from tracejit.codegen.memory import plan_memory
+from tracejit.codegen.regions import emit_cond, emit_while
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.errors import GraphError
-from tracejit.ir.dims import Dim, free_symbols, symbol
+from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read
 from tracejit.ir.kernel import Const, Expr, Kernel, Var
 from tracejit.ir.op import OPS
@@ -62,7 +64,7 @@ def _c_library() -> dict[str, int]:
 _Scalars: TypeAlias = "dict[Value, Element]"
 
 
-class _Emitter:
+class Emitter:
     def __init__(
         self,
         graph: Graph,
@@ -112,6 +114,7 @@ class _Emitter:
         return self.fb.emit(f"getelementptr i64, ptr {base}, i64 {index}")
 
     def fresh(self, stem: str) -> str:
+        """A new name."""
         self.count += 1
         return f"{stem}{self.count}"
 
@@ -158,43 +161,21 @@ class _Emitter:
 
     # Memory -------------------------------------------------------------------------------------
 
-    def _nbytes(self, t: ArrayType) -> Dim:
-        return t.size * t.dtype.itemsize
-
     def _allocate(self) -> None:
         """Give every temporary a slot, reusing those of dead values of the same byte size."""
-        last: dict[Value, int] = {}
-        for k, node in enumerate(self.graph.nodes):
-            for v in node.inputs:
-                last[v] = k
-        wanted = {v: s for s, v in zip(self.out_slots, self.graph.outputs, strict=True)}
-        free: dict[Dim, list[int]] = {}
-        slots: list[Dim] = []
-        place: dict[Value, int] = {}
-        available = {s for v in self.graph.inputs for s in free_sizes(v.type)} | set(self.sizes)
-        for k, node in enumerate(self.graph.nodes):
-            for v in node.outputs:
-                if not isinstance(v.type, ArrayType) or node.op.name == "constant":
-                    continue
-                if not free_sizes(v.type) <= available:
-                    raise GraphError(f"the size of {v!r} is known only at run time")
-                if v in wanted:
-                    address = self._slot("%out", wanted[v])
-                    self.pointer[v] = self.fb.emit(f"load ptr, ptr {address}")
-                    continue
-                size = self._nbytes(v.type)
-                if free.get(size):
-                    place[v] = free[size].pop()
-                else:
-                    place[v] = len(slots)
-                    slots.append(size)
-            for v in dict.fromkeys((*node.inputs, *node.outputs)):
-                if v in place and last.get(v, k) == k:
-                    assert isinstance(v.type, ArrayType)
-                    free.setdefault(self._nbytes(v.type), []).append(place[v])
-        self.block = self._reserve(slots)
-        for v, number in place.items():
+        wanted = {
+            v: self.fb.emit(f"load ptr, ptr {self._slot('%out', slot)}")
+            for slot, v in zip(self.out_slots, self.graph.outputs, strict=True)
+            if isinstance(v.type, ArrayType)
+        }
+        plan = plan_memory(self.graph, wanted, set(self.sizes))
+        self.pointer |= plan.fixed
+        self.buffers = plan.buffers
+        self.block = self._reserve(plan.slots)
+        for v, number in plan.place.items():
             self.pointer[v] = self.addresses[number]
+        self.spare = {v: [self.addresses[n] for n in ns] for v, ns in plan.buffers.items()}
+        self.in_place = plan.in_place
 
     def _reserve(self, slots: Sequence[Dim]) -> str | None:
         """One block for all slots: on the stack where it is small, else from malloc."""
@@ -213,8 +194,8 @@ class _Emitter:
         if total[0] != "%" and int(total) <= 4096:
             base = fb.alloca(f"[{total} x i8]", _ALIGN)
         else:
-            self._declare("malloc", "ptr", ["i64"])
-            self._declare("free", "void", ["ptr"])
+            self.declare("malloc", "ptr", ["i64"])
+            self.declare("free", "void", ["ptr"])
             amount = fb.integer("add", total, str(_ALIGN))
             block = fb.emit(f"call ptr @malloc(i64 {amount})")
             fb_null = fb.emit(f"icmp eq ptr {block}, null")
@@ -236,7 +217,8 @@ class _Emitter:
         if self.block is not None:
             self.fb.line(f"call void @free(ptr {self.block})")
 
-    def _declare(self, name: str, result: str, args: Sequence[str]) -> None:
+    def declare(self, name: str, result: str, args: Sequence[str]) -> None:
+        """Declare a function of the C library."""
         self.module.declare(name, result, args)
         self.symbols[name] = _c_library()[name]
 
@@ -256,7 +238,11 @@ class _Emitter:
             self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
         elif node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node):
             return
-        elif node.op.kind == "control" or node.binds:
+        elif name == "cond":
+            emit_cond(self, node)
+        elif name == "while_loop":
+            emit_while(self, node)
+        elif node.binds:
             raise GraphError(f"{name} has no native code yet")
         else:
             self._host(node)
@@ -322,7 +308,10 @@ class _Emitter:
             for r, v in zip(region.inputs, node.inputs, strict=True)
             if v in self.strides
         }
-        kernel = lower_fusion(region, inner)
+        updated = self.in_place.get(node)
+        if updated is not None:
+            self.pointer[node.outputs[0]] = self.pointer[updated]
+        kernel = lower_fusion(region, inner, in_place=updated is not None)
         sizes = dict(zip(region.sizes, node.attrs["sizes"][0], strict=True))
         self.call_kernel(kernel, node.inputs, [self.pointer[v] for v in node.outputs], sizes)
 
@@ -398,9 +387,10 @@ class _Emitter:
             elif v in produced and last[v] == slot and v not in written:
                 written.add(v)
             else:
-                self._copy_out(v, self.fb.emit(f"load ptr, ptr {address}"))
+                self.copy_array(v, self.fb.emit(f"load ptr, ptr {address}"))
 
-    def _copy_out(self, v: Value, target: str) -> None:
+    def copy_array(self, v: Value, target: str) -> None:
+        """Copy an array, however it lies, to dense memory."""
         t = v.type
         assert isinstance(t, ArrayType)
         builder = GraphBuilder("copy")
@@ -410,13 +400,6 @@ class _Emitter:
         region = Graph("copy", tuple(sorted(sizes_read(region))), region.inputs, region.nodes, (y,))
         strides = {x: self.strides[v]} if v in self.strides else {}
         self.call_kernel(lower_fusion(region, strides), [v], [target], {})
-
-
-def free_sizes(t: Type) -> set[str]:
-    """The size symbols of a type."""
-    if not isinstance(t, ArrayType):
-        return set()
-    return set().union(*(free_symbols(d) for d in t.shape))
 
 
 def emit_program(
@@ -432,5 +415,5 @@ def emit_program(
     `inputs` and `out_slots` place the graph's inputs and outputs, `sizes` its size symbols (and the
     stride symbols of `inputs`). Raises GraphError for what has no native code.
     """
-    return _Emitter(graph, inputs, out_slots, sizes, name, target).run()
+    return Emitter(graph, inputs, out_slots, sizes, name, target).run()
 

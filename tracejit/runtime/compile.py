@@ -1,0 +1,391 @@
+"""One call's leaves become a variant: trace, passes, native program, entry."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tracejit import config
+from tracejit.errors import TraceError
+from tracejit.frontend.shapes import ShapeEnv, SymInt
+from tracejit.frontend.tracer import Cell, Trace, TracedArray, Tracer, View, lift
+from tracejit.ir import dims
+from tracejit.ir.dims import Dim, Poly, symbol
+from tracejit.ir.graph import Graph, Value
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.passes.manager import run_passes
+from tracejit.runtime.entry_spec import (
+    ArrayLeaf,
+    EntrySpec,
+    OutArray,
+    OutNpScalar,
+    OutObject,
+    OutPyScalar,
+    Output,
+    Positional,
+    SizeGuard,
+    Source,
+)
+from tracejit.runtime.signature import Specialization
+
+__all__ = ["Lowered", "ResultPlan", "Traced", "Variant", "compile_traced", "trace_call"]
+
+_COUNT = itertools.count()
+
+
+@dataclass
+class ResultPlan:
+    """How one result leaf is made: output `index` of the entry, seen through views; or leaf `leaf`."""
+
+    index: int | None = None
+    leaf: int | None = None
+    views: tuple[View, ...] = ()
+    #: The result is the very object of an earlier result.
+    same_as: int | None = None
+
+
+@dataclass
+class Traced:
+    """A trace with everything around the graph that a call needs."""
+
+    graph: Graph
+    specialization: Specialization
+    guards: list[tuple[Dim, str, Dim]]
+    outputs: list[Output]
+    plans: list[ResultPlan]
+    tree: Any
+    #: Leaves that are read again at each call: captured from outside the arguments.
+    sources: list[Source] = field(default_factory=list)
+    captured_by_path: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether every result is simply an output of its own, in order."""
+        return all(
+            p.index == k and not p.views and p.same_as is None for k, p in enumerate(self.plans)
+        )
+
+    @property
+    def shape_of_result(self) -> str:
+        """single, tuple or list where the results come so from the entry; else other."""
+        if not self.plain or not self.plans:
+            return "other"
+        marks = [object() for _ in self.plans]
+        whole = self.rebuild(marks)
+        if whole is marks[0]:
+            return "single"
+        if type(whole) in (tuple, list) and all(
+            a is b for a, b in itertools.zip_longest(whole, marks)
+        ):
+            return type(whole).__name__
+        return "other"
+
+    def rebuild(self, flat: list[Any]) -> Any:
+        """The user's containers around the results."""
+        from tracejit.frontend.containers import unflatten
+
+        return unflatten(self.tree, flat)
+
+
+def trace_call(
+    function: Callable[..., Any],
+    specialization: Specialization,
+    leaves: Sequence[Any],
+    tree: Any,
+    call: Callable[..., Any],
+) -> Traced:
+    """Run the user's function on tracers and record the graph.
+
+    `call(function, trace, tree, leaves)` runs it with the leaves in their containers. Raises TraceError
+    where tracing is not possible, and whatever the user's function raises.
+    """
+    from tracejit.frontend.containers import flatten_result
+
+    env = ShapeEnv()
+    trace = Trace(function.__name__.replace("<lambda>", "lambda_"), env)
+    trace.builder.sizes += list(specialization.sizes)
+    for name, hint in specialization.sizes.items():
+        env.declare(name, hint)
+    traced: list[Any] = []
+    number = 0
+    with trace.active():
+        for k, (x, t) in enumerate(zip(leaves, specialization.types, strict=True)):
+            if t is None:
+                traced.append(x)
+                continue
+            v = trace.builder.input(t, f"x{number}")
+            number += 1
+            traced.append(trace.wrap(v, Cell(trace, v, k) if isinstance(t, ArrayType) else None))
+        result = call(function, trace, tree, traced)
+        flat, tree = flatten_result(result)
+        values, outputs, plans = _plan_results(trace, flat)
+        _check_sizes(outputs, set(specialization.sizes))
+        graph = trace.builder.build(values, _result_texts(plans))
+    return Traced(graph, specialization, env.guards, outputs, plans, tree)
+
+
+def _check_sizes(outputs: Sequence[Output], known: set[str]) -> None:
+    for output in outputs:
+        if isinstance(output, OutArray):
+            for d in output.shape:
+                if not dims.free_symbols(d) <= known:
+                    raise TraceError("TJ015", "the size of a result")
+
+
+def _result_texts(plans: Sequence[ResultPlan]) -> tuple[str, ...]:
+    """The graph's record of what its outputs are."""
+    return tuple("fresh" for p in dict.fromkeys(p.index for p in plans if p.index is not None))
+
+
+def _plan_results(
+    trace: Trace, flat: Sequence[Any]
+) -> tuple[list[Value], list[Output], list[ResultPlan]]:
+    values: list[Value] = []
+    outputs: list[Output] = []
+    plans: list[ResultPlan] = []
+    objects: dict[int, int] = {}
+    shared: dict[int, int] = {}
+    for x in flat:
+        if isinstance(x, TracedArray):
+            shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
+    bases: dict[int, int] = {}
+    for k, x in enumerate(flat):
+        if isinstance(x, SymInt):
+            x = lift(x)
+        if not isinstance(x, Tracer):
+            plans.append(ResultPlan(index=len(outputs)))
+            outputs.append(OutObject(_constant_result(x)))
+            continue
+        if id(x) in objects:
+            plans.append(ResultPlan(same_as=objects[id(x)]))
+            continue
+        objects[id(x)] = k
+        if isinstance(x, TracedArray) and x.cell.input is not None and x.cell.input >= 0:
+            plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
+            continue
+        if isinstance(x, TracedArray) and shared[id(x.cell)] > 1:
+            # Results that share memory: the base is an output, its views are made from it.
+            if id(x.cell) not in bases:
+                bases[id(x.cell)] = len(outputs)
+                values.append(x.cell.value)
+                outputs.append(_output(x.cell.value))
+            plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
+            continue
+        plans.append(ResultPlan(index=len(outputs)))
+        v = x.value()
+        values.append(v)
+        outputs.append(_output(v))
+    return values, outputs, plans
+
+
+def _constant_result(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        raise TraceError("TJ006", "a result that is an array from outside")
+    return x
+
+
+def _output(v: Value) -> Output:
+    t = v.type
+    if isinstance(t, ArrayType):
+        return OutArray(t.dtype, t.shape, t.order)
+    if isinstance(t, NpScalar):
+        return OutNpScalar(t.dtype)
+    assert isinstance(t, PyScalar)
+    return OutPyScalar(t.kind)  # type: ignore[arg-type]
+
+
+def apply_views(array: Any, views: Sequence[View], sizes: dict[str, int]) -> Any:
+    """The NumPy view of `array` that a chain of index ops means."""
+    for view in views:
+        attrs = {k: _concrete(a, sizes) for k, a in view.attrs.items()}
+        (array,) = OPS[view.op].evaluate([array], attrs)
+    return array
+
+
+def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
+    if isinstance(attr, Poly):
+        return dims.evaluate(attr, sizes)
+    if isinstance(attr, tuple):
+        return tuple(_concrete(a, sizes) for a in attr)
+    return attr
+
+
+class Lowered:
+    """Every stage of one compile as text: trace, each pass, kernel, llvm, asm."""
+
+    def __init__(self, traced: Traced) -> None:
+        self.traced = traced
+        self.graphs: dict[str, Graph] = {"trace": traced.graph}
+        self.seconds: dict[str, float] = {}
+        start = time.perf_counter()
+        self.fused = run_passes(traced.graph, verify=config.verify(), observe=self._observe)
+        self.name = f"tj_program_{next(_COUNT)}"
+        spec = self.spec
+        from tracejit.codegen.engine import host_target
+        from tracejit.codegen.program import emit_program
+
+        slots = [
+            slot
+            for slot, t in zip(spec.leaf_slots, traced.specialization.types, strict=False)
+            if t is not None
+        ]
+        sizes = {s: spec.size_slot + k for k, s in enumerate(spec.sizes)}
+        out_slots = [
+            slot
+            for slot, output in zip(spec.out_slots, spec.outputs, strict=False)
+            if not isinstance(output, OutObject)
+        ]
+        before = time.perf_counter()
+        self.program = emit_program(
+            self.fused, self._inputs(slots), out_slots, sizes, self.name, host_target()
+        )
+        self.seconds["program"] = time.perf_counter() - before
+        self.seconds["total"] = time.perf_counter() - start
+
+    def _observe(self, stage: str, graph: Graph, seconds: float) -> None:
+        self.graphs[stage] = graph
+        self.seconds[stage] = seconds
+
+    def _inputs(self, slots: Sequence[int]) -> list[Any]:
+        from tracejit.codegen.program import InputSlot
+
+        out = []
+        leaves = self.traced.specialization.leaves
+        traced = [x for x, t in zip(leaves, self.traced.specialization.types, strict=True) if t]
+        for slot, leaf in zip(slots, traced, strict=True):
+            strides = None
+            if isinstance(leaf, ArrayLeaf) and leaf.layout == "A":
+                strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
+            out.append(InputSlot(slot, strides))
+        return out
+
+    @property
+    def spec(self) -> EntrySpec:
+        """What the entry checks, allocates and returns: flat leaves in, a tuple of outputs back."""
+        s = self.traced.specialization
+        sources: list[Source] = list(self.traced.sources)
+        if not sources:
+            sources = [Positional(k) for k in range(len(s.leaves))]
+        nargs = sum(isinstance(x, Positional) for x in sources)
+        shape = self.traced.shape_of_result
+        return EntrySpec(
+            leaves=tuple(zip(sources, s.leaves, strict=True)),
+            nargs=nargs,
+            sizes=(*s.sizes, *s.strides),
+            guards=tuple(SizeGuard(a, r, b) for a, r, b in self.traced.guards),  # type: ignore[arg-type]
+            outputs=tuple(self.traced.outputs),
+            result="tuple" if shape == "other" else shape,  # type: ignore[arg-type]
+            work=_work(self.traced.graph),
+        )
+
+    @property
+    def stages(self) -> list[str]:
+        """The names that `text` takes."""
+        return [*self.graphs, "kernel", "llvm", "asm"]
+
+    def text(self, stage: str = "fuse") -> str:
+        """The text of a stage. Raises KeyError for an unknown one."""
+        if stage in self.graphs:
+            from tracejit.ir.text import print_graph
+
+            return print_graph(self.graphs[stage])
+        if stage == "kernel":
+            from tracejit.codegen.reference import print_kernel
+
+            return "\n".join(print_kernel(k) for k in self.program.kernels)
+        if stage == "llvm":
+            return self.program.text
+        if stage == "asm":
+            from tracejit.codegen.engine import assembly
+
+            return assembly(self.program.text)
+        raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")
+
+
+def _work(graph: Graph) -> Dim:
+    """A rough count of element operations, for the decision to let other threads run."""
+    total: Dim = 0
+    for node in graph.nodes:
+        for v in node.outputs:
+            if isinstance(v.type, ArrayType):
+                total = total + v.type.size
+    known = set(graph.sizes)
+    return total if dims.free_symbols(total) <= known else 0
+
+
+@dataclass
+class Variant:
+    """A compiled specialisation: `entry` takes flat leaves and gives outputs, MISS or BAIL."""
+
+    traced: Traced
+    spec: EntrySpec
+    entry: Callable[..., Any]
+    library: Any
+    entry_name: str
+    native: bool
+    #: The entry gives the user's result itself.
+    direct: bool
+    #: The entry answers calls of the public object.
+    publish: bool = False
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The entry's outputs for flat leaves; MISS or BAIL."""
+        return self.entry(*leaves)
+
+    def results(self, outputs: Any, leaves: Sequence[Any]) -> Any:
+        """The user's result from the entry's outputs."""
+        if self.direct:
+            return outputs
+        outs = list(outputs)
+        flat: list[Any] = []
+        sizes: dict[str, int] | None = None
+        for plan in self.traced.plans:
+            if plan.same_as is not None:
+                flat.append(flat[plan.same_as])
+                continue
+            x = leaves[plan.leaf] if plan.leaf is not None else outs[plan.index or 0]
+            if plan.views:
+                if sizes is None:
+                    sizes = self._sizes(leaves)
+                x = apply_views(x, plan.views, sizes)
+            flat.append(x)
+        return self.traced.rebuild(flat)
+
+    def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=True):
+            if isinstance(leaf, ArrayLeaf):
+                for d, n in zip(leaf.dims, x.shape, strict=True):
+                    if isinstance(d, str):
+                        sizes[d] = n
+        return sizes
+
+
+def compile_traced(lowered: Lowered) -> Variant:
+    """Link a program with its entry."""
+    from tracejit.codegen.engine import compile_module
+    from tracejit.runtime import native
+
+    spec, program = lowered.spec, lowered.program
+    entry_name = f"{lowered.name}_entry"
+    direct = lowered.traced.shape_of_result != "other"
+    if native.available():
+        glue, symbols = native.entry_ir(spec, lowered.name, entry_name)
+        library = compile_module(
+            program.text,
+            {**program.symbols, **symbols},
+            [lowered.name, *native.entry_exports(entry_name)],
+            glue=glue,
+            keep=(program.keep, spec),
+        )
+        entry: Callable[..., Any] = native.flat_callable(library, entry_name, spec)
+        return Variant(lowered.traced, spec, entry, library, entry_name, True, direct)
+    library = compile_module(program.text, program.symbols, [lowered.name], keep=program.keep)
+    python = native.python_entry(spec, library.address(lowered.name))
+    return Variant(lowered.traced, spec, python, library, entry_name, False, direct)

@@ -1,0 +1,259 @@
+"""The decorated function: calls, specialisations, fallbacks.
+
+A call is answered by a native entry where one fits. Otherwise the slow path flattens the arguments, tries
+the variants that are not published natively, compiles a new one, or runs the user's function eagerly.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from tracejit import config
+from tracejit.errors import CODES, FallbackError, TraceError, Where
+from tracejit.ir.graph import Graph
+from tracejit.runtime import native
+from tracejit.runtime.report import Fallback, Report
+from tracejit.runtime.signature import History, leaf_key, rank_key
+
+__all__ = ["Jitted"]
+
+_VARIANTS = 16
+_STATIC_VARIANTS = 8
+
+
+class _Structure:
+    """What is known of calls with one tree and one key for each leaf."""
+
+    def __init__(self) -> None:
+        self.variants: list[Any] = []
+        self.scalars_static = False
+        self.eager: Fallback | None = None
+        #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
+        self.suspect: Fallback | None = None
+
+
+@native.jit_type
+class Jitted(native.JitBase):
+    """A function compiled on demand. Made by `tracejit.jit`."""
+
+    __slots__ = ("__dict__", "__weakref__")
+
+    def __init__(self, function: Callable[..., Any], strict: bool = False) -> None:
+        native.JitBase.__init__(self, functools.partial(_slow, self), functools.partial(_bail, self))
+        functools.update_wrapper(self, function)
+        self.__tracejit__ = function
+        self._strict = strict
+        self._lock = threading.RLock()
+        self._structures: dict[object, _Structure] = {}
+        self._histories: dict[object, History] = {}
+        self._report = Report(getattr(function, "__qualname__", repr(function)))
+        self._signature = inspect.signature(function)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self._report.function}>"
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def report(self) -> Report:
+        """What was compiled and why, and what runs eagerly and why."""
+        return self._report
+
+    def trace(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
+        from tracejit.runtime.specialize import lower_call
+
+        return lower_call(self, args, kwargs).graphs["trace"]
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """Every stage of a compile for such arguments: `.stages`, `.text(stage)`.
+
+        Raises TraceError where the call cannot be traced.
+        """
+        from tracejit.runtime.specialize import lower_call
+
+        return lower_call(self, args, kwargs)
+
+
+def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
+    return self.__tracejit__(*args, **kwargs)
+
+
+def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Repeat a call that a compiled run refused to finish."""
+    self._report.bailouts += 1
+    return _eagerly(self, args, kwargs)
+
+
+_DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if config.is_eager():
+        return _eagerly(self, args, kwargs)
+    from tracejit.frontend.tracer import current_trace
+
+    if current_trace() is not None:
+        from tracejit.frontend.autograph import call_traced
+
+        return call_traced(self.__tracejit__, args, kwargs)
+    try:
+        return _compiled(self, args, kwargs)
+    except TraceError as e:
+        return _fall_back(self, None, "", e, args, kwargs)
+
+
+def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
+    """Raises TraceError where the arguments cannot be traced at all."""
+    from tracejit.frontend.containers import flatten
+
+    if np.geterr() != _DEFAULT_ERRORS:
+        raise TraceError("TJ009")
+    if kwargs:
+        bound = _bind(self, args, kwargs)
+        args, kwargs = bound
+    leaves, tree = flatten(args, kwargs)
+    key = (tree, tuple(leaf_key(x) for x in leaves))
+    structure = self._structures.get(key)
+    if structure is None:
+        with self._lock:
+            structure = self._structures.setdefault(key, _Structure())
+    for variant in structure.variants:
+        outputs = variant(leaves)
+        if outputs is not native.MISS:
+            return _finish(self, variant, outputs, leaves, args, kwargs)
+    if structure.eager is not None:
+        return _again(self, structure.eager, args, kwargs)
+    with self._lock:
+        for variant in structure.variants:
+            outputs = variant(leaves)
+            if outputs is not native.MISS:
+                return _finish(self, variant, outputs, leaves, args, kwargs)
+        if structure.eager is not None:
+            return _again(self, structure.eager, args, kwargs)
+        variant = _new_variant(self, structure, leaves, tree, args, kwargs)
+    if variant is None:
+        return _without_variant(self, structure, args, kwargs)
+    outputs = variant(leaves)
+    if outputs is native.MISS:
+        raise AssertionError("a new variant does not accept the call it was compiled for")
+    return _finish(self, variant, outputs, leaves, args, kwargs)
+
+
+def _compiler_fault(self: Any, e: Exception) -> Fallback:
+    where = _line_in(self.__tracejit__, e)
+    return Fallback("TJ013", f"{type(e).__name__}: {e}", where, "")
+
+
+def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
+    """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
+    suspect = structure.suspect
+    if structure.eager is not None or suspect is None:
+        return _again(self, structure.eager, args, kwargs)
+    structure.suspect = None
+    result = _eagerly(self, args, kwargs)
+    structure.eager = suspect
+    if suspect not in self._report.fallbacks:
+        self._report.fallbacks.append(suspect)
+    if self._strict:
+        raise FallbackError(suspect.code, suspect.reason, suspect.where)
+    return result
+
+
+def _bind(self: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Keyword arguments that have a position, at their position. Raises TypeError as the call would."""
+    bound = self._signature.bind(*args, **kwargs)
+    return bound.args, bound.kwargs
+
+
+def _finish(
+    self: Any, variant: Any, outputs: Any, leaves: Any, args: Any, kwargs: Any
+) -> Any:
+    if outputs is native.BAIL:
+        return _bail(self, *args, **kwargs)
+    return variant.results(outputs, leaves)
+
+
+def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
+    """Run a form eagerly that has been reported before."""
+    assert fallback is not None
+    if self._strict:
+        raise FallbackError(fallback.code, fallback.reason, fallback.where)
+    return _eagerly(self, args, kwargs)
+
+
+def _new_variant(
+    self: Any, structure: _Structure, leaves: Any, tree: Any, args: Any, kwargs: Any
+) -> Any:
+    """Compile for a call, or mark its structure as eager and give None."""
+    from tracejit.runtime.specialize import specialize_call
+
+    limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
+    start = time.perf_counter()
+    try:
+        if len(structure.variants) >= limit:
+            raise TraceError("TJ012", f"{limit} variants")
+        variant, reason, text = specialize_call(self, structure, leaves, tree, args, kwargs)
+    except TraceError as e:
+        structure.eager = _record(self, e, "")
+        return None
+    except Exception as e:
+        # The user's own error, which the eager run raises on the user's line, or the compiler's.
+        structure.suspect = _compiler_fault(self, e)
+        return None
+    structure.variants.append(variant)
+    self._report.compiles.append((reason, text))
+    self._report.seconds.append(time.perf_counter() - start)
+    if variant.publish:
+        native.append_entry(self, variant.library, variant.entry_name, variant.spec)
+    return variant
+
+
+def _record(self: Any, e: TraceError, signature: str) -> Fallback:
+    """Note a fallback, once for each place and reason."""
+    where = e.where or _line_in(self.__tracejit__, e)
+    fallback = Fallback(e.code, e.detail, where, signature)
+    known = [(f.code, f.where, f.reason) for f in self._report.fallbacks]
+    if (fallback.code, fallback.where, fallback.reason) not in known:
+        self._report.fallbacks.append(fallback)
+    return fallback
+
+
+def _line_in(function: Callable[..., Any], e: BaseException) -> Where | None:
+    """The innermost line of the user's file in a traceback, else where the function begins."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    place = Where(code.co_filename, code.co_firstlineno, code.co_name)
+    frame = e.__traceback__
+    while frame is not None:
+        inner = frame.tb_frame.f_code
+        if inner.co_filename == code.co_filename:
+            place = Where(inner.co_filename, frame.tb_lineno, inner.co_name)
+        frame = frame.tb_next
+    return place
+
+
+def _fall_back(
+    self: Any, structure: Any, signature: str, e: TraceError, args: Any, kwargs: Any
+) -> Any:
+    fallback = _record(self, e, signature)
+    assert fallback.code in CODES
+    return _again(self, fallback, args, kwargs)

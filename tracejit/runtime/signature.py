@@ -1,0 +1,201 @@
+"""From the leaves of a call to the specialisation that answers it: what is static, what symbolic.
+
+The first compile takes every size as it is. A size that differs from what an earlier compile saw becomes
+a symbol; sizes that were always equal share one. An int is static until its second value. Sizes 0 and 1
+are always static. What compiles have seen is kept by rank, so that a new dtype or layout profits from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, NpScalarLeaf, ScalarLeaf, StaticLeaf, k_order
+
+__all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize"]
+
+_SCALARS: dict[type, str] = {float: "float", complex: "complex", int: "int"}
+
+
+def _layout(x: np.ndarray[Any, Any]) -> str:
+    if x.flags.c_contiguous:
+        return "C"
+    if x.flags.f_contiguous:
+        return "F"
+    return "A"
+
+
+def leaf_key(x: Any) -> object:
+    """What two leaves must have in common to share a history. Raises TraceError for odd arrays."""
+    if type(x) is np.ndarray:
+        try:
+            name = dtype_name(x.dtype)
+        except TypeError as e:
+            raise TraceError("TJ003", str(e)) from None
+        if x.dtype != DTYPES[name] or x.dtype.metadata is not None:
+            raise TraceError("TJ003", f"an array of {x.dtype}")
+        if not x.flags.aligned or any(s % x.itemsize for s in x.strides):
+            raise TraceError("TJ003", "an array that is not aligned to its elements")
+        small = tuple(n if n < 2 else 2 for n in x.shape)
+        layout = _layout(x)
+        if layout != "A":
+            return name, small, layout
+        units = tuple(s // x.itemsize if abs(s) == x.itemsize else 0 for s in x.strides)
+        return name, small, layout, units, k_order(x.shape, x.strides)
+    if isinstance(x, np.ndarray):
+        raise TraceError("TJ003", f"an array of type {type(x).__name__}")
+    if isinstance(x, np.generic):
+        try:
+            name = dtype_name(x.dtype)
+        except TypeError as e:
+            raise TraceError("TJ003", str(e)) from None
+        return "scalar", name, type(x)
+    if type(x) in _SCALARS:
+        if type(x) is int and not -(2**63) <= x < 2**63:
+            raise TraceError("TJ003", "an int that does not fit 64 bits")
+        return _SCALARS[type(x)]
+    try:
+        hash(x)
+    except TypeError:
+        return "static", type(x), id(x)
+    if isinstance(x, (str, bool, bytes, type(None))):
+        return "static", type(x), x
+    return "static", type(x), id(x)
+
+
+@dataclass
+class History:
+    """What compiles with leaves of these ranks have seen: one vector of sizes and ints for each."""
+
+    seen: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def rank_key(leaves: Sequence[Any]) -> tuple[object, ...]:
+    """Leaves with equal keys have vectors that can be compared."""
+    return tuple(x.ndim if isinstance(x, np.ndarray) else type(x) is int for x in leaves)
+
+
+@dataclass
+class Specialization:
+    """The entry's leaves, the types of the traced ones, and the symbols with their present values."""
+
+    leaves: list[Leaf]
+    types: list[Type | None]
+    sizes: dict[str, int]
+    strides: dict[str, int]
+    text: str
+
+
+def _vector(leaves: Sequence[Any]) -> tuple[int, ...]:
+    out: list[int] = []
+    for x in leaves:
+        if isinstance(x, np.ndarray):
+            out += x.shape
+        elif type(x) is int:
+            out.append(x)
+    return tuple(out)
+
+
+class _Sizes:
+    """Names symbols: columns of the history that never differed from each other share one."""
+
+    def __init__(self, history: History, now: tuple[int, ...]) -> None:
+        self.rows = [*history.seen, now]
+        self.names: list[tuple[tuple[int, ...], str]] = []
+        self.at = 0
+
+    def next(self) -> tuple[bool, tuple[int, ...]]:
+        """Whether the next column varies, and the column."""
+        column = tuple(row[self.at] for row in self.rows)
+        self.at += 1
+        return len(set(column)) > 1, column
+
+    def dim(self, n: int) -> int | str:
+        """The next size: itself, or the name of its symbol."""
+        varies, column = self.next()
+        if n < 2 or not varies:
+            return n
+        for other, name in self.names:
+            if all(a == b or min(a, b) < 2 for a, b in zip(column, other, strict=True)):
+                return name
+        self.names.append((column, f"n{len(self.names)}"))
+        return self.names[-1][1]
+
+
+def specialize(
+    leaves: Sequence[Any], history: History, *, scalars_static: bool = False
+) -> Specialization:
+    """Choose what is static in a new compile for these leaves, and record them in the history.
+
+    `scalars_static`: the trace needs the values of numbers, so that all of them are constants.
+    """
+    now = _vector(leaves)
+    sizes = _Sizes(history, now)
+    out: list[Leaf] = []
+    types: list[Type | None] = []
+    strides: dict[str, int] = {}
+    values: dict[str, int] = {}
+    texts = []
+    for k, x in enumerate(leaves):
+        if isinstance(x, np.ndarray):
+            leaf = _array_leaf(k, x, sizes, strides)
+            values.update(
+                {d: n for d, n in zip(leaf.dims, x.shape, strict=True) if isinstance(d, str)}
+            )
+            out.append(leaf)
+            t = _array_type(leaf)
+            types.append(t)
+            texts.append(str(t) + ("" if leaf.layout != "A" else " strided"))
+            continue
+        varies = sizes.next()[0] if type(x) is int else True
+        if isinstance(x, np.generic) and not scalars_static:
+            out.append(NpScalarLeaf(x.dtype))
+            types.append(NpScalar(x.dtype))
+        elif type(x) in _SCALARS and varies and not scalars_static:
+            kind = _SCALARS[type(x)]
+            out.append(ScalarLeaf(kind))  # type: ignore[arg-type]
+            types.append(PyScalar(kind))
+        else:
+            out.append(StaticLeaf(x))
+            types.append(None)
+        texts.append(str(types[-1]) if types[-1] is not None else _static_text(x))
+    if now not in history.seen:
+        history.seen.append(now)
+    return Specialization(out, types, values, strides, ", ".join(texts))
+
+
+def _static_text(x: Any) -> str:
+    text = repr(x) if isinstance(x, (int, float, complex, str, bool, type(None))) else type(x).__name__
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _array_leaf(
+    k: int, x: np.ndarray[Any, Any], sizes: _Sizes, strides: dict[str, int]
+) -> ArrayLeaf:
+    dims = tuple(sizes.dim(n) for n in x.shape)
+    layout = _layout(x)
+    if layout != "A":
+        return ArrayLeaf(x.dtype, dims, layout)  # type: ignore[arg-type]
+    steps: list[int | str] = []
+    for axis, s in enumerate(x.strides):
+        if abs(s) == x.itemsize and x.shape[axis] > 1:
+            steps.append(s // x.itemsize)
+        else:
+            name = f"st{k}_{axis}"
+            strides[name] = s // x.itemsize
+            steps.append(name)
+    return ArrayLeaf(x.dtype, dims, "A", tuple(steps), k_order(x.shape, x.strides))
+
+
+def _array_type(leaf: ArrayLeaf) -> ArrayType:
+    shape: tuple[Dim, ...] = tuple(d if isinstance(d, int) else symbol(d) for d in leaf.dims)
+    if leaf.layout == "A":
+        return ArrayType(leaf.dtype, shape, leaf.order)
+    order = tuple(range(len(shape)))
+    return ArrayType(leaf.dtype, shape, order if leaf.layout == "C" else order[::-1])

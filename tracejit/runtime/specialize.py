@@ -1,0 +1,101 @@
+"""Chooses what a new variant assumes, and drives its compile: retry with constants, reason, dump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracejit import config
+from tracejit.errors import TraceError
+from tracejit.frontend.autograph import trace_user_call
+from tracejit.frontend.containers import flatten
+from tracejit.runtime.compile import Lowered, Traced, Variant, compile_traced, trace_call
+from tracejit.runtime.signature import History, Specialization, leaf_key, rank_key, specialize
+
+__all__ = ["lower_call", "specialize_call"]
+
+
+def _trace(
+    self: Any, structure: Any, history: History, leaves: Any, tree: Any
+) -> tuple[Traced, Specialization]:
+    """Trace with numbers traced; where the trace needs their values, once more with constants."""
+
+    def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
+        chosen = specialize(leaves, history, scalars_static=scalars_static)
+        return trace_call(self.__tracejit__, chosen, leaves, tree, trace_user_call), chosen
+
+    if structure.scalars_static:
+        return attempt(True)
+    try:
+        return attempt(False)
+    except TraceError as e:
+        numbers = any(isinstance(x, (int, float, complex, np.generic)) for x in leaves)
+        if e.code != "TJ001" or not numbers:
+            raise
+    result = attempt(True)
+    structure.scalars_static = True
+    return result
+
+
+def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
+    """Why this call needs a compile of its own."""
+    report = self._report
+    if not report.compiles:
+        return "first call"
+    if not structure.variants:
+        key = (tree, tuple(leaf_key(x) for x in leaves))
+        others = [k for k, s in self._structures.items() if s.variants and k[0] == key[0]]
+        for _, known in others:
+            changed = [(a, b) for a, b in zip(known, key[1], strict=False) if a != b]
+            if len(changed) and all(isinstance(a, tuple) and isinstance(b, tuple) for a, b in changed):
+                a, b = changed[0]
+                if a[0] != b[0]:
+                    return f"new dtype {b[0]}"
+                if a[1:2] != b[1:2]:
+                    return "a size that is 0 or 1, or another rank"
+                return "new memory layout"
+        return "new kinds of arguments"
+    if structure.scalars_static:
+        return "new value of a number that the trace needs"
+    return "new size made symbolic, or a guard on sizes or values that no longer holds"
+
+
+def specialize_call(
+    self: Any, structure: Any, leaves: Any, tree: Any, args: Any, kwargs: Any
+) -> tuple[Variant, str, str]:
+    """A variant for this call, the reason for it and its signature as text.
+
+    Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
+    """
+    history = self._histories.setdefault(rank_key(leaves), History())
+    reason = _reason(self, structure, leaves, tree)
+    traced, chosen = _trace(self, structure, history, leaves, tree)
+    lowered = Lowered(traced)
+    variant = compile_traced(lowered)
+    simple = not kwargs and len(args) == len(leaves)
+    simple = simple and all(a is b for a, b in zip(args, leaves, strict=True))
+    variant.publish = variant.native and variant.direct and simple and not traced.captured_by_path
+    directory = config.dump_dir()
+    if directory is not None:
+        from tracejit.runtime.dump import dump_compile
+
+        dump_compile(directory, lowered, reason, chosen.text)
+    return variant, reason, chosen.text
+
+
+def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
+    """The stages of a compile for these arguments, as a first call would make it.
+
+    Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
+    """
+    bound = self._signature.bind(*args, **kwargs)
+    leaves, tree = flatten(bound.args, bound.kwargs)
+    for x in leaves:
+        leaf_key(x)
+
+    class _Fresh:
+        scalars_static = False
+
+    traced, _ = _trace(self, _Fresh(), History(), leaves, tree)
+    return Lowered(traced)
