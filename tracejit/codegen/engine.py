@@ -209,10 +209,11 @@ def compile_module(
     Functions that the text declares and `symbols` lacks are looked up in libm and the process.
     `glue` is the text of a second module of the same library, such as a native entry, which is
     compiled fast rather than well; each module sees what the other defines with external linkage.
+    Either text may be empty.
     `keep` is held for as long as the library lives: what its symbols point to.
     Raises CompileError if LLVM refuses the text or a symbol has no address.
     """
-    modules = [_emit(ir_text, simplifycfg)]
+    modules = [_emit(ir_text, simplifycfg)] if ir_text else []
     if glue:
         modules.append(_emit(glue, simplifycfg, glue=True))
     undefined = {name for _, names in modules for name in names}

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 
 from tracejit.codegen.lanes import Lanes, bits, is_float, is_signed
-from tracejit.codegen.llvm_text import FunctionBuilder
 from tracejit.codegen.scalar_functions import emit_call
 from tracejit.ir.kernel import Target
 
@@ -50,13 +49,14 @@ class Combine:
         if target.combine in ("any", "all"):
             self.dtype = "b1"
         self.dtypes = (self.dtype, "i64") if self.with_position else (self.dtype,)
-        #: Whether the order of the terms changes the result.
-        self.ordered = self.kind in ("sum", "prod") and is_float(self.dtype)
+        #: A sum of floats runs in the kernel's lanes and blocks, a product from left to right.
+        self.ordered = self.kind == "sum" and is_float(self.dtype)
+        self.chained = self.kind == "prod" and is_float(self.dtype)
         self.identity = self._identity()
 
     def _identity(self) -> tuple[bool | int | float, ...]:
         if self.kind == "sum":
-            return (-0.0 if is_float(self.dtype) else 0,)
+            return (0,)
         if self.kind == "prod":
             return (1,)
         if self.kind in ("any", "all"):
@@ -67,14 +67,12 @@ class Combine:
     @property
     def empty(self) -> tuple[bool | int | float, ...]:
         """The parts of a reduction over nothing."""
-        if self.kind == "sum":
-            return (0,)
         return (self.identity[0], 0) if self.with_position else self.identity
 
     def step(self, s: Lanes, acc: Sequence[str], x: str, position: str) -> list[str]:
         """The accumulator after one more term, which comes later than all before."""
         if not self.with_position:
-            return [self._apply(s, acc[0], x)]
+            return [self._call(s, _FUNCTIONS[self.kind], acc[0], x)]
         best, place = acc
         nowhere = s.compare("eq", "i64", place, s.const(_NOWHERE, "i64"))
         better = s.op("or", "b1", nowhere, self._better(s, x, best))
@@ -86,7 +84,7 @@ class Combine:
     def merge(self, s: Lanes, left: Sequence[str], right: Sequence[str]) -> list[str]:
         """Two accumulators of different terms as one, the left operand first."""
         if not self.with_position:
-            return [self._apply(s, left[0], right[0])]
+            return [self._call(s, _FUNCTIONS[self.kind], left[0], right[0])]
         earlier = s.compare("slt", "i64", right[1], left[1])
         better = self._better(s, right[0], left[0])
         worse = self._better(s, left[0], right[0])
@@ -99,9 +97,6 @@ class Combine:
             s.select(take, "i64", right[1], left[1]),
         ]
 
-    def _apply(self, s: Lanes, a: str, b: str) -> str:
-        return emit_call(s, _FUNCTIONS[self.kind], (a, b), (self.dtype, self.dtype), self.dtype)
-
     def _better(self, s: Lanes, x: str, than: str) -> str:
         """Whether x is strictly more extreme; a NaN is more extreme than any number."""
         largest = self.kind == "argmax"
@@ -113,86 +108,39 @@ class Combine:
         other_is_number = s.compare("ord", self.dtype, than, than)
         return s.op("or", "b1", beats, s.op("and", "b1", x_is_nan, other_is_number))
 
-    # Block results: a binary counter of partial results, as calls of the module's helpers.
+    # The results of blocks: a sum of floats carries its total and what rounding took from it.
 
-    def push(self, s: Lanes, stack: str, count: str, value: str) -> None:
-        """Add the result of block number `count` (from 1) to the counter."""
-        kind = s.type(self.dtype)
-        symbol = self._helper(s, "push")
-        s.fb.line(f"call void {symbol}(ptr {stack}, i64 {count}, {kind} {value})")
+    @property
+    def block_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the parts that go from block to block."""
+        return (self.dtype, self.dtype) if self.ordered else self.dtypes
 
-    def total(self, s: Lanes, stack: str, count: str) -> str:
-        """The result of all `count` blocks."""
-        kind = s.type(self.dtype)
-        return s.fb.emit(f"call {kind} {self._helper(s, 'total')}(ptr {stack}, i64 {count})")
+    @property
+    def block_identity(self) -> tuple[bool | int | float, ...]:
+        """The parts before the first block."""
+        return (0.0, 0.0) if self.ordered else self.identity
 
-    def _helper(self, s: Lanes, which: str) -> str:
-        module, width = s.fb.module, s.width
-        name = f"blocks.{which}.{self.kind}.{self.dtype}.w{width}"
+    def add_block(self, s: Lanes, state: Sequence[str], result: Sequence[str]) -> list[str]:
+        """The parts after one more block."""
+        if not self.ordered:
+            return self.merge(s, state, result)
+        (total, error), (value,) = state, result
+        following = self._call(s, "add", total, value)
+        change = self._call(s, "subtract", following, total)
+        unchanged = self._call(s, "subtract", following, change)
+        lost_of_total = self._call(s, "subtract", total, unchanged)
+        lost_of_value = self._call(s, "subtract", value, change)
+        lost = self._call(s, "add", lost_of_total, lost_of_value)
+        return [following, self._call(s, "add", error, lost)]
 
-        def build() -> None:
-            kind = s.type(self.dtype)
-            params = [("ptr", "%stack"), ("i64", "%count")]
-            if which == "push":
-                fb = FunctionBuilder(module, name, [*params, (kind, "%value")])
-                self._write_push(Lanes(fb, width))
-            else:
-                fb = FunctionBuilder(module, name, params, kind)
-                self._write_total(Lanes(fb, width))
-            fb.finish()
+    def after_blocks(self, s: Lanes, state: Sequence[str]) -> list[str]:
+        """The accumulator that all blocks make."""
+        if not self.ordered:
+            return list(state)
+        total, error = state
+        corrected = self._call(s, "add", total, error)
+        finite = emit_call(s, "isfinite", (corrected,), (self.dtype,), "b1")
+        return [s.select(finite, self.dtype, corrected, total)]
 
-        return module.helper(name, build)
-
-    def _slot(self, s: Lanes, level: str) -> str:
-        return s.fb.emit(f"getelementptr {s.type(self.dtype)}, ptr %stack, i64 {level}")
-
-    def _trailing_zeros(self, s: Lanes, value: str) -> str:
-        symbol = s.fb.module.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
-        return s.fb.emit(f"call i64 {symbol}(i64 {value}, i1 false)")
-
-    def _write_push(self, s: Lanes) -> None:
-        fb, kind = s.fb, s.type(self.dtype)
-        levels = self._trailing_zeros(s, "%count")
-
-        def merge(level: str, carried: list[str]) -> list[str]:
-            older = fb.emit(f"load {kind}, ptr {self._slot(s, level)}")
-            return [self._apply(s, older, carried[0])]
-
-        start = [(kind, "%value")]
-        (value,) = fb.if_then(
-            fb.less("0", levels), start, lambda: fb.do_while("0", levels, "1", start, merge)
-        )
-        fb.line(f"store {kind} {value}, ptr {self._slot(s, levels)}")
-        fb.ret()
-
-    def _write_total(self, s: Lanes) -> None:
-        fb, kind = s.fb, s.type(self.dtype)
-        newest = self._trailing_zeros(s, "%count")
-        value = fb.emit(f"load {kind}, ptr {self._slot(s, newest)}")
-        rest = self._without_lowest_bit(fb, "%count")
-        head, step, done = (fb.fresh_label(h) for h in ("loop", "step", "after"))
-        before = fb.label
-        fb.br(head)
-        fb.block(head)
-        left, total = fb.fresh("left"), fb.fresh("total")
-        phis = fb.insertion_point()
-        fb.cond_br(fb.emit(f"icmp ne i64 {left}, 0"), step, done)
-        fb.block(step)
-        older = fb.emit(f"load {kind}, ptr {self._slot(s, self._trailing_zeros(s, left))}")
-        following = self._apply(s, older, total)
-        remaining = self._without_lowest_bit(fb, left)
-        for name, element, first, after in (
-            (left, "i64", rest, remaining),
-            (total, kind, value, following),
-        ):
-            phis.lines.append(
-                f"  {name} = phi {element} [ {first}, %{before} ], [ {after}, %{step} ]"
-            )
-        fb.br(head)
-        fb.block(done)
-        fb.ret(kind, total)
-
-    @staticmethod
-    def _without_lowest_bit(fb: FunctionBuilder, value: str) -> str:
-        less_one = fb.emit(f"add i64 {value}, -1")
-        return fb.emit(f"and i64 {value}, {less_one}")
+    def _call(self, s: Lanes, function: str, a: str, b: str) -> str:
+        return emit_call(s, function, (a, b), (self.dtype, self.dtype), self.dtype)

@@ -19,9 +19,6 @@ from tracejit.ir.kernel import Reduce, Stmt
 
 __all__ = ["Reductions"]
 
-#: Entries of a binary counter: more blocks than memory can hold.
-_LEVELS = 64
-
 #: One accumulator a target: its parts, each a register.
 Parts = list[list[str]]
 
@@ -77,9 +74,16 @@ class Reductions:
         self._statements = statements
 
     def emit(self, reduce: Reduce, plan: Plan | None) -> None:
-        """Write a reduction and bind its targets; with a plan, its own loop runs in lanes."""
+        """Write a reduction and bind its targets; with a plan, its own loop runs in lanes.
+
+        A product of floats runs in none. Raises ValueError if there is a sum of floats beside it.
+        """
         combines = [Combine(t) for t in reduce.targets]
-        if plan is not None:
+        chained = any(c.chained for c in combines)
+        if chained and any(c.ordered for c in combines):
+            names = ", ".join(t.name for t in reduce.targets)
+            raise ValueError(f"a sum and a product of floats in one reduction: {names}")
+        if plan is not None and not chained:
             form: _Form = _Vector(self._values, self._statements, reduce, combines, plan)
         else:
             form = _Nested(self._values, self._statements, reduce, combines)
@@ -87,7 +91,7 @@ class Reductions:
 
 
 class _Form:
-    """What the two forms share: blocks, the counter of their results, and the empty case."""
+    """What the two forms share: blocks, the sum of their results, and the empty case."""
 
     def __init__(
         self,
@@ -115,10 +119,14 @@ class _Form:
         return [name for parts in streams for part in parts for name in part]
 
     def _nested(self, flat: Sequence[str]) -> list[Parts]:
+        return self._grouped(flat, [c.dtypes for c in self.combines])
+
+    def _between_blocks(self, flat: Sequence[str]) -> list[Parts]:
+        return self._grouped(flat, [c.block_dtypes for c in self.combines])
+
+    def _grouped(self, flat: Sequence[str], dtypes: Sequence[tuple[str, ...]]) -> list[Parts]:
         names = iter(flat)
-        return [
-            [[next(names) for _ in c.dtypes] for c in self.combines] for _ in range(self.streams)
-        ]
+        return [[[next(names) for _ in d] for d in dtypes] for _ in range(self.streams)]
 
     def emit(self) -> None:
         """Write the reduction and bind its targets."""
@@ -146,47 +154,29 @@ class _Form:
         if not self.ordered or (size[0] != "%" and int(size) <= block):
             return self.block("0", size)
         values, fb, s = self.values, self.fb, self.result_lanes
-        stacks = [
-            [
-                fb.alloca(f"[{_LEVELS} x {s.type(c.dtype)}]") if c.ordered else ""
-                for c in self.combines
-            ]
-            for _ in range(self.streams)
-        ]
-        identity = [
-            s.const(x, d) for c in self.combines for x, d in zip(c.identity, c.dtypes, strict=True)
+        carried = [
+            (s.type(d), s.const(x, d))
+            for c in self.combines
+            for x, d in zip(c.block_identity, c.block_dtypes, strict=True)
         ] * self.streams
-        # The order-free targets are carried from block to block; the others pass a counter.
-        carried = list(zip(self._types() * self.streams, identity, strict=True))
 
         def one_block(begin: str, state: list[str]) -> list[str]:
-            count, before = state[0], self._nested(state[1:])
-            count = fb.integer("add", count, "1")
             left = fb.integer("sub", size, begin)
             whole = fb.less(str(block), left)
             length = fb.emit(f"select i1 {whole}, i64 {block}, i64 {left}")
             results = self.block(begin, fb.integer("add", begin, length))
-            after: list[Parts] = []
-            for stream, (old, new) in enumerate(zip(before, results, strict=True)):
-                merged: Parts = []
-                for k, c in enumerate(self.combines):
-                    if c.ordered:
-                        c.push(s, stacks[stream][k], count, new[k][0])
-                        merged.append(old[k])
-                    else:
-                        merged.append(c.merge(s, old[k], new[k]))
-                after.append(merged)
-            return [count, *self._flat(after)]
+            return self._flat(
+                [
+                    [c.add_block(s, *parts) for c, *parts in zip(self.combines, old, new, strict=True)]
+                    for old, new in zip(self._between_blocks(state), results, strict=True)
+                ]
+            )
 
         with values.scope():
-            state = fb.do_while("0", size, str(block), [("i64", "0"), *carried], one_block)
-        totals = self._nested(state[1:])
+            state = fb.do_while("0", size, str(block), carried, one_block)
         return [
-            [
-                [c.total(s, stacks[stream][k], state[0])] if c.ordered else parts[k]
-                for k, c in enumerate(self.combines)
-            ]
-            for stream, parts in enumerate(totals)
+            [c.after_blocks(s, parts) for c, parts in zip(self.combines, stream, strict=True)]
+            for stream in self._between_blocks(state)
         ]
 
     def terms(self) -> list[Value]:

@@ -313,7 +313,8 @@ class Emitter:
             self.pointer[node.outputs[0]] = self.pointer[updated]
         kernel = lower_fusion(region, inner, in_place=updated is not None)
         sizes = dict(zip(region.sizes, node.attrs["sizes"][0], strict=True))
-        self.call_kernel(kernel, node.inputs, [self.pointer[v] for v in node.outputs], sizes)
+        inputs = [v for v in node.inputs if v is not updated]
+        self.call_kernel(kernel, inputs, [self.pointer[v] for v in node.outputs], sizes)
 
     def call_kernel(
         self,

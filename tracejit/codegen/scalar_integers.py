@@ -245,7 +245,28 @@ _COMPARISONS: dict[str, Emitter] = {
     "greater_equal": comparison("sge", "uge"),
 }
 
+def _overflows(operation: str) -> Emitter:
+    """Whether the sum, difference or product of two integers leaves their dtype; one lane only."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        if s.width != 1:
+            raise NotImplementedError(f"{operation}_overflows over several lanes")
+        kind = register_type(t[0])
+        pair = f"{{ {kind}, i1 }}"
+        sign = "s" if is_signed(t[0]) else "u"
+        name = s.fb.module.declare(
+            f"llvm.{sign}{operation}.with.overflow.{kind}", pair, [kind, kind]
+        )
+        both = s.fb.emit(f"call {pair} {name}({kind} {a[0]}, {kind} {a[1]})")
+        return s.fb.emit(f"extractvalue {pair} {both}, 1")
+
+    return emit
+
+
 INTEGER: dict[str, Emitter] = {
+    "add_overflows": _overflows("add"),
+    "subtract_overflows": _overflows("sub"),
+    "multiply_overflows": _overflows("mul"),
     **_COMPARISONS,
     "add": simple("add"),
     "subtract": simple("sub"),

@@ -21,7 +21,7 @@ from tracejit.errors import CODES, FallbackError, TraceError, Where
 from tracejit.ir.graph import Graph
 from tracejit.runtime import native
 from tracejit.runtime.report import Fallback, Report
-from tracejit.runtime.signature import History, leaf_key, rank_key
+from tracejit.runtime.signature import History, leaf_key
 
 __all__ = ["Jitted"]
 

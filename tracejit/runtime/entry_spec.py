@@ -14,6 +14,7 @@ It returns 0, or anything else to refuse: its outputs are dropped and the caller
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import CellType
@@ -97,7 +98,7 @@ Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | StaticLeaf
 
 @dataclass(frozen=True)
 class Positional:
-    """Positional argument number `index`."""
+    """Argument number `index`: positional ones first, then keywords in the call's order."""
 
     index: int
 
@@ -197,8 +198,9 @@ def _offsets(items: Sequence[Leaf | Output]) -> tuple[int, ...]:
 class EntrySpec:
     """One specialisation of a function: what it accepts and what it returns.
 
-    `nargs` positional arguments are expected and no keyword. `work` estimates the element
-    operations of one call: far above some ten thousand, the program runs without the GIL.
+    `nargs` positional arguments are expected, then exactly `keywords`, in the order of the call.
+    `work` estimates the element operations of one call: far above some ten thousand, the program
+    runs without the GIL.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -208,12 +210,15 @@ class EntrySpec:
     outputs: tuple[Output, ...] = ()
     result: Literal["single", "tuple", "list"] = "single"
     work: Dim = 0
+    keywords: tuple[str, ...] = ()
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raises ValueError if a size is never bound, an index is out of range or the result is
         single with any number of outputs but one."""
+        # CPython passes the names of literal keywords interned: identity decides.
+        object.__setattr__(self, "keywords", tuple(map(sys.intern, self.keywords)))
         leaves = [leaf for _, leaf in self.leaves]
         object.__setattr__(self, "leaf_slots", _offsets(leaves))
         object.__setattr__(self, "out_slots", _offsets(self.outputs))
@@ -231,9 +236,10 @@ class EntrySpec:
                 raise ValueError(f"there is no leaf {output.index}")
         if used - bound:
             raise ValueError(f"sizes that no leaf binds: {', '.join(sorted(used - bound))}")
+        count = self.nargs + len(self.keywords)
         for source, _ in self.leaves:
-            if isinstance(source, Positional) and not 0 <= source.index < self.nargs:
-                raise ValueError(f"there is no positional argument {source.index}")
+            if isinstance(source, Positional) and not 0 <= source.index < count:
+                raise ValueError(f"there is no argument {source.index}")
         if self.result == "single" and len(self.outputs) != 1:
             raise ValueError("a single result has exactly one output")
 

@@ -16,7 +16,14 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
-from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, NpScalarLeaf, ScalarLeaf, StaticLeaf, k_order
+from tracejit.runtime.entry_spec import (
+    ArrayLeaf,
+    Leaf,
+    NpScalarLeaf,
+    ScalarLeaf,
+    StaticLeaf,
+    k_order,
+)
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize"]
 

@@ -140,7 +140,7 @@ def _flat_type() -> type[Any]:
 def flat_callable(
     library: _Linked, entry_name: str, spec: EntrySpec, owner: JitBase | None = None
 ) -> Callable[..., Any]:
-    """The entry as a callable of the spec's positional arguments.
+    """The entry as a callable of the spec's arguments.
 
     It returns `MISS` if neither this entry nor one published after it accepts the arguments, and
     `BAIL` if the program refuses to finish. `owner` is what the entry is or will be published on.

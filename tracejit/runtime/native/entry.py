@@ -81,8 +81,7 @@ class _Writer:
     def write(self) -> tuple[str, dict[str, int]]:
         text = self.text
         self._open()
-        text.do(f"br i1 {self._shape_of_call()}, label %checks, label %miss")
-        text.label("checks")
+        self._shape_of_call()
         self.guards.emit("%in")
         sizes = SizeEmitter(text, self.guards.sizes)
         self._size_guards(sizes)
@@ -111,12 +110,19 @@ class _Writer:
             text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")
             text.do(f"%strides = alloca [{max(*axes, 1)} x i64]")
 
-    def _shape_of_call(self) -> str:
-        text = self.text
+    def _shape_of_call(self) -> None:
+        text, keywords = self.text, self.spec.keywords
         nargs = text.op(f"and i64 %nargsf, {_NARGS_MASK}")
         right_nargs = text.op(f"icmp eq i64 {nargs}, {self.spec.nargs}")
-        no_names = text.op("icmp eq ptr %kwnames, null")
-        return text.op(f"and i1 {right_nargs}, {no_names}")
+        named = text.op(f"icmp {'ne' if keywords else 'eq'} ptr %kwnames, null")
+        text.require(text.op(f"and i1 {right_nargs}, {named}"), "miss")
+        if not keywords:
+            return
+        count = text.field("%kwnames", self.layout.tuple_size, "i64")
+        text.require(text.op(f"icmp eq i64 {count}, {len(keywords)}"), "miss")
+        for k, keyword in enumerate(keywords):
+            name = text.field("%kwnames", self.layout.tuple_items + _WORD * k, "ptr")
+            text.require(text.op(f"icmp eq ptr {name}, {text.object(keyword)}"), "miss")
 
     def _size_guards(self, sizes: SizeEmitter) -> None:
         for guard in self.spec.guards:

@@ -72,17 +72,18 @@ def _require(condition: bool) -> None:
 
 
 class PythonEntry:
-    """A callable of a spec's positional arguments: a result, `MISS` or `BAIL`."""
+    """A callable of a spec's arguments: a result, `MISS` or `BAIL`."""
 
     def __init__(self, spec: EntrySpec, program: int) -> None:
         self.spec = spec
         self._program = _PROGRAM(program)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         spec = self.spec
         memory = bytearray(_WORD * max(spec.in_count, 1))
         try:
-            _require(len(args) == spec.nargs)
+            _require(len(args) == spec.nargs and tuple(kwargs) == spec.keywords)
+            args += tuple(kwargs.values())
             sizes: dict[str, int] = {}
             objects = [_fetch(source, args) for source, _ in spec.leaves]
             for obj, (source, leaf), slot in zip(

@@ -1,0 +1,123 @@
+"""A graph by itself, without the function it came from, becomes LLVM text, kernels or results.
+
+Inputs are dense in their declared axis order. This is how the command line runs a graph's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.codegen.engine import compile_module, host_target
+from tracejit.codegen.program import InputSlot, Program, emit_program
+from tracejit.codegen.reference import print_kernel
+from tracejit.errors import Bailout, GraphError
+from tracejit.ir.evaluate import bind_sizes
+from tracejit.ir.graph import Graph, replay
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
+from tracejit.ir.verify import FUSION
+from tracejit.passes.manager import run_passes
+from tracejit.runtime.entry_spec import (
+    ArrayLeaf,
+    EntrySpec,
+    Leaf,
+    NpScalarLeaf,
+    OutArray,
+    OutNpScalar,
+    OutPyScalar,
+    Output,
+    Positional,
+    ScalarLeaf,
+)
+from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
+
+__all__ = ["fused", "lower_graph", "run_graph"]
+
+_NAME = "graph_program"
+
+
+def fused(graph: Graph) -> Graph:
+    """`graph` after all passes; a graph that has fusions already is left as it is."""
+    if any(node.op.name == FUSION for node in graph.nodes):
+        return graph
+    return run_passes(graph, verify=True)
+
+
+def lower_graph(graph: Graph, backend: str) -> str:
+    """The LLVM text of a graph ("llvm"), or its kernels as Python ("reference").
+
+    Raises GraphError for a graph that cannot be compiled.
+    """
+    sizes = {s: len(graph.inputs) * 2 + k for k, s in enumerate(graph.sizes)}
+    program = _emit(fused(graph), [2 * k for k in range(len(graph.inputs))], None, sizes)
+    if backend == "llvm":
+        return program.text
+    return "\n".join(print_kernel(kernel) for kernel in program.kernels)
+
+
+def run_graph(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of the compiled graph, its sizes replaced by those of `inputs`.
+
+    Raises GraphError where the inputs do not fit or the graph cannot be compiled, Bailout where the
+    program asks for the call to be repeated eagerly.
+    """
+    sizes = bind_sizes(graph, inputs)
+    graph = fused(replay(graph, sizes=sizes)) if sizes else fused(graph)
+    arguments = [_dense(x, v.type) for x, v in zip(inputs, graph.inputs, strict=True)]
+    leaves = [_leaf(v.type, x) for v, x in zip(graph.inputs, arguments, strict=True)]
+    spec = EntrySpec(
+        leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
+        nargs=len(leaves),
+        outputs=tuple(_output(v.type) for v in graph.outputs),
+        result="tuple",
+    )
+    program = _emit(graph, spec.leaf_slots[:-1], spec.out_slots[:-1], {})
+    library = compile_module(program.text, program.symbols, [program.name], keep=program.keep)
+    result = PythonEntry(spec, library.address(program.name))(*arguments)
+    if result is MISS:
+        raise GraphError(f"{graph.name}: the inputs are not of the declared types")
+    if result is BAIL:
+        raise Bailout("the compiled program cannot finish; only eager execution reports why")
+    return tuple(result)
+
+
+def _emit(
+    graph: Graph, in_slots: Sequence[int], out_slots: Sequence[int] | None, sizes: dict[str, int]
+) -> Program:
+    outs = [2 * k for k in range(len(graph.outputs))] if out_slots is None else out_slots
+    return emit_program(graph, [InputSlot(s) for s in in_slots], outs, sizes, _NAME, host_target())
+
+
+def _dense(value: Any, declared: Type) -> Any:
+    if not isinstance(declared, ArrayType) or not isinstance(value, np.ndarray):
+        return value
+    if value.ndim != declared.ndim:
+        return value
+    moved = np.array(value.transpose(declared.order), order="C")
+    return moved.transpose(np.argsort(declared.order))
+
+
+def _leaf(declared: Type, value: Any) -> Leaf:
+    if isinstance(declared, ArrayType):
+        dims = tuple(d for d in declared.shape if isinstance(d, int))
+        if declared.is_c:
+            return ArrayLeaf(declared.dtype, dims)
+        steps = tuple(s // declared.dtype.itemsize for s in getattr(value, "strides", ()))
+        return ArrayLeaf(declared.dtype, dims, "A", steps, declared.order)
+    if isinstance(declared, NpScalar):
+        return NpScalarLeaf(declared.dtype)
+    if isinstance(declared, PyScalar):
+        return ScalarLeaf(declared.kind)  # type: ignore[arg-type]
+    raise GraphError(f"an input of type {declared} cannot be passed to a compiled graph")
+
+
+def _output(declared: Type) -> Output:
+    if isinstance(declared, ArrayType):
+        return OutArray(declared.dtype, declared.shape, declared.order)
+    if isinstance(declared, NpScalar):
+        return OutNpScalar(declared.dtype)
+    if isinstance(declared, PyScalar):
+        return OutPyScalar(declared.kind)  # type: ignore[arg-type]
+    raise GraphError(f"a compiled graph cannot return a {declared}")
