@@ -1,6 +1,7 @@
 """Native entries against `PythonEntry`, their definition, and CPython's rules of ownership."""
 
 import ctypes
+import dataclasses
 import gc
 import itertools
 import pickle
@@ -35,6 +36,7 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     k_order,
 )
+from tracejit.runtime.native import reflect
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 
@@ -119,11 +121,11 @@ class Linked:
     def publish(self, function: Any) -> None:
         native.append_entry(function, self.library, self.name, self.spec)
 
-    def both(self, *args: Any) -> Any:
+    def both(self, *args: Any, **kwargs: Any) -> Any:
         """The native result, after comparing it and what the program was given with Python's."""
         self.recorded()
-        expected, wanted = self.python(*args), self.recorded()
-        got, found = self.native(*args), self.recorded()
+        expected, wanted = self.python(*args, **kwargs), self.recorded()
+        got, found = self.native(*args, **kwargs), self.recorded()
         assert found == wanted
         assert_same(got, expected, self.spec)
         return got
@@ -485,6 +487,42 @@ def test_keywords_and_wrong_counts_go_to_the_slow_path() -> None:
     assert calls == [((), {"x": x}), ((x, x), {}), ((), {}), ((x,), {"k": 1})]
 
 
+def test_keywords_of_an_entry_are_those_of_the_call_in_its_order() -> None:
+    leaves: list[Leaf] = [ArrayLeaf(F8, ("n",)), ScalarLeaf("int"), StaticLeaf("mean")]
+    spec = EntrySpec(
+        leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
+        nargs=1,
+        sizes=("n",),
+        outputs=(OutLeaf(1),),
+        keywords=("axis", "mode"),
+    )
+    linked, x = Linked(spec), np.zeros(3)
+    assert linked.both(x, axis=7, mode="mean") == 7
+    assert linked.both(x, axis=5, mode="mean") == 5
+    for args, kwargs in (
+        ((x, 7, "mean"), {}),
+        ((x, 7), {"mode": "mean"}),
+        ((x,), {"mode": "mean", "axis": 7}),
+        ((x,), {"axis": 7}),
+        ((x,), {"axis": 7, "mode": "mean", "k": 1}),
+        ((x,), {"axes": 7, "mode": "mean"}),
+        ((x,), {"axis": 7.0, "mode": "mean"}),
+        ((), {"axis": 7, "mode": "mean"}),
+    ):
+        assert linked.both(*args, **kwargs) is native.MISS
+    # One program serves several entries: this one takes the same arguments by position.
+    other = EntrySpec(spec.leaves, 3, spec.sizes, outputs=spec.outputs)
+    glue, symbols = native.entry_ir(other, "program", "again")
+    symbols["program"] = linked.library.address("program")
+    exports = native.entry_exports("again")
+    library = compile_module("", symbols, exports, glue=glue, keep=linked.library)
+    function = Jitted(lambda *args, **kwargs: "slow")
+    linked.publish(function)
+    native.append_entry(function, library, "again", other)
+    assert function(x, axis=7, mode="mean") == function(x, 7, "mean") == 7
+    assert function(x, 7, mode="mean") == "slow"
+
+
 def test_captured_values_are_read_at_each_call() -> None:
     namespace: dict[str, Any] = {"scale": np.ones(3), "mode": "fast"}
     cell = types.CellType(2.5)
@@ -597,6 +635,29 @@ def test_threads_share_one_entry_with_and_without_the_gil() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_entries_appear_while_other_threads_call() -> None:
+    function = Jitted(lambda value: -value)
+    entries = [unary(StaticLeaf(k), OutObject(-k)) for k in range(24)]
+    done = threading.Event()
+    failures: list[int] = []
+
+    def work() -> None:
+        while not done.is_set():
+            failures.extend(k for k in range(24) if function(k) != -k)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for linked in entries:
+        linked.publish(function)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    function._slow = lambda value: "slow"
+    assert [function(k) for k in range(25)] == [-k for k in range(24)] + ["slow"]
 
 
 def test_the_program_runs_without_the_gil_when_it_works_long() -> None:
@@ -721,11 +782,44 @@ def test_a_plain_class_takes_no_entries() -> None:
         unary(ScalarLeaf("int")).publish(plain)
 
 
+def test_everything_but_speed_is_left_where_the_fast_path_is_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = EntrySpec(((Positional(0), ScalarLeaf("int")),), 1, outputs=(OutLeaf(0),))
+    library = Linked(spec).library
+    monkeypatch.setattr(native, "_environment", lambda: "a reason")
+    assert not native.available() and native.why_not() == "a reason"
+
+    @native.jit_type
+    class Plain(native.JitBase):
+        pass
+
+    entry = native.python_entry(spec, library.address("program"))
+
+    class Owner:
+        method = Plain(lambda self, value: entry(value))
+
+    assert Plain(entry)(3) == Owner().method(3) == 3
+    assert Plain(entry)(3.0) is native.MISS
+    with pytest.raises(RuntimeError, match="a reason"):
+        native.entry_ir(spec, "program", "entry")
+
+
+def test_a_surprising_layout_turns_the_fast_path_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native.why_not() == ""
+    shifted = dataclasses.replace(reflect.reflect_layout(), array_data=24)
+    with pytest.raises(reflect.LayoutError, match="an array reads"):
+        reflect._check(shifted)
+    monkeypatch.setattr("platform.machine", lambda: "vax")
+    with pytest.raises(reflect.LayoutError, match="vax"):
+        reflect.reflect_layout()
+
+
 def test_a_spec_is_checked_when_it_is_made() -> None:
     leaf = ArrayLeaf(F8, ("n",))
     with pytest.raises(ValueError, match="no leaf binds: m"):
         EntrySpec(((Positional(0), leaf),), 1, outputs=(OutArray(F8, (M,)),))
-    with pytest.raises(ValueError, match="no positional argument 1"):
+    with pytest.raises(ValueError, match="no argument 1"):
         EntrySpec(((Positional(1), leaf),), 1, outputs=(OutObject(None),))
     with pytest.raises(ValueError, match="no leaf 1"):
         EntrySpec(((Positional(0), leaf),), 1, outputs=(OutLeaf(1),))
