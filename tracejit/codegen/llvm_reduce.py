@@ -165,12 +165,11 @@ class _Form:
             whole = fb.less(str(block), left)
             length = fb.emit(f"select i1 {whole}, i64 {block}, i64 {left}")
             results = self.block(begin, fb.integer("add", begin, length))
-            return self._flat(
-                [
-                    [c.add_block(s, *parts) for c, *parts in zip(self.combines, old, new, strict=True)]
-                    for old, new in zip(self._between_blocks(state), results, strict=True)
-                ]
-            )
+            after: list[Parts] = []
+            for old, new in zip(self._between_blocks(state), results, strict=True):
+                paired = zip(self.combines, old, new, strict=True)
+                after.append([c.add_block(s, before, result) for c, before, result in paired])
+            return self._flat(after)
 
         with values.scope():
             state = fb.do_while("0", size, str(block), carried, one_block)

@@ -446,15 +446,15 @@ def _lower_rows(low: _Lowering, t: ArrayType, roots: Sequence[Value]) -> list[St
 
 
 def _lower_reduce(low: _Lowering, roots: Sequence[Value]) -> list[Stmt]:
-    """Reductions with the same operand shape and axes that do not end in one last axis."""
+    """Reductions over the same axes of operands of one shape, one result after another."""
     node = low.producer[roots[0]]
-    t, axes = node.inputs[0].type, node.attrs["axes"]
-    assert isinstance(t, ArrayType)
+    op, t, axes = node.op, node.inputs[0].type, node.attrs["axes"]
+    assert isinstance(op, Reduction) and isinstance(t, ArrayType)
     outer = low.nested()
     kept = [a for a in range(t.ndim) if a not in axes]
     names = {a: low.loop_var() for a in kept}
     var = low.loop_var()
-    lanes, block = reduction_order(t.ndim, axes)
+    lanes, block = (1, 1) if op.chained(t.dtype) else reduction_order(t.ndim, axes)
     inner_scope = low.nested()
     reduced = _Flat(symbol(var), tuple(t.shape[a] for a in axes), c_order(len(axes))).unravel()
     place = dict(zip(axes, reduced, strict=True))
@@ -607,13 +607,18 @@ def _scatter_nest(low: _Lowering, node: Node, v: Value, new: Value) -> list[Stmt
     return body
 
 
+def _over_rows(node: Node) -> bool:
+    """Whether a reduction runs in lanes along the last axis alone."""
+    t = node.inputs[0].type
+    assert isinstance(node.op, Reduction) and isinstance(t, ArrayType)
+    return node.attrs["axes"] == (t.ndim - 1,) and not node.op.chained(t.dtype)
+
+
 def _lower_all(region: Graph, strides: Strides, flat: bool, in_place: bool) -> Kernel:
     low = _Lowering(region, strides, flat)
     roots = list(region.outputs)
     node = low.producer[roots[0]]
-    if isinstance(node.op, Reduction) and node.attrs["axes"] != (
-        node.inputs[0].type.ndim - 1,  # type: ignore[union-attr]
-    ):
+    if isinstance(node.op, Reduction) and not _over_rows(node):
         body = _lower_reduce(low, roots)
     elif node.op.name in ("argmin", "argmax"):
         body = _lower_arg(low, roots[0])

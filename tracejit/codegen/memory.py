@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tracejit.codegen.library import scratch_sizes
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
@@ -27,6 +28,8 @@ class MemoryPlan:
     buffers: dict[Value, list[int]] = field(default_factory=dict)
     #: Fusions that update an array in place, with that array.
     in_place: dict[Node, Value] = field(default_factory=dict)
+    #: Temporaries of library calls.
+    scratch: dict[Node, list[int]] = field(default_factory=dict)
     _free: dict[Dim, list[int]] = field(default_factory=dict)
 
     def slot(self, size: Dim) -> int:
@@ -72,8 +75,17 @@ def _plan(
         last[v] = len(graph.nodes)
     owned = set(owned)
     held: dict[Value, Value] = {}
+    for node in reversed(graph.nodes):
+        if node.op.name == "transpose":
+            # An alias: its memory is in use as long as it is.
+            (v,), (alias,) = node.inputs, node.outputs
+            last[v] = max(last.get(v, 0), last.get(alias, 0))
     for k, node in enumerate(graph.nodes):
         _plan_regions(node, plan, sizes)
+        if node.op.name == "transpose":
+            continue
+        wanted = scratch_sizes(node) if node.op.kind == "library" else []
+        plan.scratch[node] = [plan.slot(size) for size in wanted]
         old = _updated_in_place(node, last, k, owned)
         if old is not None and node.outputs[0] not in outputs:
             (new,) = node.outputs
@@ -94,6 +106,8 @@ def _plan(
             owned.add(v)
         # Slots in regions are not reused: a later iteration, or the other side, may run first.
         if not inner:
+            for size, number in zip(wanted, plan.scratch[node], strict=True):
+                plan.release(size, number)
             for v in dict.fromkeys((*node.inputs, *node.outputs)):
                 base = held.get(v, v)
                 if base in plan.place and last.get(v, k) == k and v in owned:

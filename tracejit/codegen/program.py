@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from tracejit.codegen.host import HostCall, host_entry, slot_count
 from tracejit.codegen.lanes import load_element, register_type, store_element
+from tracejit.codegen.library import emit_library
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
 from tracejit.codegen.lower import lower_fusion
@@ -23,7 +24,7 @@ from tracejit.codegen.regions import emit_cond, emit_while
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim, symbol
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.kernel import Const, Expr, Kernel, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
@@ -176,6 +177,7 @@ class Emitter:
             self.pointer[v] = self.addresses[number]
         self.spare = {v: [self.addresses[n] for n in ns] for v, ns in plan.buffers.items()}
         self.in_place = plan.in_place
+        self.scratch = {n: [self.addresses[k] for k in ks] for n, ks in plan.scratch.items()}
 
     def _reserve(self, slots: Sequence[Dim]) -> str | None:
         """One block for all slots: on the stack where it is small, else from malloc."""
@@ -238,14 +240,23 @@ class Emitter:
             self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
         elif node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node):
             return
+        elif name == "transpose":
+            self._alias(node)
         elif name == "cond":
             emit_cond(self, node)
         elif name == "while_loop":
             emit_while(self, node)
         elif node.binds:
             raise GraphError(f"{name} has no native code yet")
-        else:
+        elif not emit_library(self, node):
             self._host(node)
+
+    def _alias(self, node: Node) -> None:
+        """A transpose that a library call reads: the same memory under another axis order."""
+        (v,), (out,) = node.inputs, node.outputs
+        self.pointer[out] = self.pointer[v]
+        if v in self.strides:
+            self.strides[out] = tuple(self.strides[v][a] for a in node.attrs["axes"])
 
     def _scalar(self, node: Node) -> bool:
         """An op on scalars, in registers. False where it has no expression."""
@@ -390,15 +401,15 @@ class Emitter:
             else:
                 self.copy_array(v, self.fb.emit(f"load ptr, ptr {address}"))
 
-    def copy_array(self, v: Value, target: str) -> None:
-        """Copy an array, however it lies, to dense memory."""
+    def copy_array(self, v: Value, target: str, order: tuple[int, ...] | None = None) -> None:
+        """Copy an array, however it lies, to dense memory with its axes in `order`."""
         t = v.type
         assert isinstance(t, ArrayType)
         builder = GraphBuilder("copy")
         x = builder.input(t, "x")
-        y = builder.one(OPS["reshape"], (x,), shape=t.shape)
-        region = builder.build([y])
-        region = Graph("copy", tuple(sorted(sizes_read(region))), region.inputs, region.nodes, (y,))
+        y = Value(ArrayType(t.dtype, t.shape, t.order if order is None else order))
+        node = Node(OPS["reshape"], (x,), {"shape": t.shape}, (y,))
+        region = Graph("copy", (), (x,), (node,), (y,))
         strides = {x: self.strides[v]} if v in self.strides else {}
         self.call_kernel(lower_fusion(region, strides), [v], [target], {})
 

@@ -216,12 +216,10 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _identity(combine: str, dtype: Any) -> Any:
-    """What a lane starts from: it leaves every first term as it is."""
+    """What a reduction starts from, and what it is over nothing."""
     kind = np.dtype(dtype).kind
-    if combine == "sum":
-        return dtype(-0.0 if kind == "f" else 0)
-    if combine == "prod":
-        return dtype(1)
+    if combine in ("sum", "prod"):
+        return dtype(combine == "prod")
     if combine in ("any", "all"):
         return dtype(combine == "all")
     if kind == "b":
@@ -261,22 +259,25 @@ def _arg_extreme(combine: str, column: Sequence[Any]) -> Any:
 
 
 def _combined(combine: str, dtype: Any, column: Sequence[Any], lanes: int, block: int) -> Any:
-    """The order of `ir/kernel.py`: lanes in a block, then a binary counter of blocks."""
-    operation = _COMBINE[combine]
-    if not column:
-        return dtype(0) if combine == "sum" else _identity(combine, dtype)
-    stack: list[Any] = []
-    for number, part in enumerate(_blocks(column, block), start=1):
-        value = _block(operation, [_cast(x, dtype) for x in part], _identity(combine, dtype), lanes)
-        count = number
-        while count % 2 == 0:
-            value = operation(stack.pop(), value)
-            count //= 2
-        stack.append(value)
-    total = stack.pop()
-    while stack:
-        total = operation(stack.pop(), total)
+    """The order of `ir/kernel.py`: sums of floats by lanes and blocks, else from left to right."""
+    terms = [_cast(x, dtype) for x in column]
+    if combine == "sum" and np.dtype(dtype).kind == "f":
+        sums = [_block_sum(part, dtype, lanes) for part in _blocks(terms, block)]
+        return _compensated(sums, dtype)
+    total = _identity(combine, dtype)
+    for x in terms:
+        total = _COMBINE[combine](total, x)
     return dtype(total)
+
+
+def _compensated(values: Sequence[Any], dtype: Any) -> Any:
+    s = c = dtype(0)
+    for v in values:
+        t = s + v
+        z = t - s
+        c = c + ((s - (t - z)) + (v - z))
+        s = t
+    return s + c if np.isfinite(s + c) else s
 
 
 def _blocks(column: Sequence[Any], block: int) -> Iterator[Sequence[Any]]:
@@ -284,15 +285,13 @@ def _blocks(column: Sequence[Any], block: int) -> Iterator[Sequence[Any]]:
         yield column[start : start + block]
 
 
-def _block(
-    operation: Callable[[Any, Any], Any], part: Sequence[Any], start: Any, lanes: int
-) -> Any:
-    lane = [start] * lanes
+def _block_sum(part: Sequence[Any], dtype: Any, lanes: int) -> Any:
+    lane = [dtype(0)] * lanes
     for i, x in enumerate(part):
-        lane[i % lanes] = operation(lane[i % lanes], x)
+        lane[i % lanes] = lane[i % lanes] + x
     while len(lane) > 1:
         half = len(lane) // 2
-        lane = [operation(lane[k], lane[k + half]) for k in range(half)]
+        lane = [lane[k] + lane[k + half] for k in range(half)]
     return lane[0]
 
 

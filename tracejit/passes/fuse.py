@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
@@ -76,6 +75,8 @@ def space(node: Node) -> tuple[object, ...]:
         source = node.inputs[0].type
         assert isinstance(source, ArrayType)
         axes = node.attrs["axes"]
+        if node.op.chained(source.dtype):
+            return ("chain", source.shape, axes)
         if axes == (source.ndim - 1,):
             return ("map", source.shape, tuple(range(source.ndim)))
         return ("reduce", source.shape, axes)
@@ -93,7 +94,22 @@ class _Fuser:
         for n in graph.nodes:
             for v in dict.fromkeys(n.inputs):
                 self.consumers.setdefault(v, []).append(n)
+        self.fusable -= self._library_transposes()
         self.cost = self._costs()
+
+    def _library_transposes(self) -> set[Node]:
+        """Transposes of stored arrays that only library calls read: they stay, as other names."""
+        outputs = set(self.graph.outputs)
+        out = set()
+        for n in self.graph.nodes:
+            if n.op.name != "transpose" or n.outputs[0] in outputs:
+                continue
+            source = self.producer.get(n.inputs[0])
+            stored = source is None or source not in self.fusable or is_root_op(source)
+            users = self.consumers.get(n.outputs[0], [])
+            if stored and all(u.op.kind == "library" for u in users):
+                out.add(n)
+        return out
 
     def _costs(self) -> dict[Value, float]:
         """Work to compute one element of a value from materialised ones, as a tree."""
@@ -116,9 +132,21 @@ class _Fuser:
             (v,) = n.outputs
             users = self.consumers.get(v, [])
             leaves = v in outputs or any(u not in self.fusable for u in users)
-            if is_root_op(n) or leaves or self._repeated_by_index(v, users):
+            stored = self._repeated_by_index(v, users) or self._chained(v, users)
+            if is_root_op(n) or leaves or stored:
                 out.add(n)
         return out
+
+    def _chained(self, v: Value, users: list[Node]) -> bool:
+        """Whether an expensive value would be computed one element after another."""
+        if self.cost.get(v, 0.0) < _EXPENSIVE:
+            return False
+        assert isinstance(v.type, ArrayType)
+        whole = tuple(range(v.type.ndim))
+        return any(
+            isinstance(u.op, Reduction) and u.op.chained(v.type.dtype) and u.attrs["axes"] == whole
+            for u in users
+        )
 
     def _repeated_by_index(self, v: Value, users: list[Node]) -> bool:
         """Whether index ops would make an expensive value be computed several times."""

@@ -1,0 +1,148 @@
+"""Library calls of a program: matrix products by BLAS, solves, inverses and Cholesky factors by LAPACK.
+
+Operands that lie dense in C or Fortran order go to BLAS as they are; LAPACK works in place on column-major
+copies. What has no routine here (stacks, other dtypes, other layouts) is left to the host.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracejit.codegen.blas import HELPERS, helper_address
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType, dtype_name
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program import Emitter
+
+__all__ = ["emit_library", "has_routine", "scratch_sizes"]
+
+_F = (1, 0)
+
+
+def _array(v: Value) -> ArrayType:
+    assert isinstance(v.type, ArrayType)
+    return v.type
+
+
+def _helper(node: Node) -> str | None:
+    """The helper function that computes the node, or None."""
+    a = _array(node.inputs[0])
+    ndims = tuple(_array(v).ndim for v in node.inputs)
+    dtype = dtype_name(a.dtype)
+    kind = {
+        "matmul": {(2, 2): "gemm", (2, 1): "gemv", (1, 2): "gemv", (1, 1): "dot"}.get(ndims),
+        "solve": {(2, 2): "gesv", (2, 1): "gesv"}.get(ndims),
+        "inv": {(2,): "inv"}.get(ndims),
+        "cholesky": {(2,): "potrf"}.get(ndims),
+    }.get(node.op.name)
+    if kind is None:
+        return None
+    name = f"tj_{kind}_{dtype}"
+    return name if name in HELPERS and helper_address(name) is not None else None
+
+
+def has_routine(node: Node) -> bool:
+    """Whether a routine computes the node for dense operands."""
+    return node.op.kind == "library" and _helper(node) is not None
+
+
+def scratch_sizes(node: Node) -> list[Dim]:
+    """Bytes of the temporaries that the node's routine needs."""
+    if node.op.name == "matmul" or not has_routine(node):
+        return []
+    a = _array(node.inputs[0])
+    n = a.shape[0]
+    sizes: list[Dim] = [a.size * a.dtype.itemsize]
+    if node.op.name == "solve":
+        b = _array(node.inputs[1])
+        sizes.append(b.size * b.dtype.itemsize)
+    elif node.op.name == "inv":
+        sizes.append(a.size * a.dtype.itemsize)
+    return [*sizes, n * 8]
+
+
+def emit_library(e: Emitter, node: Node) -> bool:
+    """Emit the node's routine; False where it must run on the host."""
+    name = _helper(node)
+    if name is None:
+        return False
+    if node.op.name == "matmul":
+        return _matmul(e, node, name)
+    _factor(e, node, name)
+    return True
+
+
+def _call(e: Emitter, name: str, arguments: str) -> str:
+    result, parameters = HELPERS[name]
+    e.module.declare(name, result, parameters.split(", "))
+    address = helper_address(name)
+    assert address is not None
+    e.symbols[name] = address
+    if result == "void":
+        e.fb.line(f"call void @{name}({arguments})")
+        return ""
+    return e.fb.emit(f"call {result} @{name}({arguments})")
+
+
+def _matmul(e: Emitter, node: Node, name: str) -> bool:
+    a, b = node.inputs
+    if a in e.strides or b in e.strides:
+        return False
+    ta, tb = _array(a), _array(b)
+    out, pa, pb = e.pointer[node.outputs[0]], e.pointer[a], e.pointer[b]
+    size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
+    a_is_f, b_is_f = ta.order == _F, tb.order == _F
+    if ta.ndim == 1 and tb.ndim == 1:
+        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {size[0][0]}, i64 1, i64 1")
+    elif tb.ndim == 1:
+        (m, k) = size[0]
+        ld = m if a_is_f else k
+        flags = f"i32 {int(a_is_f)}, i64 {ld}, i64 1"
+        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {m}, i64 {k}, {flags}")
+    elif ta.ndim == 1:
+        # x @ B is B transposed times x.
+        (k, n) = size[1]
+        ld = k if b_is_f else n
+        flags = f"i32 {int(not b_is_f)}, i64 {ld}, i64 1"
+        _call(e, name, f"ptr {out}, ptr {pb}, ptr {pa}, i64 {n}, i64 {k}, {flags}")
+    else:
+        (m, k), n = size[0], size[1][1]
+        lda, ldb = (m if a_is_f else k), (k if b_is_f else n)
+        flags = f"i32 {int(a_is_f)}, i32 {int(b_is_f)}, i64 {lda}, i64 {ldb}, i64 {n}"
+        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {m}, i64 {n}, i64 {k}, {flags}")
+    return True
+
+
+def _column_major(e: Emitter, v: Value, target: str) -> Value:
+    """A column-major copy of `v` at `target`, as a value of its own."""
+    t = _array(v)
+    order = _F if t.ndim == 2 else (0,)
+    e.copy_array(v, target, order)
+    copy = Value(ArrayType(t.dtype, t.shape, order))
+    e.pointer[copy] = target
+    return copy
+
+
+def _factor(e: Emitter, node: Node, name: str) -> None:
+    a = node.inputs[0]
+    (result,) = node.outputs
+    scratch = e.scratch[node]
+    n = e.dim(_array(a).shape[0])
+    left = _column_major(e, a, scratch[0])
+    if node.op.name == "solve":
+        b = node.inputs[1]
+        right = _column_major(e, b, scratch[1])
+        columns = e.dim(_array(b).shape[1]) if _array(b).ndim == 2 else "1"
+        arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, i64 {columns}, ptr {scratch[2]}"
+    elif node.op.name == "inv":
+        right = Value(ArrayType(_array(a).dtype, _array(a).shape, _F))
+        e.pointer[right] = scratch[1]
+        arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, ptr {scratch[2]}"
+    else:
+        right = left
+        arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
+    info = _call(e, name, arguments)
+    e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
+    e.copy_array(right, e.pointer[result], _array(result).order)
