@@ -233,16 +233,15 @@ def test_out_of_range_is_reported_and_not_touched(target: str) -> None:
 @every_target
 def test_a_hoisted_check_does_not_fire_without_iterations(target: str) -> None:
     """The index belongs to no loop; the inner loop may still be empty."""
-    place = Let(
-        "g", "i64", call("wrap_index", load("b", 0, dtype="i64"), IndexValue(M), dtype="i64")
-    )
-    inner = For("i", N, (place, Store("out", (Q, P), load("a", symbol("g")))), True)
-    params = [Param("a", "f64", (M,)), Param("b", "i64", (1,)), output("f64", 2, N)]
-    k = kernel(params, For("j", 2, (inner,)))
-    run = compiled(k, target)
-    bad = {"a": np.zeros(1), "b": np.array([5]), "out": np.zeros(20)}
-    assert run(bad, {"n": 0, "m": 1}) == 0
-    assert run(bad, {"n": 10, "m": 1}) == 1
+    checked = call("wrap_index", Var("at", "i64"), IndexValue(M), dtype="i64")
+    body = (Let("g", "i64", checked), Store("out", (Q, P), load("a", symbol("g"))))
+    params = [Param("a", "f64", (M,)), output("f64", 2, N)]
+    nest = For("j", 2, (For("i", N, body, True),))
+    run = compiled(kernel(params, nest, scalars=(Var("at", "i64"),)), target)
+    buffers = {"a": np.zeros(1), "out": np.zeros(20)}
+    assert run(buffers, {"n": 0, "m": 1}, {"at": 5}) == 0
+    assert run(buffers, {"n": 10, "m": 1}, {"at": 5}) == 1
+    assert run(buffers, {"n": 10, "m": 1}, {"at": -1}) == 0
 
 
 # Scans.
@@ -300,12 +299,9 @@ def test_a_scan_that_stores_to_computed_places_keeps_the_last_one() -> None:
 
 def test_a_buffer_that_is_written_is_read_anew() -> None:
     """A value read before a store is not taken for the one after it."""
-    again = load("out", P)
-    body = (
-        Store("out", (P,), call("add", again, Const(1.0, "f64"))),
-        Store("out", (P,), call("add", again, load("a", P))),
-    )
+    again = call("add", load("out", P), Const(1.0, "f64"))
+    body = (Store("out", (P,), again), Store("out", (P,), call("add", again, load("a", P))))
     k = kernel([*inputs("f64"), output()], For("j", 2, (For("i", N, body, True),)))
     a = values("f64", 21)
     out = run_both(k, "host", {"a": a, "out": np.zeros(21)}, {"n": 21, "m": 0})["out"]
-    assert same_bits(out, (((0.0 + 1.0) + a) + 1.0) + a)
+    assert same_bits(out, (((((0.0 + 1.0) + 1.0) + a) + 1.0) + 1.0) + a)

@@ -60,9 +60,9 @@ def awkward(dtype: str) -> np.ndarray[Any, Any]:
         values = [0, 1, 2, 3, 7, 12, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1]
         values += [-1, -2, -7, -12] if dtype[0] == "i" else []
         return np.array([v for v in values if info.min <= v <= info.max], kind)
-    info = np.finfo(kind)
+    limits = np.finfo(kind)
     positive = [0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 3.0, 10.75, 1000.0, np.inf]
-    positive += [float(info.tiny), float(info.smallest_subnormal), float(info.max)]
+    positive += [float(limits.tiny), float(limits.smallest_subnormal), float(limits.max)]
     return np.array([*positive, *(-p for p in positive), np.nan], kind)
 
 
@@ -259,7 +259,7 @@ def test_division_by_constants() -> None:
         out = np.zeros_like(values)
         native = NativeKernel(Kernel("k", params, ("n",), (), (loop,)), TARGETS["host"])
         native({"a": values, "o": out}, {"n": values.size})
-        assert same_bits(out, expected(fn, [values, np.int64(divisor)])), (divisor, fn)
+        assert same_bits(out, expected(fn, [values, np.array(divisor)])), (divisor, fn)
 
 
 def test_expression_and_size_emitters() -> None:
