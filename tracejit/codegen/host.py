@@ -89,9 +89,7 @@ def _array(
     return np.ndarray(shape, t.dtype, memory, offset=-low, strides=steps)
 
 
-def _read(
-    t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> Any:
+def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
     if isinstance(t, ArrayType):
         data = ctypes.c_int64.from_address(address).value
         out = _array(t, data, sizes, strides)

@@ -21,6 +21,19 @@ __all__ = ["emit_library", "has_routine", "scratch_sizes"]
 _F = (1, 0)
 
 
+#: (op, axes of each operand) -> the helper's kind.
+_KINDS: dict[tuple[str | int, ...], str] = {
+    ("matmul", 2, 2): "gemm",
+    ("matmul", 2, 1): "gemv",
+    ("matmul", 1, 2): "gemv",
+    ("matmul", 1, 1): "dot",
+    ("solve", 2, 2): "gesv",
+    ("solve", 2, 1): "gesv",
+    ("inv", 2): "inv",
+    ("cholesky", 2): "potrf",
+}
+
+
 def _array(v: Value) -> ArrayType:
     assert isinstance(v.type, ArrayType)
     return v.type
@@ -31,12 +44,7 @@ def _helper(node: Node) -> str | None:
     a = _array(node.inputs[0])
     ndims = tuple(_array(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
-    kind = {
-        "matmul": {(2, 2): "gemm", (2, 1): "gemv", (1, 2): "gemv", (1, 1): "dot"}.get(ndims),
-        "solve": {(2, 2): "gesv", (2, 1): "gesv"}.get(ndims),
-        "inv": {(2,): "inv"}.get(ndims),
-        "cholesky": {(2,): "potrf"}.get(ndims),
-    }.get(node.op.name)
+    kind = _KINDS.get((node.op.name, *ndims))
     if kind is None:
         return None
     name = f"tj_{kind}_{dtype}"

@@ -419,7 +419,8 @@ def _lower_rows(low: _Lowering, t: ArrayType, roots: Sequence[Value]) -> list[St
     outer = low.nested()
     names = [low.loop_var() for _ in range(t.ndim)]
     index: Index = tuple(symbol(n) for n in names)
-    row = index[:-1]
+    place: tuple[Dim, ...] = tuple(symbol(n) for n in names)
+    index: Index = place
     row_scope = low.nested()
     targets: list[Target] = []
     finished: list[tuple[Value, Element]] = []
@@ -433,9 +434,7 @@ def _lower_rows(low: _Lowering, t: ArrayType, roots: Sequence[Value]) -> list[St
     inner = low.scope.body
     low.scope = row_scope
     lanes, block = reduction_order(t.ndim, (t.ndim - 1,))
-    reduce = Reduce(
-        names[-1], t.shape[-1], tuple(inner), tuple(targets), lanes, block, vector=True
-    )
+    reduce = Reduce(names[-1], t.shape[-1], tuple(inner), tuple(targets), lanes, block, vector=True)
     low.scope.body.append(reduce)
     for v, result in finished:
         low.store(v, row, result)
@@ -492,9 +491,7 @@ def _lower_arg(low: _Lowering, v: Value) -> list[Stmt]:
     low.scope = inner_scope
     target = Target(low.name("r"), node.op.name, "i64", x)
     last = axis == t.ndim - 1
-    low.scope.body.append(
-        Reduce(names[axis], t.shape[axis], tuple(inner), (target,), vector=last)
-    )
+    low.scope.body.append(Reduce(names[axis], t.shape[axis], tuple(inner), (target,), vector=last))
     kept = [a for a in range(t.ndim) if a != axis]
     low.store(v, tuple(symbol(names[a]) for a in kept), Var(target.name, "i64"))
     body = low.scope.body
@@ -521,7 +518,9 @@ def _lower_scan(low: _Lowering, v: Value) -> list[Stmt]:
         step = low.let(Call(fn, (carry, part), part.dtype))
         # The first element itself: adding it to a zero would lose the sign of -0.0.
         new = low.let(Call("select", (first, part, step), part.dtype))
-        zero = Const(False if part.dtype == "b1" else 0 if part.dtype[0] in "iu" else 0.0, part.dtype)
+        zero = Const(
+            False if part.dtype == "b1" else 0 if part.dtype[0] in "iu" else 0.0, part.dtype
+        )
         carries.append(Carry(carry.name, part.dtype, zero, new))
         results.append(new)
     low.store(v, index, (results[0], results[1]) if len(results) == 2 else results[0])
@@ -557,7 +556,7 @@ def _copy_nest(
     assert isinstance(t, ArrayType)
     outer = low.nested()
     names = [low.loop_var() for _ in range(t.ndim)]
-    index = tuple(symbol(n) for n in names)
+    index: tuple[Dim, ...] = tuple(symbol(n) for n in names)
     element = low.element(x, index)
     target = index
     if places is not None:
@@ -595,9 +594,7 @@ def _scatter_nest(low: _Lowering, node: Node, v: Value, new: Value) -> list[Stmt
         element = low.element(i, index[:b])
         assert not isinstance(element, tuple)
         name = low.name("g")
-        low.scope.body.append(
-            Let(name, "i64", Call("wrap_index", (element, IndexValue(n)), "i64"))
-        )
+        low.scope.body.append(Let(name, "i64", Call("wrap_index", (element, IndexValue(n)), "i64")))
         places.append(symbol(name))
     low.store(v, (*places, *index[b:]), low.element(new, index))
     body: list[Stmt] = low.scope.body

@@ -115,7 +115,9 @@ def _plan(
                     plan.release(_nbytes(base), plan.place[base])
 
 
-def _updated_in_place(node: Node, last: dict[Value, int], k: int, owned: set[Value]) -> Value | None:
+def _updated_in_place(
+    node: Node, last: dict[Value, int], k: int, owned: set[Value]
+) -> Value | None:
     """The array that the fusion `node` may update where it lies, or None."""
     if node.op.kind != "fusion" or len(node.outputs) != 1:
         return None

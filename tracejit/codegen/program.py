@@ -238,7 +238,9 @@ class Emitter:
         elif name == "element":
             (v,) = node.inputs
             self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
-        elif node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node):
+        elif (
+            node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node)
+        ):
             return
         elif name == "transpose":
             self._alias(node)
@@ -428,4 +430,3 @@ def emit_program(
     stride symbols of `inputs`). Raises GraphError for what has no native code.
     """
     return Emitter(graph, inputs, out_slots, sizes, name, target).run()
-

@@ -113,7 +113,9 @@ class _Carried:
     def __init__(self, e: Emitter, head: Value, body: Value, start: Value) -> None:
         self.head, self.body, self.start = head, body, start
         self.array = _is_array(start)
-        self.kinds = ["ptr", "ptr"] if self.array else [register_type(d) for d in _part_types(start)]
+        self.kinds = (
+            ["ptr", "ptr"] if self.array else [register_type(d) for d in _part_types(start)]
+        )
         self.names = [e.fb.fresh("carried") for _ in self.kinds]
         if self.array:
             self.initial = e.spare[body]
@@ -166,9 +168,7 @@ def emit_while(e: Emitter, node: Node) -> None:
     fb.br(head)
     for c, values in zip(state, following, strict=True):
         for name, kind, first, value in zip(c.names, c.kinds, c.initial, values, strict=True):
-            phis.lines.append(
-                f"  {name} = phi {kind} [ {first}, %{before} ], [ {value}, %{last} ]"
-            )
+            phis.lines.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {value}, %{last} ]")
     e.env = {**saved, **exit_env}
     fb.block(after)
     for c, out in zip(state, node.outputs, strict=True):

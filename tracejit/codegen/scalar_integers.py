@@ -245,6 +245,7 @@ _COMPARISONS: dict[str, Emitter] = {
     "greater_equal": comparison("sge", "uge"),
 }
 
+
 def _overflows(operation: str) -> Emitter:
     """Whether the sum, difference or product of two integers leaves their dtype; one lane only."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import PYBOOL, DTYPES, NpScalar, Type, type_substitute
+from tracejit.ir.types import DTYPES, PYBOOL, NpScalar, Type, type_substitute
 
 __all__ = ["Cond", "Fusion", "WhileLoop"]
 

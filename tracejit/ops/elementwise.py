@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.kernel import Call, Const, Expr
@@ -86,7 +87,7 @@ class Elementwise(Op):
     arity: ClassVar[int] = 1
     work: ClassVar[float] = 1.0
     #: Gives the complex element from pairs of parts; a real result is a single expression.
-    complex_rule: ClassVar[Callable[[str, tuple[Any, ...]], Element] | None] = None
+    complex_rule: ClassVar[Any] = None
     #: The op has a kernel function for real inputs.
     has_scalar: ClassVar[bool] = True
 
@@ -131,7 +132,7 @@ class Elementwise(Op):
             out = np.asarray(out)
         return (out,)
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute the op for operands of these dtypes."""
         if any(d in ("c64", "c128") for d in dtypes):
             return type(self).complex_rule is not None
@@ -141,19 +142,22 @@ class Elementwise(Op):
         """The element's expression; `dtypes` are the operands', `out` the result's."""
         rule = type(self).complex_rule
         if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
-            return rule(parts_dtype(dtypes[0]), args)
+            element: Element = rule(parts_dtype(dtypes[0]), args)
+            return element
         return Call(self.name, tuple(a for a in args if not isinstance(a, tuple)), out)
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        out = []
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for loop in self.numpy.types:
             codes = loop.split("->")[0]
             dtypes = [np.dtype(c) for c in codes if c not in "gGOmMqQSUVp"]
             if len(dtypes) == len(codes) and _resolve_ok(self.numpy, tuple(dtypes)):
-                out.append(([_edge_values(d, k) for k, d in enumerate(dtypes)], {}))
+                values = [_edge_values(d, k) for k, d in enumerate(dtypes)]
+                length = min(len(v) for v in values)
+                out.append(([v[:length] for v in values], {}))
         return out
 
 
@@ -284,7 +288,9 @@ def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bo
     """Define and register the op of one ufunc. `native`: kernels have a function of its name."""
     name = ufunc.__name__
     body: dict[str, Any] = {
-        "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0] if ufunc.__doc__ else name,
+        "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0]
+        if ufunc.__doc__
+        else name,
         "name": name,
         "numpy": ufunc,
         "parity": parity,
@@ -294,39 +300,65 @@ def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bo
     }
     if name in _COMPLEX:
         body["complex_rule"] = staticmethod(_COMPLEX[name])
-    UFUNC_OPS[ufunc] = register(type(name.title(), (Elementwise,), body))()
+    cls: type[Elementwise] = type(name.title(), (Elementwise,), body)
+    UFUNC_OPS[ufunc] = register(cls)()
 
 
-for _u in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.sign):
-    ufunc_op(_u)
-for _u in (np.divide, np.square, np.reciprocal, np.sqrt, np.conjugate):
-    ufunc_op(_u, work=4.0 if _u in (np.divide, np.sqrt, np.reciprocal) else 1.0)
-for _u in (np.floor_divide, np.remainder, np.fmod):
-    ufunc_op(_u, work=10.0)
-for _u in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal):
-    ufunc_op(_u)
-for _u in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not):
-    ufunc_op(_u)
-for _u in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift):
-    ufunc_op(_u)
-for _u in (np.bitwise_count, np.gcd, np.lcm):
-    ufunc_op(_u, work=20.0)
-for _u in (np.maximum, np.minimum, np.fmax, np.fmin, np.copysign, np.nextafter, np.heaviside):
-    ufunc_op(_u)
-for _u in (np.isnan, np.isinf, np.isfinite, np.signbit, np.floor, np.ceil, np.trunc, np.rint):
-    ufunc_op(_u)
-for _u in (np.exp, np.log, np.sin, np.cos, np.tanh):
-    ufunc_op(_u, "ulp(2)", work=15.0)
-for _u in (np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan, np.arcsin, np.arccos, np.arctan):
-    ufunc_op(_u, "ulp(2)", work=40.0)
-for _u in (np.sinh, np.cosh, np.arcsinh, np.arccosh, np.arctanh, np.cbrt):
-    ufunc_op(_u, "ulp(2)", work=40.0)
-for _u in (np.power, np.arctan2, np.hypot, np.logaddexp, np.logaddexp2):
-    ufunc_op(_u, "ulp(2)", work=40.0)
-for _u in (np.deg2rad, np.rad2deg):
-    ufunc_op(_u)
-for _u in (np.ldexp, np.float_power):
-    ufunc_op(_u, "ulp(2)", work=40.0, native=False)
+#: (ufuncs, parity, work): kernels have a function of each one's name.
+_NATIVE: tuple[tuple[tuple[Any, ...], str, float], ...] = (
+    ((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), "exact", 1.0),
+    ((np.sign, np.square, np.conjugate, np.deg2rad, np.rad2deg), "exact", 1.0),
+    ((np.divide, np.reciprocal, np.sqrt), "exact", 4.0),
+    ((np.floor_divide, np.remainder, np.fmod), "exact", 10.0),
+    ((np.equal, np.not_equal, np.less, np.less_equal, np.greater), "exact", 1.0),
+    ((np.greater_equal, np.logical_and, np.logical_or, np.logical_xor), "exact", 1.0),
+    ((np.logical_not, np.bitwise_and, np.bitwise_or, np.bitwise_xor), "exact", 1.0),
+    ((np.invert, np.left_shift, np.right_shift), "exact", 1.0),
+    ((np.bitwise_count, np.gcd, np.lcm), "exact", 20.0),
+    ((np.maximum, np.minimum, np.fmax, np.fmin, np.copysign), "exact", 1.0),
+    ((np.nextafter, np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
+    ((np.signbit, np.floor, np.ceil, np.trunc, np.rint), "exact", 1.0),
+    ((np.exp, np.log, np.sin, np.cos, np.tanh), "ulp(2)", 15.0),
+    ((np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan), "ulp(2)", 40.0),
+    ((np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh), "ulp(2)", 40.0),
+    ((np.arcsinh, np.arccosh, np.arctanh, np.cbrt), "ulp(2)", 40.0),
+    ((np.arctan2, np.hypot, np.logaddexp, np.logaddexp2), "ulp(2)", 40.0),
+)
+for _ufuncs, _parity, _work in _NATIVE:
+    for _u in _ufuncs:
+        ufunc_op(_u, _parity, _work)
+ufunc_op(np.ldexp, "ulp(2)", 40.0, native=False)
+ufunc_op(np.float_power, "ulp(2)", 40.0, native=False)
+
+
+@register
+class Power(Elementwise):
+    """`x ** y`. With `nonneg` the exponent of signed integers is known not to be negative."""
+
+    name = "power"
+    numpy = np.power
+    arity = 2
+    parity = "ulp(2)"
+    work = 40.0
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
+        return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return super().evaluate(inputs, attrs)
+        except ValueError as e:
+            raise Bailout(str(e)) from None
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for (x, y), _ in super().samples():
+            signed = x.dtype.kind == "i"
+            out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
+        return out
+
+
+UFUNC_OPS[np.power] = Power()
 
 
 @register
@@ -398,7 +430,7 @@ class Cast(Elementwise):
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
             return inputs[0].astype(DTYPES[attrs["dtype"]], order="K")
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return True
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
@@ -432,7 +464,7 @@ class _Part(Elementwise):
         part = inputs[0].imag if self.part else inputs[0].real
         return part.copy() if isinstance(part, np.ndarray) else part
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return True
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:

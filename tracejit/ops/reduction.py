@@ -1,7 +1,8 @@
 """Reductions: sums and products in the order of `ir/kernel.py`, extremes and their positions.
 
 `axes` are the reduced axes, sorted; the result drops them and is in C order. The sequence that a
-sum runs over is the reduced axes flattened in C order of the logical axes, whatever the layout.
+sum or product runs over is the reduced axes flattened in C order of the logical axes, whatever the
+layout.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph
-from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
 from tracejit.ir.types import DTYPES, Type
@@ -62,9 +62,9 @@ class Reduction(Op):
         require(not empty, f"{self.name} of no elements: {x}")
         return (without(x, axes),)
 
-    def finish(self, total: Expr, dtype: str) -> Expr:
-        """The result from what the kernel's `Reduce` gives, both of (accumulator) `dtype`."""
-        return total
+    def chained(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a reduction of `dtype` runs strictly from left to right, in no lanes."""
+        return self.combine == "prod" and dtype.kind in "fc"
 
     def native(self, dtypes: Sequence[str]) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
@@ -112,16 +112,13 @@ class _Accumulating(Reduction):
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         if dtype.kind == "f":
             wide = rows.astype(accumulator_dtype(dtype), copy=False)
-            return self._finish(ordered_reduce(wide, lanes, block, ufunc)).astype(dtype, copy=False)
-        if ufunc is np.multiply:  # a product of complex numbers runs strictly from left to right
+            return ordered_reduce(wide, lanes, block, ufunc).astype(dtype, copy=False)
+        if ufunc is np.multiply:  # from left to right, as for real numbers
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         out = np.empty(rows.shape[:1], dtype)
-        out.real = self._finish(ordered_reduce(rows.real, lanes, block, ufunc))
-        out.imag = self._finish(ordered_reduce(rows.imag, lanes, block, ufunc))
+        out.real = ordered_reduce(rows.real, lanes, block, ufunc)
+        out.imag = ordered_reduce(rows.imag, lanes, block, ufunc)
         return out
-
-    def _finish(self, total: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return total
 
     #: `np.add` or `np.multiply`.
     ufunc: ClassVar[Any]
@@ -129,21 +126,12 @@ class _Accumulating(Reduction):
 
 @register
 class ReduceSum(_Accumulating):
-    """The sum over `axes` in the operand's dtype; integers wrap, an empty sum is +0.
-
-    NumPy adds every sum to an initial +0.0, so a sum of negative zeros is +0.0 as well.
-    """
+    """The sum over `axes` in the operand's dtype; integers wrap, no sum is -0.0."""
 
     name: ClassVar[str] = "reduce_sum"
     combine: ClassVar[str] = "sum"
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.sum
-
-    def _finish(self, total: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return np.asarray(total + np.zeros((), total.dtype))
-
-    def finish(self, total: Expr, dtype: str) -> Expr:
-        return Call("add", (total, Const(0.0, dtype)), dtype) if dtype[0] == "f" else total
 
 
 @register
