@@ -418,9 +418,9 @@ def _lower_rows(low: _Lowering, t: ArrayType, roots: Sequence[Value]) -> list[St
     """Reductions over the last axis, rows outside; pointwise results are stored on the way."""
     outer = low.nested()
     names = [low.loop_var() for _ in range(t.ndim)]
-    index: Index = tuple(symbol(n) for n in names)
     place: tuple[Dim, ...] = tuple(symbol(n) for n in names)
     index: Index = place
+    row = place[:-1]
     row_scope = low.nested()
     targets: list[Target] = []
     finished: list[tuple[Value, Element]] = []
