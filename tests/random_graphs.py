@@ -215,7 +215,7 @@ class _Maker:
                     value = self.emit(name, (value, other)) or value
 
     def choose(self) -> None:
-        """np.where of a condition, perhaps negated, perhaps of another one of the same condition."""
+        """np.where of a condition, perhaps negated, perhaps inside another one of the same."""
         x = self.recent(ArrayType, NpScalar)
         cond = self.emit(self.pick(("isnan", "logical_not")), (x,))
         if cond is None:

@@ -336,10 +336,9 @@ def f(n: size, x: f64[n], k: int):
         one: int = constant(value=1, type="int")
         j: int = py_subtract(i, one)
         return b, j, size(s - 1)
-    y, j = typed(while_loop(x, k, sizes=((n,), (n,)), carried=2, regions=(more, body), binds=(t,)), \
-f64[t], int)
+    y, j = typed(while_loop(x, k, LOOP), f64[t], int)
     return y
-"""
+""".replace("LOOP", "sizes=((n,), (n,)), carried=2, regions=(more, body), binds=(t,)")
     graph = parse_graph(text)
     verify(graph, "trace")
     assert print_graph(parse_graph(print_graph(graph))) == print_graph(graph)

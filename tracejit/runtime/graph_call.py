@@ -26,8 +26,8 @@ from tracejit.runtime.entry_spec import (
     NpScalarLeaf,
     OutArray,
     OutNpScalar,
-    OutPyScalar,
     Output,
+    OutPyScalar,
     Positional,
     ScalarLeaf,
 )
