@@ -132,12 +132,12 @@ def test_any_lanes_and_blocks(lanes: int, block: int, vector: bool, target: str)
 
 
 @every_target
-def test_zeros_keep_their_sign(target: str) -> None:
+def test_no_sum_is_a_negative_zero(target: str) -> None:
     k = reduction("sum", "f64", vector=True)
-    for n, first in ((0, False), (1, True), (5, True), (70, True), (2000, True)):
+    for n in (0, 1, 5, 70, 2000):
         a = np.full(n, -0.0)
         out = run_both(k, target, {"a": a, "out": np.ones(1)}, {"n": n, "m": 0})["out"]
-        assert out[0] == 0 and np.signbit(out[0]) == first
+        assert out[0] == 0 and not np.signbit(out[0])
 
 
 @every_target
@@ -223,7 +223,7 @@ def test_nested_reductions(target: str) -> None:
 
 
 def test_known_sizes_leave_out_what_they_do_not_need() -> None:
-    """No remainder for whole multiples, no block counter for one block."""
+    """No remainder for whole multiples, no errors of additions for one block."""
     target = TARGETS["512-masked"]
     texts = []
     for size in (64, 65, 2048):
@@ -237,7 +237,7 @@ def test_known_sizes_leave_out_what_they_do_not_need() -> None:
         emit_kernel(k, module, target)
         texts.append(module.text())
     assert ["masked" in text for text in texts] == [False, True, True]
-    assert ["blocks.push" in text for text in texts] == [False, False, True]
+    assert ["fsub" in text for text in texts] == [False, False, True]
 
 
 def test_the_print_is_plain_python() -> None:

@@ -2,41 +2,42 @@
 
 import math
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import pytest
 
 import tracejit.ops  # noqa: F401 - fills the registry
+from tests.native_kernels import M, N, compiled, every_target, kernel, output, same_bits, values
+from tracejit.ir.dims import symbol
+from tracejit.ir.kernel import For, Load, Param, Reduce, Store, Target, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.order import LANES, STRIDED_BLOCK, VECTOR_BLOCK, ordered_reduce, reduction_order
 
 ORDERS = [(LANES, VECTOR_BLOCK), (1, STRIDED_BLOCK), (8, 8), (4, 32), (1, 1)]
-LENGTHS = [1, 2, 31, 32, 33, 63, 64, 65, 127, 1000, 1023, 1024, 1025, 3 * 1024, 7 * 1024 + 5]
+LENGTHS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 511, 512, 513, 1000, 1024, 3 * 512, 7 * 512 + 5]
 
 
 def scalar_reduce(x, lanes: int, block: int, combine: Callable) -> np.generic:
     """The definition, one scalar after another."""
-    identity = x.dtype.type(-0.0 if combine is np.add else 1)
-    stack = []
-    for number, first in enumerate(range(0, len(x), block), start=1):
-        accumulators = [identity] * lanes
+    if combine is np.multiply:
+        return reduce(combine, x, x.dtype.type(1))
+    s = c = x.dtype.type(0)
+    for first in range(0, len(x), block):
+        accumulators = [x.dtype.type(0)] * lanes
         for position, value in enumerate(x[first : first + block]):
-            lane = position % lanes
-            accumulators[lane] = combine(accumulators[lane], value)
+            accumulators[position % lanes] += value
         distance = lanes // 2
         while distance >= 1:
             for lane in range(distance):
-                accumulators[lane] = combine(accumulators[lane], accumulators[lane + distance])
+                accumulators[lane] += accumulators[lane + distance]
             distance //= 2
-        stack.append(accumulators[0])
-        while number % 2 == 0:
-            newer, older = stack.pop(), stack.pop()
-            stack.append(combine(older, newer))
-            number //= 2
-    total = stack.pop()
-    while stack:
-        total = combine(stack.pop(), total)
-    return total
+        v = accumulators[0]
+        t = s + v
+        z = t - s
+        c = c + ((s - (t - z)) + (v - z))
+        s = t
+    return s + c if np.isfinite(s + c) else s
 
 
 @pytest.mark.parametrize("combine", [np.add, np.multiply])
@@ -80,12 +81,116 @@ def test_rows_without_elements(rows) -> None:
         assert np.array_equal(ordered_reduce(x, lanes, block, np.multiply), np.ones(rows))
 
 
-def test_padding_keeps_every_single_value() -> None:
+def test_a_single_value_is_kept() -> None:
+    """But for the sign of zero, which a sum does not keep."""
     for value in (0.0, -0.0, 5e-324, -np.inf, np.inf, np.nan, 1.5):
         x = np.array([[value]])
         for lanes, block in ORDERS:
-            for combine in (np.add, np.multiply):
-                assert ordered_reduce(x, lanes, block, combine).tobytes() == x.tobytes()
+            assert ordered_reduce(x, lanes, block, np.multiply).tobytes() == x.tobytes()
+            assert ordered_reduce(x, lanes, block, np.add).tobytes() == (x + 0.0).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 5, 65, 700, 3000])
+def test_infinities_and_nan_sum_as_numpys(n, dtype) -> None:
+    random = np.random.default_rng(3)
+    for special in ([np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [np.inf, np.inf, np.nan]):
+        x = random.standard_normal((30, n)).astype(dtype)
+        for row in x:
+            row[random.choice(n, min(n, len(special)), replace=False)] = special[:n]
+        with np.errstate(invalid="ignore"):
+            expected = np.sum(x, axis=1)
+        for lanes, block in ORDERS:
+            actual = ordered_reduce(x, lanes, block, np.add)
+            assert np.array_equal(actual, expected, equal_nan=True)
+
+
+def test_what_rounding_took_does_not_overflow_a_finite_sum() -> None:
+    largest = np.finfo(np.float64).max
+    quarter = (largest - np.nextafter(largest, 0)) / 4
+    for sign in (1, -1):
+        x = sign * np.array([[largest, quarter, quarter, quarter]])
+        assert ordered_reduce(x, 1, 1, np.add) == sign * largest
+        assert ordered_reduce(np.append(x, x, axis=1), 1, 1, np.add) == sign * np.inf
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_are_numpys_to_the_bit(dtype) -> None:
+    random = np.random.default_rng(4)
+    base = (random.random((7, 40, 9)) * 8 - 4).astype(dtype)
+    base[:, 5:8] = np.array([0, -0.0, 1e30])[:, None]
+    for x in (base, np.asfortranarray(base), base.transpose(2, 0, 1)):
+        for axis in range(3):
+            with np.errstate(over="ignore", invalid="ignore"):
+                expected = np.prod(x, axis=axis)
+                (actual,) = OPS["reduce_prod"].evaluate([x], {"axes": (axis,)})
+            assert np.array_equal(actual, expected, equal_nan=True)
+            assert np.array_equal(np.signbit(actual), np.signbit(expected))
+
+
+# Native code: tests/test_kernel_reductions.py holds it against the reference, which is as slow.
+
+
+@every_target
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("combine", ["sum", "prod"])
+def test_native_code_has_the_order_of_rows(combine, dtype, target) -> None:
+    """Along the last axis, in lanes; special values come into some lanes and blocks."""
+    term = Target("r", combine, dtype, Load("a", (symbol("j"), symbol("i")), dtype))
+    order = reduction_order(2, (1,))
+    loop = Reduce("i", N, (), (term,), *order, vector=True)
+    body = For("j", M, (loop, Store("out", (symbol("j"),), Var("r", dtype))))
+    k = kernel([Param("a", dtype, (M, N)), output(dtype, M)], body)
+    check_order(k, target, combine, dtype, order, lambda x: x)
+
+
+@every_target
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("combine", ["sum", "prod"])
+def test_native_code_has_the_order_of_columns(combine, dtype, target) -> None:
+    """Along another axis; the lanes of the enclosing loop each have a column."""
+    term = Target("r", combine, dtype, Load("a", (symbol("i"), symbol("j")), dtype))
+    order = reduction_order(2, (0,))
+    loop = Reduce("i", N, (), (term,), *order)
+    body = For("j", M, (loop, Store("out", (symbol("j"),), Var("r", dtype))), vector=True)
+    k = kernel([Param("a", dtype, (N, M)), output(dtype, M)], body)
+    check_order(k, target, combine, dtype, order, np.transpose)
+
+
+def check_order(k, target: str, combine: str, dtype: str, order, layout: Callable) -> None:
+    """The bits of `ordered_reduce` over rows; `layout` puts the rows as the kernel reads them."""
+    ufunc = np.add if combine == "sum" else np.multiply
+    for n in LENGTHS:
+        rows = values(dtype, 21 * n).reshape(21, n)
+        rows = rows if combine == "sum" else (1 + rows / 64).astype(rows.dtype)
+        rows[1] = -0.0
+        if n:
+            rows[2:5, n // 2] = np.inf, np.nan, np.finfo(rows.dtype).max
+            rows[4:6, 0] = np.finfo(rows.dtype).max
+            rows[6, [0, -1]] = np.inf, -np.inf
+        out = np.full(21, 7, rows.dtype)
+        memory = np.ascontiguousarray(layout(rows))
+        assert compiled(k, target)({"a": memory, "out": out}, {"n": n, "m": 21}) == 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert same_bits(out, ordered_reduce(rows, *order, ufunc)), f"{n} elements"
+
+
+def test_a_sum_and_a_product_share_no_reduction() -> None:
+    """Their orders differ; with integers there is none."""
+    for dtype in ("f64", "i64"):
+        terms = [Target(c, c, dtype, Load("a", (symbol("i"),), dtype)) for c in ("sum", "prod")]
+        stores = [Store(f"o_{t.name}", (0,), Var(t.name, dtype)) for t in terms]
+        results = [Param(f"o_{t.name}", dtype, (1,), output=True) for t in terms]
+        params = [Param("a", dtype, (N,)), *results]
+        k = kernel(params, Reduce("i", N, (), tuple(terms), vector=True), *stores)
+        if dtype == "i64":
+            x, total, product = np.arange(1, 9), np.zeros(1, np.int64), np.zeros(1, np.int64)
+            buffers = {"a": x, "o_sum": total, "o_prod": product}
+            assert compiled(k, "host")(buffers, {"n": 8, "m": 0}) == 0
+            assert (total[0], product[0]) == (36, 40320)
+        else:
+            with pytest.raises(ValueError, match="sum, prod"):
+                compiled(k, "host")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
@@ -101,8 +206,8 @@ def test_signed_zeros_sum_as_numpys(dtype, n) -> None:
 
 def error_of(total: np.generic, x: np.ndarray) -> float:
     """The error of a sum in units of eps times the sum of magnitudes."""
-    scale = math.fsum(abs(float(v)) for v in x) * float(np.finfo(x.dtype).eps)
-    return abs(math.fsum([*map(float, x), -float(total)])) / scale
+    scale = float(np.abs(x).sum(dtype=np.float64)) * float(np.finfo(x.dtype).eps)
+    return abs(math.fsum([*x.tolist(), -float(total)])) / scale
 
 
 def data(kind: str, seed: int, n: int, dtype: type) -> np.ndarray:
@@ -138,11 +243,22 @@ def test_the_error_of_columns_is_not_above_numpys(kind, dtype) -> None:
     assert np.mean(np.square(ours)) <= np.mean(np.square(theirs)), (ours, theirs)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_error_is_not_above_numpys(kind, dtype) -> None:
+    """Root mean squares of as many sums as it takes to estimate them within a few per cent."""
+    rows = np.stack([data(kind, seed, 20_000, dtype) for seed in range(100)])
+    totals = ordered_reduce(rows, LANES, VECTOR_BLOCK, np.add)
+    ours = [error_of(total, x) for total, x in zip(totals, rows, strict=True)]
+    theirs = [error_of(np.sum(x), x) for x in rows]
+    rms = [float(np.sqrt(np.mean(np.square(e)))) for e in (ours, theirs)]
+    assert rms[0] <= rms[1], rms
+
+
 @pytest.mark.parametrize("n", [20_000, 1_000_000])
-def test_the_worst_error_is_bounded_by_the_depth_of_the_tree(n) -> None:
-    """Each element passes through at most this many additions, whatever the data."""
-    blocks = -(-n // VECTOR_BLOCK)
-    depth = VECTOR_BLOCK // LANES + LANES.bit_length() - 1 + 2 * blocks.bit_length()
+def test_the_worst_error_is_bounded_by_the_depth_of_a_block(n) -> None:
+    """Each element passes through this many additions, whatever the data and their number."""
+    depth = VECTOR_BLOCK // LANES + LANES.bit_length() - 1 + 1
     x = np.full(n, 0.1, np.float32)
     x[::2] = np.nextafter(x[0], np.float32(1))
     error = error_of(ordered_reduce(x[None], LANES, VECTOR_BLOCK, np.add)[0], x)

@@ -14,13 +14,23 @@ An index is a tuple of `Dim`s, one for each axis of the buffer, over loop variab
 i64 names (a gather's index is such a name). Dtypes are the text's names ("f64"); complex values do not
 occur: a complex buffer is a real one with a last axis of 2 (real part, imaginary part).
 
-The order of a reduction is part of its meaning. The sequence x[0], x[1], ... is cut into blocks of
-`block` elements. In a block, virtual lane l combines the elements at positions congruent to l modulo
-`lanes`, in order, starting from the identity (-0.0 for sums); lane l is then combined with lane l + h for
-h = lanes/2, lanes/4, ..., 1 (left operand: lane l). Block results go through a binary counter: after block k
-(from 1), while the trailing bits of k are zero, the top of the stack is combined as (older, newer); at the end
-the remaining entries are combined from the newest to the oldest, as (older, newer). An empty sum is +0.0.
-With `lanes` 1 a block is a plain left-to-right chain. `sum` and `prod` accumulate in the target's dtype.
+The order of a reduction is part of its meaning; it matters to sums and products of floats, which
+accumulate in the target's dtype.
+
+A sum cuts x[0], x[1], ... into blocks of `block` elements. In a block, virtual lane l starts at
++0.0 and adds the elements at positions congruent to l modulo `lanes`, in order; lane l is then added
+to lane l + h for h = lanes/2, lanes/4, ..., 1 (left operand: lane l). With `lanes` 1 a block is a
+left-to-right chain. The results v of the blocks are summed with their rounding errors, from
+s = c = +0.0:
+
+    t = s + v;  z = t - s;  c = c + ((s - (t - z)) + (v - z));  s = t
+
+The sum is s + c where that is finite, else s. So a sum that is zero is +0.0, as is an empty one.
+(The error of one addition: Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B;
+their sum: Ogita, Rump and Oishi, Accurate Sum and Dot Product, 2005, algorithm 4.4.)
+
+A product runs from left to right, starting from 1, whatever `lanes` and `block` are. One `Reduce`
+does not hold both a sum and a product of floats.
 """
 
 from __future__ import annotations
@@ -150,7 +160,7 @@ class Reduce:
     body: tuple[Stmt, ...]
     targets: tuple[Target, ...]
     lanes: int = 64
-    block: int = 1024
+    block: int = 512
     vector: bool = False
 
 
