@@ -202,7 +202,9 @@ def get_item(x: TracedArray, key: Any) -> Any:
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
-        full = key is Ellipsis or (isinstance(key, tuple) and Ellipsis in [k for k in key if k is ...])
+        full = key is Ellipsis or (
+            isinstance(key, tuple) and Ellipsis in [k for k in key if k is ...]
+        )
         if view.ndim == 0 and not full:
             return trace.wrap(trace.emit("element", (view.value(),)))
         return view

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, handles, only
-from tracejit.frontend.numpy_shape import copy_of, permuted, shape_dims
+from tracejit.frontend.numpy_shape import copy_of, permuted, reshaped, shape_dims
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -59,8 +59,7 @@ def stand_in(x: Any) -> Any:
     return x
 
 
-def _with_order(shape: Any, value: Any, dtype: np.dtype[Any], order: Any) -> TracedArray:
-    dims = shape_dims(shape)
+def _with_order(dims: tuple[Dim, ...], value: Any, dtype: np.dtype[Any], order: Any) -> TracedArray:
     if order == "F" and len(dims) > 1:
         return permuted(filled(dims[::-1], value, dtype), tuple(reversed(range(len(dims)))))
     if order not in ("C", "F", None):
@@ -74,7 +73,7 @@ def _maker(name: str, value: int) -> Any:
     ) -> Any:
         only(f"np.{name}", device=device, like=like)
         d = np.dtype(dtype)
-        return _with_order(shape, check_dtype(d).type(value), d, order)
+        return _with_order(shape_dims(shape), check_dtype(d).type(value), d, order)
 
     return run
 
@@ -99,11 +98,11 @@ def full(
     if isinstance(fill_value, (TracedArray, list, tuple)):
         x = asarray(fill_value)
         d = x.dtype if dtype is None else np.dtype(dtype)
-        result = _with_order(shape, d.type(0), d, order)
+        result = _with_order(shape_dims(shape), d.type(0), d, order)
         result[...] = _castable(x, d)
         return result
     d = np.asarray(stand_in(fill_value)).dtype if dtype is None else np.dtype(dtype)
-    return _with_order(shape, _castable(fill_value, d), d, order)
+    return _with_order(shape_dims(shape), _castable(fill_value, d), d, order)
 
 
 def _castable(x: Any, d: np.dtype[Any]) -> Any:
@@ -173,9 +172,16 @@ def full_like(
     return result
 
 
+def in_c_order(x: TracedArray) -> TracedArray:
+    """A copy of `x` whose axes lie in C order."""
+    return reshaped(reshaped(x, (x.type.size,), copy=True), x.type.shape)
+
+
 def _as_given(x: Any, dtype: Any, order: Any) -> TracedArray:
     out = asarray(x, dtype)
-    if order == "C" and not out.type.is_c or order == "F" and out.ndim > 1:
+    if order == "C" and not out.type.is_c:
+        return in_c_order(out)
+    if order == "F" and out.ndim > 1:
         raise TraceError("TJ004", f"a conversion to order={order!r}", user_line())
     return out
 
@@ -208,7 +214,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     if not out.ndim:
         return out.reshape(1)
     if not out.type.is_c:
-        raise TraceError("TJ004", "a conversion to C order", user_line())
+        return in_c_order(out)
     return out if is_c_contiguous(out) else copy_of(out)
 
 

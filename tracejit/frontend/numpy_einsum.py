@@ -152,4 +152,4 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         x, a = _pair(x, a, arrays[k], labels[k], later, sizes)
     x, a = _summed(x, a, set(result))
     x = permuted(x, [a.index(c) for c in result])
-    return x if x.ndim else x[()]
+    return x if x.ndim or optimize is not False else x[()]

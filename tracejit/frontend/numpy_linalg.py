@@ -302,3 +302,77 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 def linalg_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """The elements along a diagonal of the last two axes."""
     return diagonal(x, offset, -2, -1)
+
+
+@handles(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """Norms of vectors and matrices that need no singular values."""
+    v = asarray(x)
+    if v.dtype.kind not in "fc":
+        v = astype(v, np.dtype(np.float64))
+    keep = bool(keepdims)
+    euclidean = ord is None or (ord in ("f", "fro") and v.ndim == 2) or (ord == 2 and v.ndim == 1)
+    if axis is None and euclidean:
+        flat = ravel(v)
+        parts = (flat.real, flat.imag) if v.dtype.kind == "c" else (flat,)
+        squares = [_scalar(matrix_product(p, p)) for p in parts]
+        total = squares[0] if len(squares) == 1 else squares[0] + squares[1]
+        root = elementwise(np.sqrt, (total,))
+        return asarray(root).reshape((1,) * v.ndim) if keep else root
+    axes = tuple(range(v.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(normalize_axis_index(k, v.ndim) for k in axes)
+    if len(axes) == 1:
+        return _vector_norm(v, ord, axes[0], keep)
+    if len(axes) == 2:
+        return _matrix_norm(v, ord, axes[0], axes[1], keep)
+    raise ValueError("Improper number of dimensions to norm.")
+
+
+def _real_part(x: Any) -> Any:
+    return x.real if x.dtype.kind == "c" else x
+
+
+def _vector_norm(x: TracedArray, ord: Any, axis: int, keep: bool) -> Any:
+    size: Any = elementwise(np.absolute, (x,))
+    how = {"axis": axis, "keepdims": keep}
+    if ord == np.inf:
+        return size.max(**how) if _some(x, axis) else size.sum(**how)
+    if ord == -np.inf:
+        return size.min(**how)
+    if ord is None or ord == 2:
+        square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
+        return elementwise(np.sqrt, (square.sum(**how),))
+    if ord == 1:
+        return size.sum(**how)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    if not isinstance(ord, (int, float)):
+        raise TraceError("TJ004", "np.linalg.norm with a traced order", user_line())
+    if ord == 0:
+        return elementwise(np.not_equal, (x, 0)).astype(size.dtype).sum(**how)  # type: ignore[attr-defined]
+    total = elementwise(np.power, (size, ord)).sum(**how)  # type: ignore[attr-defined]
+    return elementwise(np.power, (total, np.reciprocal(ord, dtype=total.dtype)))
+
+
+def _some(x: TracedArray, axis: int) -> bool:
+    return not here().env.decide(x.type.shape[axis], "==", 0)
+
+
+def _matrix_norm(x: TracedArray, ord: Any, row: int, column: int, keep: bool) -> Any:
+    if row == column:
+        raise ValueError("Duplicate axes given.")
+    if ord in (None, "fro", "f"):
+        square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
+        return elementwise(np.sqrt, (square.sum(axis=(row, column), keepdims=keep),))
+    if ord not in (1, -1, np.inf, -np.inf):
+        if ord in (2, -2, "nuc"):
+            raise TraceError("TJ004", f"np.linalg.norm with ord={ord!r}", user_line())
+        raise ValueError("Invalid norm order for matrices.")
+    inner, outer = (row, column) if ord in (1, -1) else (column, row)
+    sums: Any = elementwise(np.absolute, (x,))
+    sums = sums.sum(axis=inner, keepdims=True)
+    if ord > 0 and not _some(x, outer):
+        out = sums.sum(axis=outer, keepdims=True)
+    else:
+        out = (sums.max if ord > 0 else sums.min)(axis=outer, keepdims=True)
+    return out if keep else _scalar(np.squeeze(out, axis=(row, column)))

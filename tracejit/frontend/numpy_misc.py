@@ -113,7 +113,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
         return astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
-    if places == 0 or d.kind == "b":
+    if d.kind == "b" and places != 0:
+        raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
+    if places == 0:
         return elementwise(np.rint, (x,))
     power = 10.0 ** abs(places)
     to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
@@ -125,72 +127,6 @@ def fix(x: Any, out: Any = None) -> Any:
     """Values rounded towards zero."""
     only("np.fix", out=out)
     return elementwise(np.trunc, (as_operand(x),))
-
-
-def _between(x: TracedArray, axis: int, start: Any, stop: Any) -> Any:
-    return x[(*[slice(None)] * axis, slice(start, stop))]
-
-
-@handles(np.diff)
-def diff(
-    a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN
-) -> Any:
-    """Differences of neighbours, `n` times; of booleans, whether they differ."""
-    if n == 0:
-        return a
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    x = asarray(a)
-    if not x.ndim:
-        raise ValueError("diff requires input that is at least one dimensional")
-    axis = normalize_axis_index(axis, x.ndim)
-    parts = []
-    for extra, before in ((prepend, True), (append, False)):
-        if extra is NOT_GIVEN:
-            continue
-        e = asarray(extra)
-        if not e.ndim:
-            shape = tuple(1 if k == axis else d for k, d in enumerate(x.shape))
-            e = asarray(np.broadcast_to(e, shape))
-        parts.append((e, before))
-    if parts:
-        row = [*(e for e, b in parts if b), x, *(e for e, b in parts if not b)]
-        x = asarray(concatenate(row, axis=axis))
-    ufunc = np.not_equal if x.dtype.kind == "b" else np.subtract
-    for _ in range(n):
-        x = asarray(elementwise(ufunc, (_between(x, axis, 1, None), _between(x, axis, None, -1))))
-    return x
-
-
-@handles(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours of all elements."""
-    x = ravel(ary)
-    parts = [diff(x)]
-    for extra, first in ((to_begin, True), (to_end, False)):
-        if extra is not None:
-            e = ravel(extra)
-            if not np.can_cast(e.dtype, x.dtype, "same_kind"):
-                raise TypeError("dtype of an end must be compatible with input under same_kind")
-            e = astype(e, x.dtype)
-            parts = [e, *parts] if first else [*parts, e]
-    return concatenate(parts) if len(parts) > 1 else parts[0]
-
-
-@handles(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    """The integral by the trapezoid rule."""
-    v = asarray(y)
-    axis = normalize_axis_index(axis, v.ndim)
-    if x is None:
-        d: Any = dx if is_number(dx) else asarray(dx)
-    else:
-        points = asarray(x)
-        d = diff(points) if points.ndim == 1 else diff(points, axis=axis)
-        if points.ndim == 1 and v.ndim > 1:
-            d = d[tuple(slice(None) if k == axis else None for k in range(v.ndim))]
-    pairs = elementwise(np.add, (_between(v, axis, 1, None), _between(v, axis, None, -1)))
-    return np.sum(elementwise(np.divide, (elementwise(np.multiply, (d, pairs)), 2.0)), axis=axis)
 
 
 def _triangle(lower: bool) -> Any:

@@ -84,9 +84,7 @@ def angle(z: Any, deg: Any = False) -> Any:
     if x.dtype.kind == "c":
         out = elementwise(np.arctan2, (x.imag, x.real))
     else:
-        wide = np.result_type(x.dtype, np.float64) if x.dtype.kind in "iub" else x.dtype
-        v = here().wrap(operand(x, wide))
-        out = elementwise(np.arctan2, (wide.type(0), v))
+        out = elementwise(np.arctan2, (0, x))
     return elementwise(np.multiply, (out, 180 / np.pi)) if deg else out
 
 

@@ -59,7 +59,12 @@ def arange(
 
 
 def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
-    d = check_dtype(np.arange(start, start, step, dtype=dtype).dtype)
+    bounds = (start, stop, step)
+    if any(type(x) is int and not -(2**63) <= x < 2**63 for x in bounds):
+        raise TraceError("TJ003", "an int that does not fit 64 bits", user_line())
+    # The dtype depends on the types of the bounds alone.
+    kinds = [type(x) for x in bounds]
+    d = check_dtype(np.arange(kinds[0](0), kinds[1](0), kinds[2](1), dtype=dtype).dtype)
     # The length as `np.arange` computes it, in Python's arithmetic.
     steps = (stop - start) / step
     if isinstance(steps, (complex, np.complexfloating)):
@@ -96,6 +101,8 @@ def _progression(length: Dim, first: Any, second: Any, d: np.dtype[Any]) -> Trac
     if start != 0 or (d.kind in "fc" and delta < 0):
         out = elementwise(np.add, (start, out))
     out = astype(out, d)
+    if d.kind in "fc" and start == 0 and (np.signbit(start.real) or np.signbit(start.imag)):
+        out = _select(elementwise(np.equal, (iota(length), 0)), d.type(start), out)
     if not exact:
         is_second = elementwise(np.equal, (iota(length), 1))
         out = _select(is_second, d.type(second), out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -322,5 +321,3 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """How many elements are not zero."""
     truth = _truth(asarray(a))
     return HANDLERS[np.sum](truth, axis=axis, dtype=np.int64, keepdims=keepdims)
-
-

@@ -38,7 +38,16 @@ from tracejit.ir.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Cell", "Trace", "TracedArray", "TracedScalar", "Tracer", "current_trace", "here", "user_line"]
+__all__ = [
+    "Cell",
+    "Trace",
+    "TracedArray",
+    "TracedScalar",
+    "Tracer",
+    "current_trace",
+    "here",
+    "user_line",
+]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _NUMPY = str(Path(np.__file__).resolve().parent)
@@ -94,6 +103,13 @@ class Trace:
         finally:
             _TRACE.reset(token)
             self.alive = False
+
+    @contextmanager
+    def reopened(self) -> Iterator[Trace]:
+        """Make a finished trace the innermost once more, to record what its results need."""
+        self.alive = True
+        with self.active():
+            yield self
 
     def emit(
         self,
@@ -196,7 +212,9 @@ class Cell:
         if self.input is not None:
             raise TraceError("TJ005", "the store is visible to the caller")
         if trace is not self.trace:
-            raise TraceError("TJ005", "an array made outside a branch or loop is stored into inside")
+            raise TraceError(
+                "TJ005", "an array made outside a branch or loop is stored into inside"
+            )
         self.value = value
         self.version += 1
 
@@ -315,9 +333,7 @@ class TracedArray(Tracer):
         trace = _innermost(self.trace)
         return TracedArray(trace, Cell(trace, value, -1, self.cell))
 
-    def view(
-        self, op: str, *indices: Value, writeable: bool = True, **attrs: Attr
-    ) -> TracedArray:
+    def view(self, op: str, *indices: Value, writeable: bool = True, **attrs: Attr) -> TracedArray:
         """A view of this array through one more index op."""
         trace = _innermost(self.trace)
         view = View(op, indices, attrs, writeable)
@@ -517,7 +533,7 @@ def match_dims(v: Value, shape: tuple[Dim, ...]) -> Value:
     )
     if new == v.type.shape:
         return v
-    return trace.emit("reshape", (v,), shape=new, **{"assume": True})
+    return trace.emit("reshape", (v,), shape=new, assume=True)
 
 
 def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
@@ -556,4 +572,3 @@ def sizes_of(t: Type) -> set[str]:
     if not isinstance(t, ArrayType):
         return set()
     return set().union(*(free_symbols(d) for d in t.shape))
-

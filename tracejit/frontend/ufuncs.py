@@ -101,7 +101,9 @@ def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: A
     return apply(op.name, values, shape, **attrs)
 
 
-def _check_python_ints(ufunc: Any, operands: list[Any], resolved: tuple[np.dtype[Any], ...]) -> None:
+def _check_python_ints(
+    ufunc: Any, operands: list[Any], resolved: tuple[np.dtype[Any], ...]
+) -> None:
     """NumPy compares a Python int with any integer array exactly; a cast operand would not."""
     if ufunc.nout == 1 and resolved[-1].kind == "b" and resolved[0].kind in "iu":
         for x, d in zip(operands, resolved, strict=False):
@@ -134,10 +136,16 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     if kwargs.get("order") in ("K", "A"):
         kwargs.pop("order")
     kwargs.pop("subok", None)
+    if ufunc.signature is not None and method == "__call__" and out == (None,) and where is True:
+        from tracejit.frontend.numpy_api import call_function
+
+        return call_function(ufunc, inputs, kwargs)
     if method == "__call__":
         dtype = kwargs.pop("dtype", None)
         if kwargs or where is not True:
-            raise TraceError("TJ004", f"np.{ufunc.__name__} with {sorted(kwargs) or 'where'}", user_line())
+            raise TraceError(
+                "TJ004", f"np.{ufunc.__name__} with {sorted(kwargs) or 'where'}", user_line()
+            )
         results = call_ufunc(ufunc, inputs, dtype)
         if any(o is not None for o in out):
             return _store_out(results, out)
