@@ -212,6 +212,53 @@ def test_a_definition_of_a_size_stays_and_so_does_what_it_reads() -> None:
     assert [n.op.name for n in after.nodes] == ["exp", "bind_size"]
 
 
+RAISING = """
+def f(n: size, x: f64[n], k: int, b: i8, p: f64):
+    a: f64[()] = gather(x, k)
+    c: float = py_scalar(p, kind="float")
+    d: int = py_scalar(p, kind="int")
+    e: int = py_floordiv(k, k)
+    g: f64[()] = reduce_max(x, axes=(0,))
+    h: i16 = cast(b, dtype="i16")
+    i: int = py_scalar(b, kind="int")
+    j: f32 = np_scalar(c, dtype="f32")
+    l: i8 = np_scalar(k, dtype="i8")
+    o: f64 = cast(b, dtype="f64")
+    return x
+"""
+
+
+def test_what_may_raise_stays_though_nobody_reads_it() -> None:
+    after = dce(parse(RAISING))
+    kept = [v.name for node in after.nodes for v in node.outputs]
+    assert kept == ["a", "d", "e", "g", "l"]
+
+
+COND = """
+def f(n: size, p: bool, x: f64[n], y: f64[n], z: f64[n]):
+    u: f64[n] = exp(y)
+    def then(k: size, a: f64[k], b: f64[k], c: f64[k]):
+        d: f64[k] = sin(b)
+        return a, d, c
+    def orelse(k: size, a: f64[k], b: f64[k], c: f64[k]):
+        return c, b, a
+    r, s, t = typed(cond(p, x, u, z, sizes=((n,), (n,)), regions=(then, orelse)), \
+f64[n], f64[n], f64[n])
+    return r
+"""
+
+
+def test_a_condition_loses_what_nobody_reads(golden: Golden) -> None:
+    graph = parse(COND)
+    after = dce(graph)
+    verify(after, "dce")
+    assert dce(after) is after
+    x, y, z = np.array([1.0, 2.0]), np.array([np.nan, 0.0]), np.array([3.0, -0.0])
+    for p in (True, False):
+        assert_same(evaluate(graph, [p, x, y, z]), evaluate(after, [p, x, y, z]))
+    golden("dce-cond.txt", print_graph(after))
+
+
 NESTED = """
 def f(n: size, p: bool, x: f64[n]):
     one: f64 = constant(value=1.0, type="f64")

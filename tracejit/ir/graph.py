@@ -99,8 +99,9 @@ class Value:
 class Node:
     """One operation. `binds` are the size symbols that it defines for all that follows.
 
-    A node handed to `replay`'s `emit` is `stale` where its inputs, attributes or regions have been
-    replaced: its outputs are then only a record of the old types.
+    A node handed to `replay`'s `emit` is `stale` where sizes have been substituted: its outputs are
+    then only a record of the old types. Without that no type changes, so a node with other inputs
+    keeps its outputs, and what reads them is not rebuilt.
     """
 
     __slots__ = ("attrs", "binds", "inputs", "op", "outputs", "regions", "stale", "where")
@@ -254,8 +255,19 @@ def replay(
         if sizes:
             attrs = {k: attr_substitute(a, sizes) for k, a in attrs.items()}
         same = inputs == node.inputs and new_regions == node.regions and not sizes
-        template = node if same else Node(
-            node.op, inputs, attrs, node.outputs, new_regions, node.binds, node.where, stale=True
+        template = (
+            node
+            if same
+            else Node(
+                node.op,
+                inputs,
+                attrs,
+                node.outputs,
+                new_regions,
+                node.binds,
+                node.where,
+                stale=bool(sizes),
+            )
         )
         if emit is None:
             outs: Sequence[Value] = keep(builder, template)
@@ -273,7 +285,12 @@ def replay(
             table[old] = new_value
         changed = changed or list(outs) != list(node.outputs)
     outputs = tuple(table[v] for v in graph.outputs)
-    if not changed and not sizes and builder.nodes == list(graph.nodes) and outputs == graph.outputs:
+    if (
+        not changed
+        and not sizes
+        and builder.nodes == list(graph.nodes)
+        and outputs == graph.outputs
+    ):
         return graph
     size_outputs = tuple(attr_substitute(d, sizes or {}) for d in graph.size_outputs)
     return builder.build(outputs, graph.results, size_outputs)

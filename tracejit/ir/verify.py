@@ -92,17 +92,17 @@ class _Verifier:
                 self.fail(index, f"{value!r} has a negative size")
             if sorted(kind.order) != list(range(kind.ndim)):
                 self.fail(index, f"{value!r}: {kind.order} does not list the axes")
-            self.sizes_defined(type_sizes(kind), index, repr(value))
+            self.sizes_defined(type_sizes(kind), index, value)
 
     def define_size(self, size: str, index: int | None) -> None:
         if size in self.sizes:
             self.fail(index, f"the size {size} is defined twice")
         self.sizes.add(size)
 
-    def sizes_defined(self, sizes: set[str], index: int | None, reader: str) -> None:
+    def sizes_defined(self, sizes: set[str], index: int | None, reader: Value | str) -> None:
         if not sizes <= self.sizes:
             missing = ", ".join(sorted(sizes - self.sizes))
-            self.fail(index, f"{reader} reads the size {missing}, which is not defined")
+            self.fail(index, f"{reader!r} reads the size {missing}, which is not defined")
 
     def node(self, index: int, node: Node) -> None:
         if node.stale:

@@ -13,9 +13,10 @@ import numpy as np
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, dtype_name, dtype_of
+from tracejit.passes.conversions import one_step
 from tracejit.passes.rewriter import Rewriter, rule
 
-__all__ = ["lossless"]
+__all__: list[str] = []
 
 _COMMUTATIVE = ("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor") + (
     "logical_and",
@@ -320,36 +321,6 @@ def part_of_real(r: Rewriter, node: Node) -> Value | None:
     return r.make("cast", inner.inputs, dtype=dtype_name(dtype))
 
 
-def lossless(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
-    """Whether every value of `a` is a value of `b`."""
-    if a == b or a.kind == "b":
-        return True
-    if a.kind in "iu":
-        bits = a.itemsize * 8 - (a.kind == "i")
-        if b.kind in "iu":
-            return b.itemsize * 8 - (b.kind == "i") >= bits and (a.kind == "u" or b.kind == "i")
-        return b.kind in "fc" and bits <= np.finfo(b).nmant + 1
-    if a.kind == "f":
-        return b.kind in "fc" and np.finfo(b).nmant >= np.finfo(a).nmant
-    return b.kind == "c" and b.itemsize >= a.itemsize
-
-
-def _one_step(x: np.dtype[Any], middle: np.dtype[Any], to: np.dtype[Any]) -> bool:
-    """Whether converting from `x` to `middle` to `to` is converting from `x` to `to`."""
-    if "b" in (middle.kind, to.kind) and x.kind != "b":
-        return to.kind == "b" and lossless(x, middle)
-    if x.kind in "iu" and middle.kind in "iu" and to.kind in "iu":
-        # Modulo 2**bits throughout.
-        return lossless(x, middle) or to.itemsize <= middle.itemsize
-    if not lossless(x, middle):
-        return False
-    if lossless(x, to):
-        return True
-    # What is left rounds or truncates. From floats to integers out of range, and from integers to
-    # f16 (which NumPy rounds twice), the way matters.
-    return to.kind in "fc" and not (to == np.float16 and x.kind in "iu")
-
-
 @rule("cast")
 def cast_chain(r: Rewriter, node: Node) -> Value | None:
     """cast(x: t, t) -> x;  cast(cast(x, u), t) -> cast(x, t) where u loses nothing that t keeps"""
@@ -361,6 +332,6 @@ def cast_chain(r: Rewriter, node: Node) -> Value | None:
     if inner is None:
         return None
     (x,) = inner.inputs
-    if _one_step(dtype_of(x.type), dtype_of(value.type), to):
+    if one_step(dtype_of(x.type), dtype_of(value.type), to):
         return r.make("cast", (x,), dtype=dtype_name(to))
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of
+from tracejit.passes.conversions import lossless
 from tracejit.passes.rewriter import Rewriter, rule
-from tracejit.passes.simplify_elementwise import lossless
 
 __all__: list[str] = []
 
