@@ -9,10 +9,10 @@ and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import jit
+from tracejit.api import cond, jit, while_loop
 from tracejit.config import eager
 from tracejit.errors import explain
 
-__all__ = ["__version__", "eager", "errors", "explain", "jit"]
+__all__ = ["__version__", "cond", "eager", "errors", "explain", "jit", "while_loop"]
 
 __version__ = "0.1.0"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, overload
 
 from tracejit.runtime.dispatch import Jitted
 
-__all__ = ["jit"]
+__all__ = ["cond", "jit", "while_loop"]
 
 
 @overload
@@ -36,3 +37,41 @@ def jit(function: Any = None, /, *, strict: bool = False) -> Any:
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"jit takes a Python function, not {type(function).__name__}")
     return Jitted(function, strict)
+
+
+def _control() -> Any:
+    """The tracing forms, if anything has been traced yet."""
+    return sys.modules.get("tracejit.frontend.control")
+
+
+def cond(
+    predicate: Any, then: Callable[..., Any], orelse: Callable[..., Any], *operands: Any
+) -> Any:
+    """`then(*operands)` if the predicate holds, else `orelse(*operands)`.
+
+    `predicate` is a bool, or a scalar or 0-d array. In compiled code only one of the two runs; both
+    must give results of the same structure and types.
+    """
+    control = _control()
+    if control is not None:
+        return control.cond(predicate, then, orelse, *operands)
+    return then(*operands) if predicate else orelse(*operands)
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """`state = init; while condition(state): state = body(state)`; gives the last state.
+
+    The state is a number, an array or a container of them. In compiled code its structure and types
+    are the same in every iteration.
+    """
+    control = _control()
+    if control is not None:
+        return control.while_loop(condition, body, init)
+    state = init
+    while condition(state):
+        state = body(state)
+    return state
+
+
+cond.__tracejit_primitive__ = True  # type: ignore[attr-defined]
+while_loop.__tracejit_primitive__ = True  # type: ignore[attr-defined]

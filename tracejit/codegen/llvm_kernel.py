@@ -17,7 +17,7 @@ from tracejit.codegen.llvm_plan import Plan, plan_loop
 from tracejit.codegen.llvm_reduce import Reductions
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
 from tracejit.codegen.llvm_values import Value, Values
-from tracejit.ir.kernel import For, Kernel, Let, Reduce, Scan, Stmt, Store
+from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, Scan, Stmt, Store
 
 __all__ = ["emit_kernel", "kernel_signature"]
 
@@ -57,6 +57,18 @@ def _stores(body: Sequence[Stmt]) -> set[str]:
     return found
 
 
+def _loads_from(buffer: str, expr: Expr) -> bool:
+    stack, seen = [expr], set()
+    while stack:
+        e = stack.pop()
+        if isinstance(e, Load) and e.buffer == buffer:
+            return True
+        if isinstance(e, Call) and id(e) not in seen:
+            seen.add(id(e))
+            stack += e.args
+    return False
+
+
 class _Emitter:
     """Writes the statements of one kernel."""
 
@@ -78,12 +90,20 @@ class _Emitter:
     def statements(self, body: Sequence[Stmt]) -> None:
         """Write statements in order."""
         values = self.values
-        for stmt in body:
+        pending: Store | None = None
+        for k, stmt in enumerate(body):
             match stmt:
                 case Let(name, _, expr):
                     values.env[name] = values.evaluate(expr)
                 case Store():
-                    self.memory.store(values, stmt, self.dtypes[stmt.buffer])
+                    dtype = self.dtypes[stmt.buffer]
+                    if pending is not None:
+                        self.memory.store_parts(values, pending, stmt, dtype)
+                        pending = None
+                    elif self._makes_pairs(stmt, body[k + 1 : k + 2]):
+                        pending = stmt
+                    else:
+                        self.memory.store(values, stmt, dtype)
                 case For():
                     plan = self._plan(stmt)
                     if plan is None:
@@ -94,6 +114,15 @@ class _Emitter:
                     self.reductions.emit(stmt, self._plan(stmt))
                 case Scan():
                     self._scan(stmt)
+
+    def _makes_pairs(self, store: Store, following: Sequence[Stmt]) -> bool:
+        return any(
+            isinstance(other, Store)
+            and self.memory.are_parts(self.values, store, other)
+            # Its value must not come from what the first one writes.
+            and not _loads_from(store.buffer, other.expr)
+            for other in following
+        )
 
     def _plan(self, loop: For | Reduce) -> Plan | None:
         if not loop.vector or self.values.width > 1:

@@ -184,6 +184,37 @@ class Memory:
                 names.append(from_memory(values.lanes, raw, dtype))
         return Value(dtype, level, tuple(names), varying=True)
 
+    def are_parts(self, values: Values, first: Store, second: Store) -> bool:
+        """Whether two stores fill pairs of elements, as the parts of complex numbers do."""
+        if first.buffer != second.buffer or values.width == 1 or values.masks is not None:
+            return False
+        offset = self.offsets(first)
+        return (
+            self.offsets(second) - offset == 1
+            and values.varies(offset)
+            and _unit_stride(values, offset) == 2
+        )
+
+    def store_parts(self, values: Values, first: Store, second: Store, dtype: str) -> None:
+        """Write two stores that `are_parts` as runs of interleaved elements."""
+        pair = values.evaluate(first.expr), values.evaluate(second.expr)
+        base = self._address(values, first.buffer, dtype, self.offsets(first)).names[0]
+        lanes, kind, width = values.lanes, memory_type(dtype), values.width
+        vector = lanes.of(kind)
+        for s in range(values.streams):
+            a, b = (to_memory(lanes, values.operand(v, s), dtype) for v in pair)
+            for half in (0, 1):
+                picks = [
+                    k + half * width // 2 + part * width
+                    for k in range(width // 2)
+                    for part in (0, 1)
+                ]
+                order = ", ".join(f"i32 {k}" for k in picks)
+                mixed = values.fb.emit(
+                    f"shufflevector {vector} {a}, {vector} {b}, <{width} x i32> <{order}>"
+                )
+                _store_run(values, dtype, base, 1, 2 * s + half, mixed)
+
     def store(self, values: Values, store: Store, dtype: str) -> None:
         """Write the value of `store.expr`, of the buffer's dtype."""
         value = values.evaluate(store.expr)

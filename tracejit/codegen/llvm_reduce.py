@@ -321,15 +321,16 @@ class _Vector(_Form):
     ) -> None:
         super().__init__(values, statements, reduce, combines)
         self.plan = plan
-        self.lanes = reduce.lanes if self.ordered else plan.width * plan.free_slots
+        most = max(plan.register_slots, plan.streams)
+        self.lanes = reduce.lanes if self.ordered else plan.width * min(plan.free_slots, most)
         self.slot_count = self.lanes // plan.width
+        #: How many slots the main loop holds in registers.
+        self.held = min(most, self.slot_count)
         self.slots: list[Slots] = []
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb, plan = self.values, self.fb, self.plan
-        in_registers = self.slot_count <= plan.register_slots
-        streams = self.slot_count if in_registers else min(plan.streams, self.slot_count)
-        step = plan.width * streams
+        step = plan.width * self.held
         vector = Lanes(fb, plan.width)
         length = fb.integer("sub", end, begin)
         main_end = fb.integer("add", begin, fb.integer("and", length, str(-step)))
@@ -341,13 +342,13 @@ class _Vector(_Form):
         kinds = [vector.type(d) for c in self.combines for d in c.dtypes] * self.slot_count
         self.slots = [Slots(vector, c, self.slot_count) for c in self.combines]
         with values.scope():
-            if in_registers:
+            if self.held == self.slot_count:
                 flat = self._flat(start)
                 carried = list(zip(kinds, flat, strict=True))
                 flat = fb.if_then(
                     fb.less(begin, main_end),
                     carried,
-                    lambda: self._main_in_registers(begin, main_end, step, carried),
+                    lambda: self._sweep(begin, main_end, step, carried),
                 )
                 flat = fb.if_then(
                     fb.less(main_end, end),
@@ -357,10 +358,11 @@ class _Vector(_Form):
                 slots = self._regroup(flat)
             else:
                 self._spill(vector, start)
+                carried = list(zip(kinds, self._flat(start[: self.held]), strict=False))
                 fb.if_then(
                     fb.less(begin, main_end),
                     (),
-                    lambda: self._main_in_memory(begin, main_end, step, streams),
+                    lambda: self._main_by_groups(vector, begin, main_end, step, carried),
                 )
                 fb.if_then(fb.less(main_end, end), (), lambda: self._tail(begin, main_end, end))
                 slots = self._reload(vector)
@@ -368,38 +370,37 @@ class _Vector(_Form):
 
     def _regroup(self, flat: Sequence[str]) -> list[Parts]:
         names = iter(flat)
-        return [
-            [[next(names) for _ in c.dtypes] for c in self.combines] for _ in range(self.slot_count)
-        ]
+        count = len(flat) // sum(len(c.dtypes) for c in self.combines)
+        return [[[next(names) for _ in c.dtypes] for c in self.combines] for _ in range(count)]
 
-    def _main_in_registers(
+    def _sweep(
         self, begin: str, end: str, step: int, carried: Sequence[tuple[str, str]]
     ) -> list[str]:
+        """The slots of some lanes after the vectors at begin, begin + step, ... below end."""
         values = self.values
 
         def one(position: str, state: list[str]) -> list[str]:
             values.set_position(self.reduce.var, position)
             return self._flat(self.advance(self._regroup(state)))
 
-        with values.in_lanes(self.reduce.var, self.plan.width, self.slot_count):
+        with values.in_lanes(self.reduce.var, self.plan.width, self.held):
             return self.fb.do_while(begin, end, str(step), carried, one)
 
-    def _main_in_memory(self, begin: str, end: str, step: int, streams: int) -> list[str]:
-        values, width = self.values, self.plan.width
+    def _main_by_groups(
+        self, vector: Lanes, begin: str, end: str, step: int, carried: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        """Sweep the block once for each group of lanes that registers can hold."""
+        fb = self.fb
 
-        def one(position: str, _: list[str]) -> list[str]:
-            values.set_position(self.reduce.var, position)
-            first = self._element(begin, position)
-            elements = [self.fb.integer("add", first, str(k * width)) for k in range(streams)]
-            s = values.lanes
-            before: list[Parts] = [[slot.load(s, e) for slot in self.slots] for e in elements]
-            for element, parts in zip(elements, self.advance(before), strict=True):
-                for slot, part in zip(self.slots, parts, strict=True):
-                    slot.store(s, element, part)
+        def group(first: str, _: list[str]) -> list[str]:
+            flat = self._sweep(first, end, self.lanes, carried)
+            self._spill(vector, self._regroup(flat), fb.integer("sub", first, begin))
             return []
 
-        with values.in_lanes(self.reduce.var, width, streams):
-            return self.fb.do_while(begin, end, str(step), (), one)
+        lanes_end = fb.integer("add", begin, str(self.lanes))
+        shorter = fb.less(end, lanes_end)
+        last = fb.emit(f"select i1 {shorter}, i64 {end}, i64 {lanes_end}")
+        return fb.do_while(begin, last, str(step), (), group)
 
     def _element(self, begin: str, position: str) -> str:
         distance = self.fb.integer("sub", position, begin)
@@ -412,10 +413,11 @@ class _Vector(_Form):
         self._tail(begin, main_end, end)
         return self._flat(self._reload(vector))
 
-    def _spill(self, vector: Lanes, slots: Sequence[Parts]) -> None:
+    def _spill(self, vector: Lanes, slots: Sequence[Parts], first: str = "0") -> None:
         for k, parts in enumerate(slots):
+            element = self.fb.integer("add", first, str(k * vector.width))
             for slot, part in zip(self.slots, parts, strict=True):
-                slot.store(vector, str(k * vector.width), part)
+                slot.store(vector, element, part)
 
     def _reload(self, vector: Lanes) -> list[Parts]:
         return [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tracejit.codegen.library import scratch_sizes
-from tracejit.errors import GraphError
+from tracejit.errors import TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
@@ -52,7 +52,7 @@ def _nbytes(v: Value) -> Dim:
 def plan_memory(graph: Graph, outputs: dict[Value, str], sizes: set[str]) -> MemoryPlan:
     """Place every array that `graph` computes. `outputs` have pointers already.
 
-    Raises GraphError for an array whose size is known only at run time.
+    Raises TraceError for an array whose size is known only at run time.
     """
     plan = MemoryPlan()
     _plan(graph, plan, outputs, sizes, owned=set(), inner=False)
@@ -98,7 +98,7 @@ def _plan(
             if not isinstance(v.type, ArrayType) or node.op.name == "constant":
                 continue
             if not type_sizes(v.type) <= sizes:
-                raise GraphError(f"the size of {v!r} is known only at run time")
+                raise TraceError("TJ015", "the size of a temporary", node.where)
             if v in outputs:
                 plan.fixed[v] = outputs[v]
                 continue
@@ -138,16 +138,16 @@ def _plan_regions(node: Node, plan: MemoryPlan, sizes: set[str]) -> None:
     if node.op.kind == "fusion" or not node.regions:
         return
     if node.binds:
-        raise GraphError("a loop that carries sizes has no native code yet")
+        raise TraceError("TJ015", "a loop whose arrays change size", node.where)
     carried = node.attrs.get("carried", 0)
     for region, given in zip(node.regions, node.attrs["sizes"], strict=True):
         if tuple(map(str, given)) != region.sizes:
-            raise GraphError("a region that renames sizes has no native code yet")
+            raise TraceError("TJ015", "a region that renames sizes", node.where)
         own = {v for v in region.inputs[:carried] if isinstance(v.type, ArrayType)}
         _plan(region, plan, {}, sizes, own if region is node.regions[-1] else set(), inner=True)
     body = node.regions[-1]
     for v in body.inputs[:carried]:
         if isinstance(v.type, ArrayType):
             if not type_sizes(v.type) <= sizes:
-                raise GraphError(f"the size of {v!r} is known only at run time")
+                raise TraceError("TJ015", "the size of a temporary", node.where)
             plan.buffers[v] = [plan.slot(_nbytes(v)), plan.slot(_nbytes(v))]

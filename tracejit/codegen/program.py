@@ -22,7 +22,7 @@ from tracejit.codegen.lower import lower_fusion
 from tracejit.codegen.memory import plan_memory
 from tracejit.codegen.regions import emit_cond, emit_while
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
-from tracejit.errors import GraphError
+from tracejit.errors import TraceError
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.kernel import Const, Expr, Kernel, Var
@@ -249,7 +249,7 @@ class Emitter:
         elif name == "while_loop":
             emit_while(self, node)
         elif node.binds:
-            raise GraphError(f"{name} has no native code yet")
+            raise TraceError("TJ015", f"{name} has no native code yet", node.where)
         elif not emit_library(self, node):
             self._host(node)
 
@@ -427,6 +427,6 @@ def emit_program(
     """The native program of a fused graph.
 
     `inputs` and `out_slots` place the graph's inputs and outputs, `sizes` its size symbols (and the
-    stride symbols of `inputs`). Raises GraphError for what has no native code.
+    stride symbols of `inputs`). Raises TraceError for what has no native code.
     """
     return Emitter(graph, inputs, out_slots, sizes, name, target).run()

@@ -109,7 +109,52 @@ def _heaviside(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 
 def _modulus(s: Lanes, dtype: str, x: str, y: str) -> str:
-    return libm("fmod")(s, (x, y), (dtype, dtype), dtype)
+    """C's fmod, which is exact: by one fused operation where all quotients are small, else libm."""
+    exact = libm("fmod")
+    if not s.fb.module.target.has_fma:
+        return exact(s, (x, y), (dtype, dtype), dtype)
+
+    def build(s: Lanes, a: list[str]) -> str:
+        fb, kind = s.fb, s.type("f64")
+        x, y = a if dtype == "f64" else [s.convert("fpext", v, "float", "double") for v in a]
+        quotient = s.op("fdiv", "f64", x, y)
+        size = s.intrinsic("fabs", "f64", quotient)
+        # Not below: also where the quotient is infinite or NaN.
+        large = s.compare("uge", "f64", size, s.const(2.0**53, "f64"))
+        some, none, done = (fb.fresh_label(h) for h in ("large", "small", "after"))
+        fb.cond_br(s.any(large), some, none)
+        fb.block(some)
+        slow = exact(s, (x, y), ("f64", "f64"), "f64")
+        fb.br(done)
+        fb.block(none)
+        fast = _small_modulus(s, x, y, quotient)
+        fb.br(done)
+        fb.block(done)
+        result = fb.phi(kind, [(slow, some), (fast, none)])
+        return result if dtype == "f64" else s.convert("fptrunc", result, "double", "float")
+
+    return s.helper(f"small_fmod.{dtype}", dtype, (dtype, dtype), (x, y), build)
+
+
+def _small_modulus(s: Lanes, x: str, y: str, quotient: str) -> str:
+    """fmod(x, y) where the rounded quotient is below 2**53.
+
+    The integer part n of the rounded quotient is the true one, or one more where the quotient was
+    rounded up to n. x - n * y is a multiple of the last place of y and no larger than y, so that
+    it, and its sum with one more divisor, are exact.
+    """
+    zero = s.const(0.0, "f64")
+    whole = s.intrinsic("trunc", "f64", quotient)
+    rest = s.intrinsic("fma", "f64", s.op("fneg", "f64", whole), y, x)
+    above = s.compare("ogt", "f64", rest, zero)
+    below = s.compare("olt", "f64", rest, zero)
+    negative = s.compare("olt", "f64", x, zero)
+    over = s.select(negative, "b1", above, below)
+    divisor = s.intrinsic("copysign", "f64", y, x)
+    rest = s.select(over, "f64", s.op("fadd", "f64", rest, divisor), rest)
+    # An infinite divisor times 0 is no number.
+    smaller = s.compare("olt", "f64", s.intrinsic("fabs", "f64", x), s.intrinsic("fabs", "f64", y))
+    return s.select(smaller, "f64", x, s.intrinsic("copysign", "f64", rest, x))
 
 
 def _python_remainder(s: Lanes, r: str, x: str, y: str) -> tuple[str, str, str]:

@@ -5,13 +5,14 @@ Outside a trace they are plain Python, so that a function that uses them runs un
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import flatten_result, unflatten
+from tracejit.frontend.containers import flatten_state, unflatten
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     Cell,
@@ -23,6 +24,7 @@ from tracejit.frontend.tracer import (
     lift,
     user_line,
 )
+from tracejit.frontend.ufuncs import binary_operator
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, sizes_read, symbols
 from tracejit.ir.types import (
@@ -71,21 +73,19 @@ def cond(
     return unflatten(tree, _restore(trace, outs, first.static))
 
 
-def while_loop(
-    condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
-) -> Any:
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """`state = init; while condition(state): state = body(state)`; gives the last state.
 
     The state is a number, an array or a container of them, of the same structure and types in every
     iteration; sizes of arrays may change.
     """
     trace = current_trace()
-    leaves, tree = flatten_result(init)
     if trace is None:
         state = init
         while condition(state):
             state = body(state)
         return state
+    leaves, tree = flatten_state(init)
     for x in leaves:
         if not isinstance(x, (Tracer, SymInt, bool, int, float, complex, np.generic)):
             raise TraceError("TJ003", f"a loop state with a {type(x).__name__}", user_line())
@@ -93,19 +93,15 @@ def while_loop(
     return unflatten(tree, _trace_loop(trace, condition, body, start, tree))
 
 
-cond.__tracejit_primitive__ = True  # type: ignore[attr-defined]
-while_loop.__tracejit_primitive__ = True  # type: ignore[attr-defined]
-
-
 def _predicate(x: Any) -> Tracer:
     p = lift(x)
     if isinstance(p, TracedArray):
         if p.ndim:
             raise TraceError("TJ001", "the truth of an array with axes", user_line())
-        p = p[()]
-    if p.type not in (PYBOOL, NpScalar(DTYPES["b1"])):
-        p = p != 0
-    return p
+        p = lift(p[()])
+    if p.type in (PYBOOL, NpScalar(DTYPES["b1"])):
+        return p
+    return lift(binary_operator(operator.ne, p, 0))
 
 
 class _Region(Trace):
@@ -121,7 +117,7 @@ def _region(trace: Trace, name: str) -> _Region:
 
 def _finish(region: _Region, result: Any) -> Any:
     """Record a region's results: numbers become constants, other objects stay outside the graph."""
-    flat, tree = flatten_result(result)
+    flat, tree = flatten_state(result)
     region.results, region.static = [], []
     for x in flat:
         if isinstance(x, (Tracer, SymInt, bool, int, float, complex, np.generic)):
@@ -208,7 +204,9 @@ def _trace_loop(
                 break
         types, carried = widened, symbols_now
     else:
-        raise TraceError("TJ011", f"a loop carries {_types(types)}, then {_types(found)}", user_line())
+        raise TraceError(
+            "TJ011", f"a loop carries {_types(types)}, then {_types(found)}", user_line()
+        )
     return _emit_loop(trace, condition, traced, start, values, types, tree, carried, found)
 
 
@@ -222,13 +220,17 @@ class _Body(_Region):
 
 
 def _trace_body(
-    trace: Trace, body: Callable[[Any], Any], start: Sequence[Tracer], types: Sequence[Type], tree: Any
+    trace: Trace,
+    body: Callable[[Any], Any],
+    start: Sequence[Tracer],
+    types: Sequence[Type],
+    tree: Any,
 ) -> _Body:
     region = _Body("body", trace.env, trace)
     with region.active():
         region.carried = _carry(region, start, types)
         result = body(unflatten(tree, list(region.carried)))
-        flat, new_tree = flatten_result(result)
+        flat, new_tree = flatten_state(result)
         if new_tree != tree:
             raise TraceError("TJ011", "the body changes the structure of the state", user_line())
         region.returned = flat
@@ -320,9 +322,7 @@ def _emit_loop(
         _close(test, names, captures, [predicate]),
         _close(traced, names, captures, traced.results, size_outputs),
     )
-    sizes = tuple(
-        (*carried.values(), *symbols(g.sizes[len(names) :])) for g in graphs
-    )
+    sizes = tuple((*carried.values(), *symbols(g.sizes[len(names) :])) for g in graphs)
     binds = tuple(trace.fresh_size() for _ in names)
     outs = trace.emit_all(
         "while_loop",
@@ -350,4 +350,3 @@ def _after_loop(
             x.cell.lost = True
         results.append(trace.wrap(out))
     return results
-

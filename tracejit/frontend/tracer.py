@@ -104,13 +104,6 @@ class Trace:
             _TRACE.reset(token)
             self.alive = False
 
-    @contextmanager
-    def reopened(self) -> Iterator[Trace]:
-        """Make a finished trace the innermost once more, to record what its results need."""
-        self.alive = True
-        with self.active():
-            yield self
-
     def emit(
         self,
         name: str,

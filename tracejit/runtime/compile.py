@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,14 +26,16 @@ from tracejit.runtime.entry_spec import (
     EntrySpec,
     OutArray,
     OutNpScalar,
-    OutObject,
     Output,
     OutPyScalar,
     Positional,
     SizeGuard,
-    Source,
 )
-from tracejit.runtime.signature import Specialization
+from tracejit.runtime.native import MISS
+from tracejit.runtime.signature import Specialization, specialize_captured
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program import Program
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "Variant", "compile_traced", "trace_call"]
 
@@ -60,9 +63,8 @@ class Traced:
     outputs: list[Output]
     plans: list[ResultPlan]
     tree: Any
-    #: Leaves that are read again at each call: captured from outside the arguments.
-    sources: list[Source] = field(default_factory=list)
-    captured_by_path: bool = False
+    #: What was read outside the arguments, and is read again at each call.
+    capture: Any = None
 
     @property
     def plain(self) -> bool:
@@ -98,36 +100,42 @@ def trace_call(
     specialization: Specialization,
     leaves: Sequence[Any],
     tree: Any,
-    call: Callable[..., Any],
+    seen: dict[str, list[tuple[int, ...]]],
 ) -> Traced:
     """Run the user's function on tracers and record the graph.
 
-    `call(function, trace, tree, leaves)` runs it with the leaves in their containers. Raises TraceError
-    where tracing is not possible, and whatever the user's function raises.
+    `seen` are the shapes that arrays captured from outside had in earlier traces, by name. Raises
+    TraceError where tracing is not possible, and whatever the user's function raises.
     """
-    from tracejit.frontend.containers import flatten_result
+    from tracejit.frontend.autograph import trace_function
 
     env = ShapeEnv()
     trace = Trace(function.__name__.replace("<lambda>", "lambda_"), env)
     trace.builder.sizes += list(specialization.sizes)
     for name, hint in specialization.sizes.items():
         env.declare(name, hint)
-    traced: list[Any] = []
-    number = 0
+    count = 0
+
+    def make_leaf(x: Any, name: str) -> Any:
+        nonlocal count
+        k, count = count, count + 1
+        if k >= len(leaves):
+            for size, hint in specialize_captured(k, x, name, seen, specialization).items():
+                env.declare(size, hint)
+                trace.builder.sizes.append(size)
+        t = specialization.types[k]
+        if t is None:
+            return x
+        v = trace.builder.input(t, name)
+        return trace.wrap(v, Cell(trace, v, k) if isinstance(t, ArrayType) else None)
+
     with trace.active():
-        for k, (x, t) in enumerate(zip(leaves, specialization.types, strict=True)):
-            if t is None:
-                traced.append(x)
-                continue
-            v = trace.builder.input(t, f"x{number}")
-            number += 1
-            traced.append(trace.wrap(v, Cell(trace, v, k) if isinstance(t, ArrayType) else None))
-        result = call(function, trace, tree, traced)
-        flat, tree = flatten_result(result)
-        values, outputs, plans = _plan_results(trace, flat)
-        _check_sizes(outputs, set(specialization.sizes))
-        graph = trace.builder.build(values, _result_texts(plans))
-    return Traced(graph, specialization, env.guards, outputs, plans, tree)
+        traced = trace_function(function, leaves, tree, trace, make_leaf)
+        values, outputs, plans = _plan_results(trace, traced.leaves)
+    _check_sizes(outputs, set(specialization.sizes))
+    graph = trace.builder.build(values, _result_texts(plans))
+    capture = None if traced.capture.trivial else traced.capture
+    return Traced(graph, specialization, env.guards, outputs, plans, traced.tree, capture)
 
 
 def _check_sizes(outputs: Sequence[Output], known: set[str]) -> None:
@@ -158,10 +166,6 @@ def _plan_results(
     for k, x in enumerate(flat):
         if isinstance(x, SymInt):
             x = lift(x)
-        if not isinstance(x, Tracer):
-            plans.append(ResultPlan(index=len(outputs)))
-            outputs.append(OutObject(_constant_result(x)))
-            continue
         if id(x) in objects:
             plans.append(ResultPlan(same_as=objects[id(x)]))
             continue
@@ -182,12 +186,6 @@ def _plan_results(
         values.append(v)
         outputs.append(_output(v))
     return values, outputs, plans
-
-
-def _constant_result(x: Any) -> Any:
-    if isinstance(x, np.ndarray):
-        raise TraceError("TJ006", "a result that is an array from outside")
-    return x
 
 
 def _output(v: Value) -> Output:
@@ -226,27 +224,32 @@ class Lowered:
         start = time.perf_counter()
         self.fused = run_passes(traced.graph, verify=config.verify(), observe=self._observe)
         self.name = f"tj_program_{next(_COUNT)}"
-        spec = self.spec
+        self.seconds["passes"] = time.perf_counter() - start
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The native program. Raises TraceError for what has no native code."""
         from tracejit.codegen.engine import host_target
         from tracejit.codegen.program import emit_program
 
+        spec = self.spec
         slots = [
             slot
-            for slot, t in zip(spec.leaf_slots, traced.specialization.types, strict=False)
+            for slot, t in zip(spec.leaf_slots, self.traced.specialization.types, strict=False)
             if t is not None
         ]
         sizes = {s: spec.size_slot + k for k, s in enumerate(spec.sizes)}
-        out_slots = [
-            slot
-            for slot, output in zip(spec.out_slots, spec.outputs, strict=False)
-            if not isinstance(output, OutObject)
-        ]
-        before = time.perf_counter()
-        self.program = emit_program(
-            self.fused, self._inputs(slots), out_slots, sizes, self.name, host_target()
+        start = time.perf_counter()
+        program = emit_program(
+            self.fused,
+            self._inputs(slots),
+            spec.out_slots[: len(spec.outputs)],
+            sizes,
+            self.name,
+            host_target(),
         )
-        self.seconds["program"] = time.perf_counter() - before
-        self.seconds["total"] = time.perf_counter() - start
+        self.seconds["program"] = time.perf_counter() - start
+        return program
 
     def _observe(self, stage: str, graph: Graph, seconds: float) -> None:
         self.graphs[stage] = graph
@@ -269,14 +272,11 @@ class Lowered:
     def spec(self) -> EntrySpec:
         """What the entry checks, allocates and returns: flat leaves in, a tuple of outputs back."""
         s = self.traced.specialization
-        sources: list[Source] = list(self.traced.sources)
-        if not sources:
-            sources = [Positional(k) for k in range(len(s.leaves))]
-        nargs = sum(isinstance(x, Positional) for x in sources)
+        sources = [Positional(k) for k in range(len(s.leaves))]
         shape = self.traced.shape_of_result
         return EntrySpec(
             leaves=tuple(zip(sources, s.leaves, strict=True)),
-            nargs=nargs,
+            nargs=len(sources),
             sizes=(*s.sizes, *s.strides),
             guards=tuple(SizeGuard(a, r, b) for a, r, b in self.traced.guards),  # type: ignore[arg-type]
             outputs=tuple(self.traced.outputs),
@@ -333,10 +333,20 @@ class Variant:
     direct: bool
     #: The entry answers calls of the public object.
     publish: bool = False
+    #: What outside the arguments has changed since the trace.
+    stale: str = ""
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The entry's outputs for flat leaves; MISS or BAIL."""
-        return self.entry(*leaves)
+        capture = self.traced.capture
+        if capture is None:
+            return self.entry(*leaves)
+        captured = capture.reread()
+        if isinstance(captured, str):
+            self.stale = captured
+            return MISS
+        self.stale = ""
+        return self.entry(*leaves, *captured)
 
     def results(self, outputs: Any, leaves: Sequence[Any]) -> Any:
         """The user's result from the entry's outputs."""
@@ -349,7 +359,11 @@ class Variant:
             if plan.same_as is not None:
                 flat.append(flat[plan.same_as])
                 continue
-            x = leaves[plan.leaf] if plan.leaf is not None else outs[plan.index or 0]
+            if plan.leaf is not None:
+                x = leaves[plan.leaf]
+            else:
+                assert plan.index is not None
+                x = outs[plan.index]
             if plan.views:
                 if sizes is None:
                     sizes = self._sizes(leaves)
@@ -359,7 +373,7 @@ class Variant:
 
     def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=True):
+        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=False):
             if isinstance(leaf, ArrayLeaf):
                 for d, n in zip(leaf.dims, x.shape, strict=True):
                     if isinstance(d, str):

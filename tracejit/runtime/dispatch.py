@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracejit import config
 from tracejit.errors import CODES, FallbackError, TraceError, Where
-from tracejit.ir.graph import Graph
 from tracejit.runtime import native
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
+
+if TYPE_CHECKING:
+    from tracejit.ir.graph import Graph
 
 __all__ = ["Jitted"]
 
@@ -47,13 +50,16 @@ class Jitted(native.JitBase):
     __slots__ = ("__dict__", "__weakref__")
 
     def __init__(self, function: Callable[..., Any], strict: bool = False) -> None:
-        native.JitBase.__init__(self, functools.partial(_slow, self), functools.partial(_bail, self))
+        native.JitBase.__init__(
+            self, functools.partial(_slow, self), functools.partial(_bail, self)
+        )
         functools.update_wrapper(self, function)
         self.__tracejit__ = function
         self._strict = strict
         self._lock = threading.RLock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
+        self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._report = Report(getattr(function, "__qualname__", repr(function)))
         self._signature = inspect.signature(function)
 
@@ -108,12 +114,10 @@ _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if config.is_eager():
         return _eagerly(self, args, kwargs)
-    from tracejit.frontend.tracer import current_trace
-
-    if current_trace() is not None:
-        from tracejit.frontend.autograph import call_traced
-
-        return call_traced(self.__tracejit__, args, kwargs)
+    tracing = sys.modules.get("tracejit.frontend.tracer")
+    if tracing is not None and tracing.current_trace() is not None:
+        # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
+        return _eagerly(self, args, kwargs)
     try:
         return _compiled(self, args, kwargs)
     except TraceError as e:
@@ -183,9 +187,7 @@ def _bind(self: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     return bound.args, bound.kwargs
 
 
-def _finish(
-    self: Any, variant: Any, outputs: Any, leaves: Any, args: Any, kwargs: Any
-) -> Any:
+def _finish(self: Any, variant: Any, outputs: Any, leaves: Any, args: Any, kwargs: Any) -> Any:
     if outputs is native.BAIL:
         return _bail(self, *args, **kwargs)
     return variant.results(outputs, leaves)

@@ -25,7 +25,7 @@ from tracejit.runtime.entry_spec import (
     k_order,
 )
 
-__all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize"]
+__all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 
 _SCALARS: dict[type, str] = {float: "float", complex: "complex", int: "int"}
 
@@ -151,7 +151,7 @@ def specialize(
     texts = []
     for k, x in enumerate(leaves):
         if isinstance(x, np.ndarray):
-            leaf = _array_leaf(k, x, sizes, strides)
+            leaf = _array_leaf(k, x, tuple(sizes.dim(n) for n in x.shape), strides)
             values.update(
                 {d: n for d, n in zip(leaf.dims, x.shape, strict=True) if isinstance(d, str)}
             )
@@ -178,14 +178,15 @@ def specialize(
 
 
 def _static_text(x: Any) -> str:
-    text = repr(x) if isinstance(x, (int, float, complex, str, bool, type(None))) else type(x).__name__
+    text = (
+        repr(x) if isinstance(x, (int, float, complex, str, bool, type(None))) else type(x).__name__
+    )
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _array_leaf(
-    k: int, x: np.ndarray[Any, Any], sizes: _Sizes, strides: dict[str, int]
+    k: int, x: np.ndarray[Any, Any], dims: tuple[int | str, ...], strides: dict[str, int]
 ) -> ArrayLeaf:
-    dims = tuple(sizes.dim(n) for n in x.shape)
     layout = _layout(x)
     if layout != "A":
         return ArrayLeaf(x.dtype, dims, layout)  # type: ignore[arg-type]
@@ -206,3 +207,34 @@ def _array_type(leaf: ArrayLeaf) -> ArrayType:
         return ArrayType(leaf.dtype, shape, leaf.order)
     order = tuple(range(len(shape)))
     return ArrayType(leaf.dtype, shape, order if leaf.layout == "C" else order[::-1])
+
+
+def specialize_captured(
+    k: int, x: Any, name: str, seen: dict[str, list[tuple[int, ...]]], s: Specialization
+) -> dict[str, int]:
+    """Add leaf `k`, an array or NumPy scalar found outside the arguments, to a specialisation.
+
+    Gives its size symbols with their values. Raises TraceError for arrays that graphs cannot hold.
+    """
+    leaf_key(x)
+    if not isinstance(x, np.ndarray):
+        s.leaves.append(NpScalarLeaf(x.dtype))
+        s.types.append(NpScalar(x.dtype))
+        return {}
+    shapes = seen.setdefault(name, [])
+    if x.shape not in shapes:
+        shapes.append(x.shape)
+    sizes: dict[str, int] = {}
+    dims: list[int | str] = []
+    for axis, n in enumerate(x.shape):
+        varies = any(len(other) == x.ndim and other[axis] != n for other in shapes)
+        if varies and n >= 2:
+            sizes[f"g{k}_{axis}"] = n
+            dims.append(f"g{k}_{axis}")
+        else:
+            dims.append(n)
+    leaf = _array_leaf(k, x, tuple(dims), s.strides)
+    s.leaves.append(leaf)
+    s.types.append(_array_type(leaf))
+    s.sizes.update(sizes)
+    return sizes

@@ -8,12 +8,14 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import TraceError
-from tracejit.frontend.autograph import trace_user_call
+from tracejit.frontend import control
 from tracejit.frontend.containers import flatten
 from tracejit.runtime.compile import Lowered, Traced, Variant, compile_traced, trace_call
 from tracejit.runtime.signature import History, Specialization, leaf_key, rank_key, specialize
 
 __all__ = ["lower_call", "specialize_call"]
+
+assert control  # the explicit forms look for it to know that something may be traced
 
 
 def _trace(
@@ -23,7 +25,7 @@ def _trace(
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         chosen = specialize(leaves, history, scalars_static=scalars_static)
-        return trace_call(self.__tracejit__, chosen, leaves, tree, trace_user_call), chosen
+        return trace_call(self.__tracejit__, chosen, leaves, tree, self._captured), chosen
 
     if structure.scalars_static:
         return attempt(True)
@@ -48,7 +50,9 @@ def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
         others = [k for k, s in self._structures.items() if s.variants and k[0] == key[0]]
         for _, known in others:
             changed = [(a, b) for a, b in zip(known, key[1], strict=False) if a != b]
-            if len(changed) and all(isinstance(a, tuple) and isinstance(b, tuple) for a, b in changed):
+            if len(changed) and all(
+                isinstance(a, tuple) and isinstance(b, tuple) for a, b in changed
+            ):
                 a, b = changed[0]
                 if a[0] != b[0]:
                     return f"new dtype {b[0]}"
@@ -56,6 +60,9 @@ def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
                     return "a size that is 0 or 1, or another rank"
                 return "new memory layout"
         return "new kinds of arguments"
+    stale = [v.stale for v in structure.variants if v.stale]
+    if stale:
+        return stale[-1]
     if structure.scalars_static:
         return "new value of a number that the trace needs"
     return "new size made symbolic, or a guard on sizes or values that no longer holds"
@@ -75,7 +82,7 @@ def specialize_call(
     variant = compile_traced(lowered)
     simple = not kwargs and len(args) == len(leaves)
     simple = simple and all(a is b for a, b in zip(args, leaves, strict=True))
-    variant.publish = variant.native and variant.direct and simple and not traced.captured_by_path
+    variant.publish = variant.native and variant.direct and simple and traced.capture is None
     directory = config.dump_dir()
     if directory is not None:
         from tracejit.runtime.dump import dump_compile

@@ -1,0 +1,358 @@
+"""Arguments and results as leaves and a tree: lists, tuples, dicts, namedtuples and dataclasses.
+
+The tree (`TreeDef`) is hashable. Arrays and numbers are leaves; strings and other constants are part
+of the tree by type and value, all other objects by identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import MemberDescriptorType, MethodType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.tracer import Tracer, check_dtype, user_line
+
+__all__ = [
+    "Identity",
+    "Static",
+    "TreeDef",
+    "build_dataclass",
+    "dataclass_fields",
+    "flatten",
+    "flatten_result",
+    "is_constant",
+    "is_namedtuple",
+    "is_plain_dataclass",
+    "leaf_names",
+    "reference",
+    "same_object",
+    "unflatten",
+]
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
+_LEAVES = frozenset({np.ndarray, int, float, complex, bool})
+_LEAF = "leaf"
+_OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
+
+#: _LEAF | Static | Identity | (class, keys, subtrees)
+_Node: TypeAlias = Any
+
+
+class Static:
+    """A constant in a tree, equal to another of the same type and value."""
+
+    __slots__ = ("_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        by_text = type(value) in (slice, range, float, complex, tuple)
+        self._key = (type(value), repr(value) if by_text else value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Static({self.value!r})"
+
+
+class Identity:
+    """An object in a tree, equal only to itself; held weakly where that is possible."""
+
+    __slots__ = ("_hash", "get")
+
+    def __init__(self, value: Any) -> None:
+        self.get = reference(value)
+        parts = (value.__self__, value.__func__) if isinstance(value, MethodType) else (value,)
+        self._hash = hash((type(value), *map(id, parts)))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        value = self.get()
+        return isinstance(other, Identity) and value is not None and same_object(value, other.get())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Identity({self.get()!r})"
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeDef:
+    """The structure around `count` leaves."""
+
+    root: _Node
+    count: int
+
+
+def reference(obj: Any) -> Callable[[], Any]:
+    """A weak reference where there can be one: compiled code must not keep a caller's object alive."""
+    if isinstance(obj, MethodType):
+        owner, function = reference(obj.__self__), reference(obj.__func__)
+        return lambda: _bound(owner(), function())
+    try:
+        return weakref.ref(obj)
+    except TypeError:
+        return lambda: obj
+
+
+def _bound(owner: Any, function: Any) -> Any:
+    return None if owner is None or function is None else MethodType(function, owner)
+
+
+def same_object(a: Any, b: Any) -> bool:
+    """Whether two objects are one; a bound method is made anew each time it is looked up."""
+    if isinstance(a, MethodType) and isinstance(b, MethodType):
+        return a.__self__ is b.__self__ and a.__func__ is b.__func__
+    return a is b
+
+
+def is_constant(value: Any) -> bool:
+    """Whether `value` is immutable through and through, and as good as any equal one of its type."""
+    cls = type(value)
+    if cls is slice:
+        return all(map(is_constant, (value.start, value.stop, value.step)))
+    return cls in _PLAIN or cls is range or isinstance(value, np.dtype)
+
+
+def is_namedtuple(cls: type) -> bool:
+    """Whether `cls` is a namedtuple, or adds only methods to one."""
+    if not issubclass(cls, tuple) or cls is tuple or not hasattr(cls, "_fields"):
+        return False
+    new = getattr(cls.__new__, "__code__", None)
+    own = [base for base in cls.__mro__ if base not in (tuple, object)]
+    plain = not any(name in base.__dict__ for base in own for name in _OWN_BEHAVIOUR)
+    return (
+        new is not None
+        and "_tuple_new" in new.co_names
+        and plain
+        and "__init__" not in cls.__dict__
+    )
+
+
+def dataclass_fields(value: Any) -> tuple[str, ...] | None:
+    """The fields that are set on an instance of a dataclass; None where it has other attributes."""
+    cls = type(value)
+    names = [f.name for f in dataclasses.fields(cls)]
+    own = getattr(value, "__dict__", {})
+    if len(own) > len(names) or not set(own) <= set(names):
+        return None
+    return tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
+
+
+def _slot_is_set(cls: type, value: Any, name: str) -> bool:
+    return isinstance(getattr(cls, name, None), MemberDescriptorType) and hasattr(value, name)
+
+
+def is_plain_dataclass(value: Any) -> bool:
+    """Whether `value` is an instance of a dataclass that holds its fields and nothing else."""
+    cls = type(value)
+    return (
+        "__dataclass_fields__" in cls.__dict__
+        and cls.__new__ is object.__new__
+        and dataclass_fields(value) is not None
+    )
+
+
+def build_dataclass(cls: type, fields: Mapping[str, Any]) -> Any:
+    """An instance of a dataclass with these fields; nothing of the class runs."""
+    new = object.__new__(cls)
+    for name, value in fields.items():
+        object.__setattr__(new, name, value)
+    return new
+
+
+class _Flattener:
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.seen: set[int] = set()
+
+    def node(self, x: Any) -> _Node:
+        cls = type(x)
+        if cls in _LEAVES or isinstance(x, np.generic):
+            if cls is np.ndarray or isinstance(x, np.generic):
+                check_dtype(x.dtype)
+            self.leaves.append(x)
+            return _LEAF
+        if is_constant(x):
+            return Static(x)
+        if cls is list or cls is tuple or is_namedtuple(cls):
+            if cls is list:
+                self.once(x)
+            return (cls, (), tuple([self.node(v) for v in x]))
+        if cls is dict:
+            self.once(x)
+            return (cls, tuple(map(_key, x)), tuple([self.node(v) for v in x.values()]))
+        if isinstance(x, np.ndarray):
+            raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
+        if is_plain_dataclass(x):
+            self.once(x)
+            names = dataclass_fields(x) or ()
+            return (cls, names, tuple([self.node(getattr(x, n)) for n in names]))
+        return self.other(x)
+
+    def other(self, x: Any) -> _Node:
+        return Identity(x)
+
+    def once(self, x: Any) -> None:
+        """Note a container that can change: shared by two places, a change would show in both."""
+        if id(x) in self.seen:
+            what = f"a {type(x).__name__} that occurs twice"
+            raise TraceError("TJ003", what, user_line())
+        self.seen.add(id(x))
+
+
+class _ResultFlattener(_Flattener):
+    def __init__(self, made: Callable[[Any], bool], outside: Callable[[Any], bool]) -> None:
+        super().__init__()
+        self.made, self.outside = made, outside
+
+    def node(self, x: Any) -> _Node:
+        if isinstance(x, (Tracer, SymInt)):
+            self.leaves.append(x)
+            return _LEAF
+        if type(x) in _LEAVES and not isinstance(x, np.ndarray) or isinstance(x, np.generic):
+            return Static(x)
+        if isinstance(x, np.ndarray):
+            raise TraceError("TJ006", "an array in the result", user_line())
+        return super().node(x)
+
+    def other(self, x: Any) -> _Node:
+        if not self.outside(x):
+            raise TraceError("TJ003", f"a result of type {type(x).__name__}", user_line())
+        return Identity(x)
+
+    def once(self, x: Any) -> None:
+        super().once(x)
+        if not self.made(x):
+            what = f"a {type(x).__name__} from outside as a result"
+            raise TraceError("TJ003", what, user_line())
+
+
+def _key(key: Any) -> Any:
+    if isinstance(key, SymInt):
+        key = int(key)
+    if isinstance(key, Tracer):
+        raise TraceError("TJ003", "a traced dict key", user_line())
+    if isinstance(key, tuple):
+        for part in key:
+            _key(part)
+        return Static(key)
+    return Static(key) if is_constant(key) else Identity(key)
+
+
+def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
+    """The leaves of a call's arguments (arrays, NumPy scalars, Python numbers) and their tree.
+
+    The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph cannot
+    hold, and for a list, dict or dataclass that occurs twice.
+    """
+    flattener = _Flattener()
+    root = flattener.node((tuple(args), dict(kwargs)))
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+class _StateFlattener(_Flattener):
+    def node(self, x: Any) -> _Node:
+        if isinstance(x, (Tracer, SymInt)):
+            self.leaves.append(x)
+            return _LEAF
+        return super().node(x)
+
+
+def flatten_state(state: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of what a branch gives or a loop carries (tracers, sizes, numbers) and their tree."""
+    flattener = _StateFlattener()
+    root = flattener.node(state)
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+def flatten_result(
+    result: Any, made: Callable[[Any], bool], outside: Callable[[Any], bool]
+) -> tuple[list[Any], TreeDef]:
+    """The traced leaves of a result (tracers and sizes) and the tree of all that is static around them.
+
+    `made` says whether a container was made inside the trace, `outside` whether an object is one from
+    outside that may be handed back. Raises TraceError for any other list, dict, dataclass or object.
+    """
+    flattener = _ResultFlattener(made, outside)
+    root = flattener.node(result)
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+def unflatten(
+    tree: TreeDef,
+    leaves: Sequence[Any],
+    made: Callable[[Any], None] | None = None,
+    static: Callable[[Any], None] | None = None,
+) -> Any:
+    """The value with these leaves.
+
+    `made` is told of each list, dict and dataclass built for it, `static` of each object that is part
+    of the tree by identity.
+    """
+    remaining = iter(leaves)
+
+    def build(node: _Node) -> Any:
+        if node is _LEAF:
+            return next(remaining)
+        if isinstance(node, Static):
+            return node.value
+        if isinstance(node, Identity):
+            obj = node.get()
+            if static is not None:
+                static(obj)
+            return obj
+        cls, keys, children = node
+        new: Any
+        if cls is dict:
+            new = {_plain_key(k): build(c) for k, c in zip(keys, children, strict=True)}
+        elif cls is list:
+            new = [build(c) for c in children]
+        elif keys or not issubclass(cls, tuple):
+            new = build_dataclass(cls, dict(zip(keys, map(build, children), strict=True)))
+        else:
+            return tuple.__new__(cls, [build(c) for c in children])
+        if made is not None:
+            made(new)
+        return new
+
+    return build(tree.root)
+
+
+def _plain_key(key: Any) -> Any:
+    return key.value if isinstance(key, Static) else key.get()
+
+
+def leaf_names(tree: TreeDef, parameters: Sequence[str]) -> list[str]:
+    """A name for each leaf of a call's arguments: `x`, `params_w`, `xs_0`."""
+    (_, _, (args, kwargs)) = tree.root
+    names: list[str] = []
+
+    def walk(node: _Node, name: str) -> None:
+        if node is _LEAF:
+            names.append(name)
+        elif isinstance(node, tuple):
+            _, keys, children = node
+            for k, child in enumerate(children):
+                part = keys[k] if keys else k
+                if isinstance(part, Static):
+                    part = part.value
+                text = str(part) if isinstance(part, (str, int)) else str(k)
+                walk(child, f"{name}_{text}")
+
+    for k, child in enumerate(args[2]):
+        walk(child, parameters[k] if k < len(parameters) else f"arg{k}")
+    for key, child in zip(kwargs[1], kwargs[2], strict=True):
+        walk(child, str(key.value))
+    return ["".join(c if c.isalnum() else "_" for c in name) for name in names]
