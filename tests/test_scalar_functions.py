@@ -248,6 +248,29 @@ def test_comparison_of_signed_with_unsigned(pair: str) -> None:
         assert same_bits(got, expected(fn, columns)), fn
 
 
+@pytest.mark.parametrize("target", ("host", "128", "scalar"))
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_remainders_are_exact(dtype: str, target: str) -> None:
+    """Quotients beside an integer, beside the limit of the short way, and far beyond it."""
+    rng = np.random.default_rng(3)
+    kind = DTYPES[dtype]
+    y = np.abs(rng.standard_normal(4000)).astype(kind) + kind.type(0.01)
+    n = np.floor(10 ** rng.uniform(0, 18 if dtype == "f64" else 4, 4000))
+    with np.errstate(all="ignore"):
+        x = (n * y).astype(kind)
+    columns = [
+        np.concatenate([x, np.nextafter(x, kind.type(0)), -x, -np.nextafter(x, kind.type(0))]),
+        np.concatenate([y, y, y, -y]),
+    ]
+    # Groups of small quotients, so that whole vectors take the short way.
+    order = np.argsort(np.abs(columns[0].astype(np.float64) / columns[1]), kind="stable")
+    columns = [c[order] for c in columns]
+    names = ("fmod", "remainder", "floor_divide")
+    results = run_all([(dtype, fn, "ab") for fn in names], columns, target)
+    for fn, got in zip(names, results, strict=True):
+        assert same_bits(got, expected(fn, columns)), fn
+
+
 def test_division_by_constants() -> None:
     """A literal divisor is code of its own."""
     values = np.concatenate([awkward("i64"), np.arange(-20, 20)])
