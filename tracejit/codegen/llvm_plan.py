@@ -40,8 +40,8 @@ _MOST_LANES = 64
 class Plan:
     """How a loop runs in lanes.
 
-    `streams` vectors advance in one iteration; accumulators stay in registers up to
-    `register_slots` of them, and an order-free reduction uses `free_slots`.
+    `streams` vectors advance in one iteration. A reduction holds `register_slots` accumulators in
+    registers at a time, or `streams` if those are more; an order-free one has at most `free_slots`.
     """
 
     width: int
