@@ -179,7 +179,7 @@ def test_constants_are_found_beside_the_text(
 
 def test_lower(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "define" in run(capsys, "lower", "g.graph")[1]
-    assert "for " in run(capsys, "lower", "g.graph", "--backend", "reference")[1]
+    assert "def k0" in run(capsys, "lower", "g.graph", "--backend", "reference")[1]
 
 
 def test_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

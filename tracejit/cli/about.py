@@ -61,14 +61,16 @@ def _row(op: Any) -> tuple[str, str, str, str, str, str]:
     for dtype, node in _sample_nodes(op):
         (compiled if _is_compiled(node) else host).add(dtype)
     meaning = getattr(type(op).__dict__.get("numpy", op.numpy), "__name__", "")
-    where = (_dtypes(compiled - host), _dtypes(host))
+    where = (_dtypes(compiled), _dtypes(host - compiled))
+    if compiled & host:
+        where = (where[0], f"{where[1]} {_dtypes(compiled & host)} (some)".strip())
     if op.kind in ("scalar", "control", "fusion"):
         where = ("all", "")
     return (op.name, op.kind, meaning, op.parity, *where)
 
 
 def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:
-    """(dtype of the first operand, node) for every sample that the type rule takes."""
+    """(dtype, node) for every sample; the dtype of an op without operands is its result's."""
     from tracejit.ir.evaluate import type_of
     from tracejit.ir.graph import Node, Value
     from tracejit.ir.types import dtype_name, dtype_of
@@ -80,19 +82,18 @@ def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:
         except (GraphError, Bailout):
             continue
         operands, outputs = (tuple(Value(t) for t in ts) for ts in (types, results))
-        if types or results:
-            yield (
-                dtype_name(dtype_of((*types, *results)[0])),
-                Node(op, operands, attrs, outputs),
-            )
+        # The condition of a select says nothing about it.
+        telling = types[1] if op.name == "select" else (*types, *results)[0]
+        yield dtype_name(dtype_of(telling)), Node(op, operands, attrs, outputs)
 
 
 def _is_compiled(node: Any) -> bool:
+    from tracejit.codegen.library import has_routine
     from tracejit.ir.types import NpScalar
     from tracejit.passes.fuse import fusable
 
-    if node.op.kind in ("host", "library"):
-        return bool(node.op.kind == "library")
+    if node.op.kind == "library":
+        return has_routine(node)
     if all(isinstance(v.type, NpScalar) for v in node.outputs) or node.op.name == "constant":
         return True
     return fusable(node)

@@ -22,6 +22,6 @@ Printing what was parsed from a printed text gives that text, byte for byte.
 from __future__ import annotations
 
 from tracejit.ir.text_parse import parse_graph
-from tracejit.ir.text_print import INLINE_ELEMENTS, constant_hash, node_lines, print_graph
+from tracejit.ir.text_print import constant_hash, name_values, node_lines, print_graph
 
-__all__ = ["INLINE_ELEMENTS", "constant_hash", "node_lines", "parse_graph", "print_graph"]
+__all__ = ["constant_hash", "name_values", "node_lines", "parse_graph", "print_graph"]

@@ -17,12 +17,12 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 
-__all__ = ["INLINE_ELEMENTS", "constant_hash", "node_lines", "print_graph"]
+__all__ = ["constant_hash", "name_values", "node_lines", "print_graph"]
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 #: Constant arrays of more elements are written to the side table.
-INLINE_ELEMENTS = 16
+_INLINE_ELEMENTS = 16
 _COMMENT_COLUMN = 72
 _RESERVED_SIZES = {"inf", "nan"}
 
@@ -33,6 +33,19 @@ def print_graph(graph: Graph, constants: dict[str, Array] | None = None) -> str:
     Raises GraphError for what has no text: an attribute of another kind, a size named `inf`.
     """
     return "\n".join(_graph_lines(graph, constants, "")) + "\n"
+
+
+def name_values(graph: Graph) -> None:
+    """Give every value the name that it prints under.
+
+    What a pass puts in its place inherits the name: the texts of two stages can be compared.
+    """
+    names = _Scope(graph)
+    for value in [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]:
+        value.name = names.value(value)
+    for node in graph.nodes:
+        for region in node.regions:
+            name_values(region)
 
 
 def node_lines(graph: Graph, start: int, stop: int) -> list[tuple[int, str]]:
@@ -187,7 +200,7 @@ def _plain_nans(number: Any) -> Any:
 
 def _array_text(array: Array, constants: dict[str, Array] | None) -> str:
     kind = ArrayType(array.dtype, array.shape)
-    if array.size <= INLINE_ELEMENTS:
+    if array.size <= _INLINE_ELEMENTS:
         elements = array.ravel().tolist()
         written = [_plain_nans(e) for e in elements]
         if np.array(written, array.dtype).tobytes() == array.tobytes():

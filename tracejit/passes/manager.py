@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
+from tracejit.ir.text import name_values
 from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
@@ -43,6 +44,8 @@ def run_passes(
     """
     if verify:
         verify_graph(graph, "trace")
+    if observe is not None:
+        name_values(graph)
     for step in passes:
         name = step.__name__
         start = time.perf_counter()
