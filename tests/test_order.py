@@ -7,7 +7,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-import tracejit.ops  # noqa: F401 - fills the registry
+import tracejit
+import tracejit.ops  # fills the registry
 from tests.native_kernels import M, N, compiled, every_target, kernel, output, same_bits, values
 from tracejit.ir.dims import symbol
 from tracejit.ir.kernel import For, Load, Param, Reduce, Store, Target, Var
@@ -263,3 +264,20 @@ def test_the_worst_error_is_bounded_by_the_depth_of_a_block(n) -> None:
     x[::2] = np.nextafter(x[0], np.float32(1))
     error = error_of(ordered_reduce(x[None], LANES, VECTOR_BLOCK, np.add)[0], x)
     assert error <= depth / 2
+
+
+def _sums_and_products(x):
+    """All over one iteration space, which the products must not share."""
+    return np.sum(x), np.prod(x), x.sum(axis=1), x.prod(axis=1), x.sum(axis=0), x.prod(axis=0)
+
+
+def test_compiled_functions_have_the_order_of_the_ops() -> None:
+    compiled_function = tracejit.jit(strict=True)(_sums_and_products)
+    axes = ((0, 1), (1,), (0,))
+    for shape in ((3, 4), (70, 900), (33, 65)):
+        x = 1 + values("f64", shape[0] * shape[1]).reshape(shape) / 8
+        expected = [
+            OPS[f"reduce_{c}"].evaluate([x], {"axes": a}) for a in axes for c in ("sum", "prod")
+        ]
+        for actual, (wanted,) in zip(compiled_function(x), expected, strict=True):
+            assert np.asarray(actual).tobytes() == wanted.tobytes()
