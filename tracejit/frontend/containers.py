@@ -1,7 +1,7 @@
 """Arguments and results as leaves and a tree: lists, tuples, dicts, namedtuples and dataclasses.
 
-The tree (`TreeDef`) is hashable. Arrays and numbers are leaves; strings and other constants are part
-of the tree by type and value, all other objects by identity.
+The tree (`TreeDef`) is hashable. Arrays and numbers are leaves; strings and other constants are
+part of the tree by type and value, all other objects by identity.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import Tracer, check_dtype, user_line
 
 __all__ = [
+    "VIEWS",
     "Identity",
     "Static",
     "TreeDef",
@@ -27,6 +28,7 @@ __all__ = [
     "flatten",
     "flatten_result",
     "is_constant",
+    "is_default",
     "is_namedtuple",
     "is_plain_dataclass",
     "leaf_names",
@@ -37,6 +39,8 @@ __all__ = [
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
 _LEAVES = frozenset({np.ndarray, int, float, complex, bool})
+#: The classes of a dict's views.
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _LEAF = "leaf"
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
@@ -96,7 +100,7 @@ class TreeDef:
 
 
 def reference(obj: Any) -> Callable[[], Any]:
-    """A weak reference where there can be one: compiled code must not keep a caller's object alive."""
+    """A weak reference where there can be one: compiled code keeps no caller's object alive."""
     if isinstance(obj, MethodType):
         owner, function = reference(obj.__self__), reference(obj.__func__)
         return lambda: _bound(owner(), function())
@@ -117,8 +121,13 @@ def same_object(a: Any, b: Any) -> bool:
     return a is b
 
 
+def is_default(cls: type, name: str) -> bool:
+    """Whether a class has a special method of `object` as it is there."""
+    return bool(getattr(cls, name) is getattr(object, name))
+
+
 def is_constant(value: Any) -> bool:
-    """Whether `value` is immutable through and through, and as good as any equal one of its type."""
+    """Whether `value` is immutable throughout, and as good as any equal one of its type."""
     cls = type(value)
     if cls is slice:
         return all(map(is_constant, (value.start, value.stop, value.step)))
@@ -159,14 +168,14 @@ def is_plain_dataclass(value: Any) -> bool:
     cls = type(value)
     return (
         "__dataclass_fields__" in cls.__dict__
-        and cls.__new__ is object.__new__
+        and is_default(cls, "__new__")
         and dataclass_fields(value) is not None
     )
 
 
 def build_dataclass(cls: type, fields: Mapping[str, Any]) -> Any:
     """An instance of a dataclass with these fields; nothing of the class runs."""
-    new = object.__new__(cls)
+    new: Any = object.__new__(cls)
     for name, value in fields.items():
         object.__setattr__(new, name, value)
     return new
@@ -254,8 +263,8 @@ def _key(key: Any) -> Any:
 def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
     """The leaves of a call's arguments (arrays, NumPy scalars, Python numbers) and their tree.
 
-    The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph cannot
-    hold, and for a list, dict or dataclass that occurs twice.
+    The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
+    cannot hold, and for a list, dict or dataclass that occurs twice.
     """
     flattener = _Flattener()
     root = flattener.node((tuple(args), dict(kwargs)))
@@ -280,10 +289,11 @@ def flatten_state(state: Any) -> tuple[list[Any], TreeDef]:
 def flatten_result(
     result: Any, made: Callable[[Any], bool], outside: Callable[[Any], bool]
 ) -> tuple[list[Any], TreeDef]:
-    """The traced leaves of a result (tracers and sizes) and the tree of all that is static around them.
+    """The traced leaves of a result (tracers and sizes), and the tree with all that is static.
 
-    `made` says whether a container was made inside the trace, `outside` whether an object is one from
-    outside that may be handed back. Raises TraceError for any other list, dict, dataclass or object.
+    `made` says whether a container was made inside the trace, `outside` whether an object is one
+    from outside that may be handed back. Raises TraceError for any other list, dict, dataclass or
+    object.
     """
     flattener = _ResultFlattener(made, outside)
     root = flattener.node(result)
@@ -298,8 +308,8 @@ def unflatten(
 ) -> Any:
     """The value with these leaves.
 
-    `made` is told of each list, dict and dataclass built for it, `static` of each object that is part
-    of the tree by identity.
+    `made` is told of each list, dict and dataclass built for it, `static` of each object that is
+    part of the tree by identity.
     """
     remaining = iter(leaves)
 

@@ -1,0 +1,593 @@
+"""Capture of plain Python: what is outside is followed, what cannot be followed is refused."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import gc
+import linecache
+import operator
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import capture_samples as samples
+from tests.capturing import Compiled, follows, refused
+from tests.compare import assert_same
+from tracejit.errors import TraceError
+from tracejit.frontend.autograph import rewritten_code
+from tracejit.frontend.containers import flatten, unflatten
+from tracejit.frontend.rewrite import HOOKS
+
+X = np.array([0.5, -1.5, 2.25])
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    """The module of samples as it was before the test."""
+    kept = {
+        name: copy.deepcopy(value)
+        for name, value in vars(samples).items()
+        if name.isupper() and name not in ("COUNTER", "RNG", "MODE", "LAZY")
+    }
+    mode = samples.MODE
+    yield
+    vars(samples).update(kept)
+    samples.MODE = mode
+    samples.bound_shift = samples.MODEL.shift
+    samples.Base.factor = 3.0
+    vars(samples.Model).get("factor") and delattr(samples.Model, "factor")
+    samples.Model.limit = 10.0
+
+
+# What is outside is read again at each call ------------------------------------------------------
+
+
+def rebind(name: str, value: Any) -> Callable[[], None]:
+    return lambda: setattr(samples, name, value)
+
+
+def change_item(name: str, key: Any, value: Any) -> Callable[[], None]:
+    def run() -> None:
+        getattr(samples, name)[key] = value
+
+    return run
+
+
+def change_attribute(owner: str, name: str, value: Any) -> Callable[[], None]:
+    return lambda: setattr(getattr(samples, owner), name, value)
+
+
+def drop_attribute(owner: str, name: str) -> Callable[[], None]:
+    return lambda: delattr(getattr(samples, owner), name)
+
+
+NEW = np.array([-7.0, 8.0, 9.5])
+#: (function, change, whether the change needs another trace)
+CHANGES: list[tuple[str, Callable[[], None], bool]] = [
+    ("reads_array", rebind("WEIGHTS", NEW), False),
+    ("reads_array", change_item("WEIGHTS", 0, 77.0), False),
+    ("reads_array", rebind("WEIGHTS", NEW.astype(np.float32)), True),
+    ("reads_array", rebind("WEIGHTS", 4.0), True),
+    ("reads_number", rebind("SCALE", 5.0), True),
+    ("reads_number", rebind("SCALE", 2), True),
+    ("reads_number", rebind("SCALE", np.float32(2.0)), True),
+    ("reads_number", rebind("SCALE", NEW), True),
+    ("reads_signed_zero", rebind("ZERO", -0.0), True),
+    ("reads_text", rebind("NAME", "mean"), True),
+    ("reads_dict", change_item("TABLE", "power", 3), True),
+    ("reads_dict", change_item("TABLE", "bias", NEW), False),
+    ("reads_dict", change_item("TABLE", "added", NEW), True),
+    ("reads_dict", rebind("TABLE", {"power": 3, "bias": NEW}), True),
+    ("reads_nested", lambda: samples.TABLE["nested"].update(on=False), True),
+    ("reads_list", change_item("LAYERS", 1, NEW), False),
+    ("reads_list", lambda: samples.LAYERS.append(NEW), True),
+    ("reads_list", lambda: samples.LAYERS.pop(), True),
+    ("reads_list", rebind("LAYERS", (NEW, NEW)), True),
+    ("reads_function", rebind("ACTIVATION", np.sin), True),
+    ("reads_function", rebind("ACTIVATION", samples.twice), True),
+    ("reads_scalar", rebind("SCALAR", np.float32(-3)), False),
+    ("reads_scalar", rebind("SCALAR", np.float64(-3)), True),
+    ("reads_tuple", rebind("PAIR", (1.0, NEW)), False),
+    ("reads_tuple", rebind("PAIR", (2.0, NEW)), True),
+    ("reads_enum", rebind("MODE", samples.Mode.SLOW), True),
+    ("reads_enum_value", rebind("MODE", samples.Mode.SLOW), True),
+    ("reads_dataclass", change_attribute("CONFIG", "rate", 3.0), True),
+    ("reads_dataclass", change_attribute("CONFIG", "weights", NEW), False),
+    ("reads_dataclass", rebind("CONFIG", samples.Config(0.5, NEW)), False),
+    ("reads_object", change_attribute("MODEL", "weights", NEW), False),
+    ("reads_object", change_attribute("MODEL", "bias", 4.0), True),
+    ("reads_object", change_attribute("MODEL", "factor", 4.0), True),
+    ("reads_object", change_attribute("Model", "factor", 5.0), True),
+    ("reads_object", rebind("MODEL", samples.Model(NEW, 2.0)), True),
+    ("reads_object", change_attribute("MODEL", "shift", samples.twice), True),
+    ("reads_property", change_attribute("MODEL", "weights", NEW), False),
+    ("reads_class_attribute", change_attribute("Model", "limit", 1.0), True),
+    ("reads_class_attribute", change_attribute("Base", "factor", 1.0), True),
+    ("reads_object_list", change_item("LAYERS", 0, NEW), False),
+    ("reads_object_list", lambda: samples.MODEL.layers.append(NEW), True),
+    ("reads_object_list", lambda: samples.MODEL.options.update(square=False), True),
+    ("reads_slot", change_attribute("SLOTTED", "a", NEW), False),
+    ("reads_slot", change_attribute("SLOTTED", "a", 3.0), True),
+    ("reads_optional", rebind("NOTHING", 3.0), True),
+    ("reads_missing", change_attribute("MODEL", "extra", 4.0), True),
+    ("has_extra", change_attribute("MODEL", "extra", 4.0), True),
+    ("calls_helper", rebind("twice", lambda x: x * 5), True),
+    ("imported_function", rebind("exponential", np.exp2), True),
+    ("reads_bound_method", rebind("bound_shift", samples.Model(NEW, 1.0).shift), True),
+    ("reads_bound_method", change_attribute("MODEL", "bias", 9.0), True),
+    ("reads_decorated", rebind("SCALE", 7.0), True),
+    (
+        "reads_partial",
+        rebind("partial_product", functools.partial(operator.add, 2.0)),
+        True,
+    ),
+    ("counted", lambda: setattr(samples.counted, "offset", 6.0), True),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "again"), CHANGES, ids=[f"{k}-{c[0]}" for k, c in enumerate(CHANGES)]
+)
+def test_a_change_outside_is_seen(
+    name: str, change: Callable[[], None], again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for own in ("twice", "exponential", "partial_product"):
+        monkeypatch.setattr(samples, own, getattr(samples, own))
+    monkeypatch.setattr(samples.counted, "offset", 1.0)
+    f = getattr(samples, name)
+    compiled = follows(f, X)
+    follows(f, X, compiled=compiled)
+    assert compiled.traces == 1
+    change()
+    try:
+        follows(f, X, compiled=compiled)
+    except TraceError:
+        assert again
+    else:
+        assert compiled.traces == 1 + again
+    change_back = follows(f, X * 2, compiled=compiled)
+    assert change_back.traces == 1 + again
+
+
+def test_removed_names_and_attributes_are_seen() -> None:
+    compiled = follows(samples.reads_object, X)
+    del samples.MODEL.bias
+    with pytest.raises(AttributeError):
+        compiled(X)
+    samples.MODEL.bias = 0.5
+    follows(samples.reads_object, X, compiled=compiled)
+    compiled = follows(samples.reads_number, X)
+    del samples.SCALE
+    with pytest.raises(NameError):
+        compiled(X)
+
+
+def test_methods_patched_on_the_class_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = follows(samples.reads_object, X)
+    monkeypatch.setattr(samples.Model, "shift", samples.Base.shift)
+    follows(samples.reads_object, X, compiled=compiled)
+    assert compiled.traces == 2
+    monkeypatch.setattr(samples.Model, "shift", lambda self, x: x - self.bias)
+    follows(samples.reads_object, X, compiled=compiled)
+    assert compiled.traces == 3
+
+
+def test_a_functions_code_and_defaults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = follows(samples.calls_helper, X)
+    monkeypatch.setattr(samples.twice, "__code__", samples.reads_text.__code__)
+    follows(samples.calls_helper, X, compiled=compiled)
+    assert compiled.traces == 2
+    for f in (samples.default_list, samples.calls_default):
+        compiled = follows(f, X)
+        monkeypatch.setattr(samples.default_list, "__defaults__", ([3.0],))
+        follows(f, X, compiled=compiled)
+        samples.default_list.__defaults__[0].append(1.0)
+        follows(f, X, compiled=compiled)
+        assert compiled.traces == 3
+        monkeypatch.undo()
+    compiled = follows(samples.default_keyword, X)
+    monkeypatch.setitem(samples.default_keyword.__kwdefaults__, "k", 9.0)
+    follows(samples.default_keyword, X, compiled=compiled)
+    follows(samples.default_keyword, X, k=4.0, compiled=compiled)
+
+
+def test_default_arrays_are_inputs() -> None:
+    compiled = follows(samples.default_array, X)
+    samples.default_array.__defaults__[0][1] += 10
+    follows(samples.default_array, X, compiled=compiled)
+    follows(samples.default_array, X, w=NEW, compiled=compiled)
+    assert compiled.traces == 2
+
+
+def test_closures_are_read_again() -> None:
+    inner, change = samples.make_closure(2.0, NEW)
+    compiled = follows(inner, X)
+    change(2.0, NEW + 1)
+    follows(inner, X, compiled=compiled)
+    assert compiled.traces == 1
+    change(3.0, NEW)
+    follows(inner, X, compiled=compiled)
+    assert compiled.traces == 2
+    follows(samples.make_nested(3.0), X)
+    follows(samples.make_nested(4.0), X)
+
+
+def test_two_names_of_one_array() -> None:
+    compiled = follows(samples.reads_array, samples.WEIGHTS)
+    samples.WEIGHTS[2] = 50.0
+    follows(samples.reads_array, samples.WEIGHTS, compiled=compiled)
+    assert compiled.traces == 1
+
+
+def test_one_array_in_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "LAYERS", [samples.WEIGHTS, samples.WEIGHTS])
+    compiled = follows(samples.reads_list, X)
+    samples.LAYERS[1] = NEW
+    follows(samples.reads_list, X, compiled=compiled)
+    samples.LAYERS[0] = NEW
+    follows(samples.reads_list, X, compiled=compiled)
+
+
+def test_a_model_is_not_kept_alive() -> None:
+    compiled = follows(samples.reads_object, X)
+    model = weakref.ref(samples.MODEL)
+    samples.MODEL = samples.Model(NEW, 1.0)
+    samples.bound_shift = None
+    gc.collect()
+    assert model() is None
+    follows(samples.reads_object, X, compiled=compiled)
+    assert compiled.traces == 2
+
+
+def test_changes_of_sizes_and_dtypes_of_captured_arrays() -> None:
+    compiled = follows(samples.reads_list, X)
+    samples.LAYERS[:] = [np.ones((2, 3)), np.ones(1)]
+    follows(samples.reads_list, X, compiled=compiled)
+    samples.LAYERS[:] = [np.ones(3, np.int64), np.float64(2)]
+    follows(samples.reads_list, X, compiled=compiled)
+
+
+# Nothing is frozen -------------------------------------------------------------------------------
+
+REFUSED: dict[str, str] = {
+    "reads_clock": "TJ002",
+    "draws_number": "TJ002",
+    "draws_array": "TJ002",
+    "draws_from_generator": "TJ006",
+    "new_generator": "TJ002",
+    "reads_file": "TJ002",
+    "opens_file": "TJ002",
+    "prints": "TJ008",
+    "appends_to_global": "TJ005",
+    "changes_default": "TJ005",
+    "counts_calls": "TJ005",
+    "sets_attribute": "TJ005",
+    "sets_function_attribute": "TJ005",
+    "stores_into_global_array": "TJ005",
+    "adds_in_place_to_global": "TJ005",
+    "uses_global_statement": "TJ008",
+    "uses_iterator": "TJ006",
+    "uses_set": "TJ006",
+    "uses_getattr_class": "TJ006",
+    "uses_globals": "TJ002",
+    "uses_eval": "TJ002",
+    "uses_dict_attribute": "TJ006",
+    "uses_vars": "TJ002",
+    "identity_of_object": "TJ002",
+    "formats_array": "TJ001",
+    "formats_list": "TJ001",
+    "formats_percent": "TJ001",
+    "formats_method": "TJ001",
+    "formats_shape_tuple": "TJ001",
+    "text_of_array": "TJ001",
+    "contains_array": "TJ001",
+    "compares_lists": "TJ001",
+    "compares_with_none": "TJ004",
+    "tries": "TJ008",
+    "uses_with": "TJ008",
+    "generates": "TJ008",
+    "uses_generator_function": "TJ008",
+    "imports_inside": "TJ008",
+    "defines_class": "TJ008",
+    "matches": "TJ008",
+    "branches": "TJ001",
+    "loops_on_value": "TJ001",
+    "vectorizes": "TJ002",
+    "frompyfunc_with_constant": "TJ002",
+    "cached": "TJ002",
+    "returns_global_list": "TJ003",
+    "returns_lambda": "TJ003",
+    "internal_view": "TJ004",
+    "min_of_arrays": "TJ001",
+    "sorted_values": "TJ001",
+    "rounds": "TJ001",
+    "domain_error": "TJ002",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    f = getattr(samples, name)
+    assert refused(f, X) == REFUSED[name]
+    with pytest.raises(TraceError) as caught:
+        Compiled(f)(X)
+    where = caught.value.where
+    assert where is not None and where.file == samples.__file__
+    first = f.__code__.co_firstlineno
+    assert first <= where.line or name in ("uses_generator_function", "cached")
+
+
+def test_what_tracing_refused_has_not_happened() -> None:
+    for name in ("appends_to_global", "counts_calls", "sets_attribute", "changes_default"):
+        before = copy.deepcopy((samples.LOG, samples.COUNTS, samples.MODEL.bias))
+        refused(getattr(samples, name), X)
+        assert before == (samples.LOG, samples.COUNTS, samples.MODEL.bias)
+    assert samples.changes_default.__defaults__ == ([],)
+
+
+def test_arguments_are_not_changed() -> None:
+    for f, argument in (
+        (samples.changes_argument_list, [X, X + 1]),
+        (samples.changes_argument_dict, {"x": X}),
+        (samples.sorts_argument, [2.0, 1.0]),
+    ):
+        before = copy.deepcopy(argument)
+        assert refused(f, argument) == "TJ005"
+        assert_same(before, argument)
+    assert refused(samples.returns_argument_list, [X]) == "TJ003"
+    assert refused(samples.compares_identity, X, X) == "TJ001"
+    assert refused(samples.compares_identity, [X], [X]) == "TJ006"
+    follows(samples.compares_identity, X, None)
+
+
+# Python at trace time ----------------------------------------------------------------------------
+
+FOLLOWED: dict[str, tuple[Any, ...]] = {
+    "unrolled": (X,),
+    "comprehensions": (X,),
+    "unpacking": (X,),
+    "swaps_with_key": (X,),
+    "containers": (X,),
+    "local_store": (X,),
+    "chained": (X,),
+    "order_of_evaluation": (X,),
+    "functions_inside": (X, X, 1.0),
+    "recursive": (X,),
+    "mapped": (X,),
+    "sizes": (X,),
+    "conversions": (X, np.array([3, -4]), np.array([1.5], np.float32)),
+    "builds_objects": (X,),
+    "calls_numpy_on_constants": (X,),
+    "asserts_and_raises": (X,),
+    "slices": (X,),
+    "walrus": (X,),
+    "tuple_result": (X,),
+    "formats_shape": (X,),
+    "internal_attribute": (X,),
+    "identity_of_none": (X,),
+    "reads_inner": (X,),
+    "reads_static_method": (X,),
+    "reads_private": (X,),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("symbolic", [True, False])
+def test_followed(name: str, symbolic: bool) -> None:
+    f = getattr(samples, name)
+    follows(f, *FOLLOWED[name], compiled=Compiled(f, symbolic))
+
+
+def test_sizes_stay_symbolic() -> None:
+    compiled = follows(samples.reads_number, X)
+    follows(samples.reads_number, np.arange(7.0), compiled=compiled)
+    follows(samples.reads_number, np.arange(90.0), compiled=compiled)
+    assert compiled.traces == 1
+    compiled = follows(samples.sizes, X)
+    follows(samples.sizes, np.arange(7.0), compiled=compiled)
+
+
+def test_trees_of_arguments() -> None:
+    def tree(k: float) -> dict[str, Any]:
+        return {
+            "pair": (X * k, [X, X + k]),
+            "config": samples.Config(0.5, X - k),
+            "point": samples.Point(X * k, 2.0),
+        }
+
+    compiled = follows(samples.takes_tree, tree(1.0), "a")
+    follows(samples.takes_tree, tree(2.0), "a", compiled=compiled)
+    assert compiled.traces == 1
+    follows(samples.takes_tree, tree(2.0), "b", compiled=compiled)
+    changed = tree(2.0)
+    changed["config"].name = "other"
+    follows(samples.takes_tree, changed, "b", compiled=compiled)
+    assert compiled.traces == 3
+
+
+def test_objects_as_arguments() -> None:
+    def method(model: samples.Model, x: Any) -> Any:
+        return model(x)
+
+    compiled = Compiled(samples.Model.__call__)
+    follows(samples.Model.__call__, samples.MODEL, X, compiled=compiled)
+
+
+# Source ------------------------------------------------------------------------------------------
+
+
+def test_lambdas_on_one_line() -> None:
+    for f in (*samples.two, *samples.same_line, *samples.several.values(), samples.other):
+        follows(f, X)
+
+
+def load(path: Path, text: str) -> ModuleType:
+    path.write_text(text)
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    exec(compile(text, str(path), "exec"), vars(module))
+    return module
+
+
+def test_a_file_changed_since_is_not_the_source(tmp_path: Path) -> None:
+    path = tmp_path / "changed.py"
+    module = load(path, "def f(x):\n    return x + 1\n")
+    follows(module.f, X)
+    path.write_text("def f(x):\n    return x + 20\n")
+    linecache.checkcache(str(path))
+    other = load(tmp_path / "other.py", "def f(x):\n    return x + 3\n")
+    follows(other.f, X)
+    fresh = ModuleType("changed")
+    exec(compile("def f(x):\n    return x + 1\n", str(path), "exec"), vars(fresh))
+    assert refused(fresh.f, X) == "TJ007"
+    (tmp_path / "other.py").unlink()
+    gone = ModuleType("gone")
+    exec(compile("def g(x):\n    return x\n", str(tmp_path / "no.py"), "exec"), vars(gone))
+    assert refused(gone.g, X) == "TJ007"
+
+
+def test_functions_rewritten_by_the_test_runner_are_refused() -> None:
+    def with_assert(x: Any) -> Any:
+        assert x.ndim == 1
+        return x
+
+    assert refused(with_assert, X) == "TJ007"
+
+
+def test_every_construct_is_decided(tmp_path: Path) -> None:
+    """A construct outside the table is refused on its line."""
+    for k, (line, text) in enumerate(
+        (
+            (2, "def f(x):\n    del (x, )\n"),
+            (2, "def f(x):\n    import os\n    return x\n"),
+            (3, "def f(x):\n    y = x\n    async def g():\n        pass\n    return y\n"),
+            (2, "def f(x):\n    return [(yield x)]\n"),
+            (2, "def f(x):\n    return [0 for x[0] in x]\n"),
+            (2, "def f(x):\n    return 1 < 2 < (y := 3)\n"),
+            (3, "def f(x):\n    def g():\n        nonlocal x\n        x = 1\n    return x\n"),
+        )
+    ):
+        module = load(tmp_path / f"construct{k}.py", text)
+        with pytest.raises(TraceError) as caught:
+            rewritten_code(module.f)
+        assert caught.value.code == "TJ008"
+        assert caught.value.where is not None
+        assert caught.value.where.line in (line, 1)
+    assert all(isinstance(rule, str) for rule in HOOKS.values())
+
+
+def test_errors_show_the_users_lines(tmp_path: Path) -> None:
+    text = "def g(x):\n    return (\n        x\n        / undefined\n    )\n\n\n"
+    text += "def f(x):\n    return g(x)\n"
+    module = load(tmp_path / "lines.py", text)
+    with pytest.raises(NameError) as caught:
+        Compiled(module.f)(X)
+    own = [e for e in caught.traceback if str(e.path) == str(tmp_path / "lines.py")]
+    assert [(e.name, e.lineno + 1) for e in own] == [("f", 9), ("g", 4)]
+
+
+def test_rewritten_code_is_made_once_for_each_code_object() -> None:
+    first = rewritten_code(samples.reads_array)
+    assert rewritten_code(samples.reads_array) is first
+    assert first.co_filename == samples.__file__
+    assert first.co_freevars == ("__tracejit__",)
+
+
+# Containers --------------------------------------------------------------------------------------
+
+
+def test_flatten_and_unflatten() -> None:
+    point = samples.Point(X, [1, None])
+    args = ({"a": X, "b": (1.5, point)}, samples.Config(1.0, X), "s", np.float32(2))
+    leaves, tree = flatten(args, {"k": 3})
+    again, same = flatten(copy.deepcopy(args), {"k": 4})
+    assert tree == same and hash(tree) == hash(same) and len(again) == len(leaves) == tree.count
+    rebuilt, named = unflatten(tree, leaves)
+    assert_same(args, rebuilt)
+    assert named == {"k": 3}
+
+
+def test_trees_tell_apart_what_python_tells_apart() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = object.__hash__
+
+    odd = Odd()
+    variants: list[Any] = [
+        [X, X],
+        (X, X),
+        [X, [X]],
+        {"a": X, "b": X},
+        {"b": X, "a": X},
+        {1: X},
+        {True: X},
+        {1.0: X},
+        "a",
+        b"a",
+        None,
+        slice(0, 1),
+        slice(0, True),
+        samples.Config(1.0, X),
+        samples.Config(1.0, X, "b"),
+        samples.Point(X, X),
+        samples.Mode.FAST,
+        samples.Mode.SLOW,
+        odd,
+        Odd(),
+        np.dtype("f4"),
+        np.float32,
+        len,
+    ]
+    trees = [flatten((v,), {})[1] for v in variants]
+    for k, a in enumerate(trees):
+        assert [a == b for b in trees] == [k == m for m in range(len(trees))]
+    assert flatten((odd,), {})[1] == flatten((odd,), {})[1]
+
+
+@dataclasses.dataclass
+class Holder:
+    items: Any
+
+
+def test_what_flatten_refuses() -> None:
+    shared = [X]
+    cyclic: list[Any] = [X]
+    cyclic.append(cyclic)
+    holder = Holder(X)
+    for bad in (
+        (shared, shared),
+        cyclic,
+        {"a": shared, "b": [shared]},
+        (holder, holder),
+        np.array(["a"]),
+        np.array([None]),
+        np.zeros(2, "M8[s]"),
+        np.zeros(2, np.longdouble),
+        np.zeros(2, ">f8"),
+        np.ma.masked_array(X),
+        np.zeros(2, [("a", "f8")]),
+        np.str_("a"),
+    ):
+        with pytest.raises(TraceError) as caught:
+            flatten((bad,), {})
+        assert caught.value.code == "TJ003"
+
+
+def test_an_argument_object_dies_with_its_owner() -> None:
+    model = samples.Model(X, 1.0)
+    _, tree = flatten((model,), {})
+    assert tree == flatten((model,), {})[1]
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
+    assert tree != flatten((samples.Model(X, 1.0),), {})[1]

@@ -1,0 +1,267 @@
+"""Calls in a traced program: which callee is rewritten, runs, records nodes, or is unknown.
+
+The program's own functions are rewritten and run; functions of NumPy go to their handlers; a closed
+table of pure functions of Python runs on values known while tracing. Any other callee raises
+TraceError TJ002, so that what it would give is never frozen.
+"""
+
+from __future__ import annotations
+
+import functools
+import site
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend import (
+    builtin_calls,
+    builtin_methods,
+    objects,
+)
+from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
+from tracejit.frontend.operators import has_traced, require_known, require_plain
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
+from tracejit.frontend.ufuncs import array_ufunc, cast_value
+from tracejit.ir.types import PyScalar, dtype_name, dtype_of
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["call", "is_library_file"]
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_FRONTEND = str(Path(__file__).resolve().parent)
+
+#: NumPy functions without a handler that depend only on their arguments, and change nothing.
+_PURE_NUMPY = frozenset(
+    getattr(np, name)
+    for name in (
+        "base_repr binary_repr broadcast_shapes can_cast common_type format_float_positional "
+        "format_float_scientific isscalar issubdtype iterable min_scalar_type ndim poly "
+        "promote_types result_type shape size typename"
+    ).split()
+)
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(name: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to the compiler itself."""
+    if name.startswith("<frozen"):
+        return True
+    paths = sysconfig.get_paths()
+    roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
+    roots += [*site.getsitepackages(), site.getusersitepackages(), str(_PACKAGE)]
+    return any(Path(name).is_relative_to(root) for root in roots)
+
+
+def _is_own(hooks: Hooks, f: FunctionType) -> bool:
+    """Whether `f` belongs to the program, or to the package of the compiled function."""
+    top = (f.__module__ or "").partition(".")[0]
+    return top == hooks.home or not is_library_file(f.__code__.co_filename)
+
+
+def _name(f: Any) -> str:
+    module = getattr(f, "__module__", None)
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`f(*args, **kwargs)`. Raises TraceError TJ002 for a callee that is not known to be pure."""
+    cls = type(f)
+    if cls is FunctionType:
+        return _call_function(hooks, f, args, kwargs)
+    if isinstance(f, np.ufunc):
+        return _call_ufunc(hooks, f, "__call__", args, kwargs)
+    if isinstance(f, type):
+        return _call_class(hooks, f, args, kwargs)
+    if cls is BuiltinFunctionType:
+        return _call_builtin(hooks, f, args, kwargs)
+    if _is_numpy(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    if cls in (MethodDescriptorType, WrapperDescriptorType):
+        return _call_unbound(hooks, f, args, kwargs)
+    if cls is functools.partial:
+        return _call_partial(hooks, f, args, kwargs)
+    if objects.is_empty_init(f) and not kwargs and not args:
+        return None
+    if isinstance(f, (Tracer, SymInt)):
+        raise TypeError("a number or array is not callable")
+    if cls.__module__.partition(".")[0] == "tracejit":
+        return hooks.call(_jitted(f), *args, **kwargs)
+    method = objects.special(hooks, f, "__call__")
+    if method is None:
+        raise TraceError("TJ002", _name(f), user_line())
+    return hooks.call(method, *args, **kwargs)
+
+
+def _jitted(f: Any) -> Any:
+    """The plain function of a compiled one."""
+    plain = getattr(f, "__tracejit__", None)
+    if plain is None:
+        raise TraceError("TJ002", _name(f), user_line())
+    return plain
+
+
+def _call_function(
+    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if hooks.is_made(f):
+        return f(*args, **kwargs)
+    handler = builtin_calls.CALLS.get(f)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    if getattr(f, "__tracejit_primitive__", False):
+        given = [hooks.callback(a) if _is_program(a) else a for a in args]
+        named = {k: hooks.callback(a) if _is_program(a) else a for k, a in kwargs.items()}
+        return f(*given, **named)
+    if f.__code__.co_filename.startswith(_FRONTEND):
+        require_known([*args, *kwargs.values()], "an argument")
+        return f(*args, **kwargs)
+    if _is_numpy(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
+        return hooks.fresh(f(*args, **kwargs))
+    if not _is_own(hooks, f):
+        raise TraceError("TJ002", _name(f), user_line())
+    from tracejit.frontend.autograph import call_rewritten
+
+    return call_rewritten(hooks, f, args, kwargs)
+
+
+def _is_program(x: Any) -> bool:
+    return callable(x) and not isinstance(x, (Tracer, SymInt))
+
+
+def _call_builtin(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    handler = builtin_calls.CALLS.get(f)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    if _is_numpy(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    owner = f.__self__
+    if isinstance(owner, np.ufunc):
+        return _call_ufunc(hooks, owner, f.__name__, args, kwargs)
+    if isinstance(owner, type(np)) or owner is None or hooks.capture.is_outside(f):
+        raise TraceError("TJ002", _name(f), user_line())
+    return builtin_methods.call_method(hooks, f, args, kwargs)
+
+
+def _call_unbound(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`str.upper(s)` and its kind."""
+    if f is object.__setattr__ and len(args) == 3 and not kwargs:
+        hooks.may_change(args[0])
+        f(*args)
+        return None
+    if f is object.__init__ and len(args) == 1 and not kwargs:
+        return None
+    if not args or type(args[0]) is not f.__objclass__ or f.__name__.startswith("__"):
+        raise TraceError("TJ002", _name(f), user_line())
+    return hooks.call(getattr(args[0], f.__name__), *args[1:], **kwargs)
+
+
+def _call_partial(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    parts = {name: getattr(f, name) for name in ("func", "args", "keywords")}
+    if not hooks.is_made(f):
+        source = hooks.capture.source_of(f)
+        if source is None or f.__dict__:
+            raise TraceError("TJ006", "a functools.partial", user_line())
+        parts = {k: hooks.capture.attribute(source, k, v) for k, v in parts.items()}
+    inner, first, named = parts.values()
+    return hooks.call(inner, *first, *args, **{**named, **kwargs})
+
+
+def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    handler = builtin_calls.CALLS.get(cls)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    if issubclass(cls, np.generic):
+        return _convert(hooks, cls, args, kwargs)
+    if cls in (np.dtype, np.finfo, np.iinfo) or issubclass(cls, np.dtype):
+        require_known([*args, *kwargs.values()], "an argument")
+        if has_traced(args):
+            raise TraceError("TJ004", _name(cls), user_line())
+        return cls(*args, **kwargs)
+    if issubclass(cls, BaseException):
+        require_known(args, "an argument")
+        if cls.__module__ != "builtins":
+            raise TraceError("TJ002", _name(cls), user_line())
+        return cls(*args, **kwargs)
+    return objects.construct(hooks, cls, args, kwargs)
+
+
+# NumPy -------------------------------------------------------------------------------------------
+
+
+def _is_numpy(f: Any) -> bool:
+    try:
+        if f in HANDLERS:
+            return True
+    except TypeError:
+        return False
+    module = getattr(f, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    require_known([*args, *kwargs.values()], f"an argument of np.{f.__name__}")
+    traced = has_traced(args) or has_traced(kwargs)
+    if f in HANDLERS and (traced or f in CREATORS):
+        return hooks.fresh(call_function(f, args, kwargs))
+    if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
+        raise TraceError("TJ002", _name(f), user_line())
+    with np.errstate(all="ignore"):
+        return hooks.fresh(f(*args, **kwargs))
+
+
+def _call_ufunc(
+    hooks: Hooks, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
+    if has_traced(args) or has_traced(kwargs):
+        out = kwargs.get("out")
+        if out is not None and not isinstance(out, tuple):
+            kwargs["out"] = (out,)
+        return array_ufunc(ufunc, method, args, kwargs)
+    # np.frompyfunc wraps a Python function: its one loop is over objects.
+    if method == "at" or ufunc.types == ["O" * ufunc.nin + "->" + "O" * ufunc.nout]:
+        raise TraceError("TJ002", ufunc.__name__, user_line())
+    with np.errstate(all="ignore"):
+        return hooks.fresh(
+            (ufunc if method == "__call__" else getattr(ufunc, method))(*args, **kwargs)
+        )
+
+
+def _convert(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`np.float64(x)` and its kind."""
+    if not has_traced(args):
+        require_plain([*args, kwargs], cls.__name__)
+        with np.errstate(all="ignore"):
+            return hooks.fresh(cls(*args, **kwargs))
+    if len(args) != 1 or kwargs:
+        raise TraceError("TJ004", cls.__name__, user_line())
+    require_known(args, "an argument")
+    dtype, x = np.dtype(cls), lift(args[0])
+    if dtype_of(x.type).kind == "c" and dtype.kind not in "cb":
+        raise TraceError("TJ004", f"{cls.__name__} of a complex value", user_line())
+    trace = here()
+    if isinstance(x, TracedArray):
+        out = x.astype(dtype)
+        return out if out.ndim else trace.wrap(trace.emit("element", (out.value(),)))
+    assert isinstance(x, TracedScalar)
+    if isinstance(x.type, PyScalar):
+        if x.type.kind == "float" and dtype.kind in "iu":
+            raise TraceError("TJ004", f"{cls.__name__} of a Python float", user_line())
+        return trace.wrap(trace.emit("np_scalar", (x.value(),), dtype=dtype_name(dtype)))
+    return trace.wrap(cast_value(x.value(), dtype))

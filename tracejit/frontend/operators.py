@@ -1,0 +1,331 @@
+"""Python's operators in a traced program: which operands they may act on, and what they give.
+
+On traced values, sizes, constants and builtin containers Python's own operator runs; on objects of
+the program's own classes their special methods are called as rewritten code.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.tracer import (
+    TracedArray,
+    Tracer,
+    check_dtype,
+    here,
+    user_line,
+)
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = [
+    "binary",
+    "class_of",
+    "compare",
+    "constant_array",
+    "has_traced",
+    "in_place",
+    "require_index",
+    "require_key",
+    "require_known",
+    "require_plain",
+    "unary",
+]
+
+_PYTHON_CLASSES: dict[str, type] = {"int": int, "float": float, "complex": complex, "bool": bool}
+_NUMBERS = (int, float, complex, bool)
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+def class_of(x: Any) -> type:
+    """The class of `x`, or of what it stands for."""
+    if isinstance(x, SymInt):
+        return int
+    if not isinstance(x, Tracer):
+        return type(x)
+    t = x.type
+    if isinstance(t, ArrayType):
+        return np.ndarray
+    if isinstance(t, NpScalar):
+        return t.dtype.type
+    if isinstance(t, PyScalar):
+        return _PYTHON_CLASSES[t.kind]
+    return type(None)
+
+
+def constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
+    """An array computed while tracing, as a constant of the graph."""
+    trace = here()
+    t = ArrayType(check_dtype(array.dtype), array.shape)
+    out = trace.wrap(trace.constant(array, t))
+    assert isinstance(out, TracedArray)
+    return out
+
+
+def has_traced(x: Any) -> bool:
+    """Whether a traced value or a size is in `x`, containers included."""
+    if isinstance(x, (Tracer, SymInt)):
+        return True
+    if isinstance(x, dict):
+        return any(map(has_traced, x.values()))
+    if isinstance(x, slice):
+        return any(map(has_traced, (x.start, x.stop, x.step)))
+    return isinstance(x, (list, tuple)) and any(map(has_traced, x))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (Tracer, SymInt, np.generic)) or type(x) in _NUMBERS
+
+
+def require_plain(x: Any, what: str, sizes: bool = False) -> None:
+    """Raise TraceError unless `x` is made of constants (or sizes) and builtin containers."""
+    if isinstance(x, Tracer):
+        raise TraceError("TJ001", what, user_line())
+    if is_constant(x) or isinstance(x, np.generic) or (sizes and isinstance(x, SymInt)):
+        return
+    cls = type(x)
+    if cls in _CONTAINERS or is_namedtuple(cls) or cls in VIEWS:
+        for part in x:
+            require_plain(part, what, sizes)
+        if cls is dict:
+            require_plain(list(x.values()), what, sizes)
+        return
+    if isinstance(x, SymInt):
+        raise TraceError("TJ001", f"{what} of a size", user_line())
+    raise TraceError("TJ002", f"{what} of a {cls.__name__}", user_line())
+
+
+def require_known(x: Any, what: str) -> None:
+    """Raise TraceError where an object of a class of the program's own is in `x`."""
+    if _is_number(x) or is_constant(x) or isinstance(x, type):
+        return
+    if type(x) in (list, tuple, dict, slice) or is_namedtuple(type(x)):
+        parts = (x.start, x.stop, x.step) if type(x) is slice else x
+        for part in x.values() if type(x) is dict else parts:
+            require_known(part, what)
+        return
+    raise TraceError("TJ002", f"{what} of class {type(x).__name__}", user_line())
+
+
+def require_index(key: Any) -> None:
+    """Raise TraceError unless `key` is an index that Python and NumPy understand by themselves."""
+    if not (_is_number(key) or is_constant(key)):
+        require_known(key, "an index")
+
+
+def require_key(k: Any) -> None:
+    """Raise TraceError unless `k` hashes and compares without code of the program."""
+    if isinstance(k, Tracer):
+        raise TraceError("TJ001", "a key", user_line())
+    if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
+        for part in k:
+            require_key(part)
+    elif not (is_constant(k) or isinstance(k, (SymInt, np.generic, *_BY_IDENTITY))):
+        cls = type(k)
+        if not (is_default(cls, "__hash__") and is_default(cls, "__eq__")):
+            raise TraceError("TJ008", f"a key of class {cls.__name__}", user_line())
+
+
+_BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, ModuleType, enum.Enum, np.ufunc)
+
+
+# Arithmetic --------------------------------------------------------------------------------------
+
+
+def _checked(op: str, x: Tracer, other: Any) -> None:
+    """A traced operand meets numbers and sequences; NumPy would make objects of the rest."""
+    if not _is_number(other) and type(other) not in (list, tuple):
+        raise TraceError("TJ004", f"{op} with a {type(other).__name__}", user_line())
+    require_known(other, "an operand")
+
+
+def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
+    """NumPy's scalars do not know sizes: beside one, a size becomes a traced int."""
+    if isinstance(a, SymInt) and isinstance(b, np.generic):
+        return here().size(a.dim), b
+    if isinstance(b, SymInt) and isinstance(a, np.generic):
+        return a, here().size(b.dim)
+    return a, b
+
+
+def _builtin(x: Any) -> bool:
+    return _is_number(x) or is_constant(x) or type(x) in _CONTAINERS or isinstance(x, type)
+
+
+def unary(hooks: Hooks, op: str, x: Any) -> Any:
+    """`-x`, `+x` and `~x`."""
+    if _is_number(x) or is_constant(x):
+        return getattr(operator, op)(x)
+    method = _special(hooks, x, f"__{op}__")
+    if method is None:
+        raise TraceError("TJ002", f"{op} of a {type(x).__name__}", user_line())
+    return hooks.call(method)
+
+
+def _special(hooks: Hooks, x: Any, name: str) -> Any:
+    from tracejit.frontend.objects import special
+
+    return special(hooks, x, name)
+
+
+def binary(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+    """`a op b`, where `op` is a name of the module operator."""
+    if _builtin(a) and _builtin(b):
+        return hooks.fresh(_builtin_operator(hooks, op, a, b))
+    if _builtin(a):
+        raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
+    return _call_special(hooks, f"__{op.rstrip('_')}__", a, b)
+
+
+def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+    if isinstance(a, Tracer):
+        _checked(op, a, b)
+    elif isinstance(b, Tracer):
+        _checked(op, b, a)
+    elif type(a) in (str, bytes) and op == "mod":
+        require_plain(b, "text")
+    elif type(a) in (set, frozenset) or type(b) in (set, frozenset):
+        hooks.known(a)
+        hooks.known(b)
+    elif isinstance(a, np.generic) or isinstance(b, np.generic):
+        require_known([a, b], "an operand")
+        if has_traced([a, b]) and (type(a) in _CONTAINERS or type(b) in _CONTAINERS):
+            raise TraceError("TJ004", f"{op} of a NumPy scalar and a sequence", user_line())
+    a, b = _lifted(a, b)
+    with np.errstate(all="ignore"):
+        return getattr(operator, op)(a, b)
+
+
+def _call_special(hooks: Hooks, name: str, a: Any, b: Any) -> Any:
+    """`a.name(b)`; what follows a NotImplemented is left to eager execution."""
+    method = _special(hooks, a, name)
+    if method is not None:
+        result = hooks.call(method, b)
+        if result is not NotImplemented:
+            return result
+    classes = f"{type(a).__name__} and {class_of(b).__name__}"
+    raise TraceError("TJ008", f"{name} of {classes}", user_line())
+
+
+def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+    """The value of `a` after `a op= b`, where `op` is iadd and so on."""
+    plain = op[1:] + "_" * (op in ("iand", "ior"))
+    if type(a) in (list, set, dict):
+        hooks.may_change(a)
+        if type(a) is list and op == "iadd":
+            a.extend(hooks.iterate(b))
+            return a
+        require_known(b, "an operand") if type(b) is not set else hooks.known(b)
+        return getattr(operator, op)(a, b)
+    if isinstance(a, Tracer):
+        _checked(op, a, b)
+        return getattr(operator, op)(a, b)
+    if not _builtin(a):
+        method = _special(hooks, a, f"__{op}__")
+        if method is not None:
+            return _call_special(hooks, f"__{op}__", a, b)
+    return binary(hooks, plain, a, b)
+
+
+# Comparisons -------------------------------------------------------------------------------------
+
+
+def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+    """`a op b` for a comparison, `is`, `in` or their negation."""
+    if op in ("is_", "is_not"):
+        return _same(hooks, a, b) is (op == "is_")
+    if op in ("contains", "lacks"):
+        return _contains(hooks, b, a) is (op == "contains")
+    if isinstance(a, Tracer) or isinstance(b, Tracer):
+        _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
+        return getattr(operator, op)(a, b)
+    if _is_number(a) and _is_number(b):
+        return getattr(operator, op)(*_lifted(a, b))
+    if isinstance(a, np.generic) or isinstance(b, np.generic):
+        other = b if isinstance(a, np.generic) else a
+        require_plain(other, "a comparison")
+        return hooks.fresh(getattr(operator, op)(a, b))
+    if _compares_by_value(a) and _compares_by_value(b):
+        require_plain([a, b], "a comparison", sizes=True)
+        hooks.known(a)
+        hooks.known(b)
+        return getattr(operator, op)(a, b)
+    if op in ("eq", "ne") and (_compares_by_identity(a) or _compares_by_identity(b)):
+        if _knows(a) and _knows(b):
+            return (a is b) is (op == "eq") if type(a) is type(b) else op == "ne"
+    if isinstance(a, np.dtype) or isinstance(b, np.dtype):
+        return getattr(operator, op)(a, b)
+    return _call_special(hooks, f"__{op}__", a, b)
+
+
+def _compares_by_value(x: Any) -> bool:
+    return (
+        isinstance(x, SymInt)
+        or is_constant(x)
+        or type(x) in _CONTAINERS
+        or type(x) in VIEWS
+        or is_namedtuple(type(x))
+    ) and not isinstance(x, np.dtype)
+
+
+def _compares_by_identity(x: Any) -> bool:
+    return isinstance(x, _BY_IDENTITY) or is_default(type(x), "__eq__")
+
+
+def _knows(x: Any) -> bool:
+    """Whether `x` leaves equality with an object of another kind to identity."""
+    if is_constant(x) or isinstance(x, type):
+        return not isinstance(x, np.dtype)
+    if isinstance(x, enum.Enum) and isinstance(x, (*_NUMBERS, str)):
+        return False
+    return is_default(type(x), "__eq__")
+
+
+def _same(hooks: Hooks, a: Any, b: Any) -> bool:
+    """`a is b`. Raises TraceError where the stand-ins cannot tell."""
+    for x, other in ((a, b), (b, a)):
+        if isinstance(x, (Tracer, SymInt)):
+            if isinstance(other, (Tracer, SymInt)):
+                raise TraceError("TJ001", "the identity of traced values", user_line())
+            if not isinstance(x, TracedArray) and (
+                type(other) in _NUMBERS or isinstance(other, np.generic)
+            ):
+                raise TraceError("TJ001", "the identity of a number", user_line())
+            return False
+    if a is not b:
+        rebuilt = hooks.capture.rebuilt
+        both = id(a) in rebuilt and id(b) in rebuilt
+        if both or (isinstance(a, tuple) and isinstance(b, tuple)):
+            raise TraceError("TJ006", "the identity of containers from outside", user_line())
+    return a is b
+
+
+def _contains(hooks: Hooks, container: Any, item: Any) -> bool:
+    cls = type(container)
+    if isinstance(container, Tracer) or isinstance(item, Tracer):
+        raise TraceError("TJ001", "a test by `in`", user_line())
+    if cls is dict or cls in (set, frozenset):
+        hooks.known(container)
+        require_key(item)
+        return item in container
+    if cls in (list, tuple, range, str, bytes, *VIEWS) or is_namedtuple(cls):
+        if not isinstance(item, _BY_IDENTITY):
+            require_plain(item, "a test by `in`", sizes=True)
+        for part in () if cls in (range, str, bytes) else container:
+            if not isinstance(part, _BY_IDENTITY):
+                require_plain(part, "a test by `in`", sizes=True)
+        return item in container
+    method = _special(hooks, container, "__contains__")
+    if method is None:
+        raise TraceError("TJ008", f"`in` of a {cls.__name__}", user_line())
+    return bool(hooks.truth(hooks.call(method, item)))

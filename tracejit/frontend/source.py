@@ -1,0 +1,244 @@
+"""From a function to the syntax tree it was compiled from, proved by compiling that tree again.
+
+A file may have changed since it was imported, a line may hold several lambdas, a test runner may
+have rewritten the module: so a definition counts as the function's source only if its code is the
+same.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+from collections import OrderedDict
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from tracejit.errors import TraceError, Where
+
+__all__ = [
+    "Definition",
+    "FunctionNode",
+    "compile_definition",
+    "find_definition",
+    "no_arguments",
+    "same_code",
+]
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+_FUTURE_FLAGS = 0
+for _name in __future__.all_feature_names:
+    _FUTURE_FLAGS |= getattr(__future__, _name).compiler_flag
+#: CO_NESTED says only whether the definition stood inside another function.
+_NESTED = 0x10
+_OUTER = "__tracejit_outer__"
+_FILES_KEPT = 16
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The syntax of one function, and what its code depends on around it.
+
+    These are the class whose private names it may use, the flags of its future imports, and the
+    names that its module imports: the compiler loads their attributes otherwise than a method's.
+    """
+
+    node: FunctionNode
+    class_name: str | None
+    flags: int
+    file: str
+    imported: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _File:
+    lines: tuple[str, ...]
+    #: First line of a definition -> the definitions there, each with its innermost class.
+    definitions: dict[int, list[tuple[FunctionNode, str | None]]]
+    imported: tuple[str, ...]
+
+
+_FILES: OrderedDict[str, _File] = OrderedDict()
+
+
+def find_definition(function: FunctionType) -> Definition:
+    """The verified syntax of `function`. Raises TraceError TJ007 where there is none."""
+    code = function.__code__
+    where = Where(code.co_filename, code.co_firstlineno, code.co_name)
+    file = _parsed(code.co_filename, function.__globals__)
+    if file is None:
+        raise TraceError("TJ007", f"no source of {function.__qualname__}", where)
+    for node, class_name in file.definitions.get(code.co_firstlineno, ()):
+        name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+        if name != code.co_name:
+            continue
+        flags = code.co_flags & _FUTURE_FLAGS
+        definition = Definition(node, class_name, flags, code.co_filename, file.imported)
+        try:
+            compiled = compile_definition(definition, plain(node), code.co_freevars)
+        except (SyntaxError, ValueError):
+            continue
+        if same_code(compiled, code):
+            return definition
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.ClassDef):
+                place = Where(code.co_filename, inner.lineno, code.co_name)
+                raise TraceError("TJ008", "class", place)
+    raise TraceError("TJ007", f"the source of {function.__qualname__} is not what runs", where)
+
+
+def _parsed(name: str, namespace: dict[str, Any]) -> _File | None:
+    linecache.checkcache(name)
+    lines = tuple(linecache.getlines(name, namespace))
+    known = _FILES.get(name)
+    if known is not None and known.lines == lines:
+        _FILES.move_to_end(name)
+        return known
+    if not lines:
+        return None
+    try:
+        tree = ast.parse("".join(lines), name)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    definitions: dict[int, list[tuple[FunctionNode, str | None]]] = {}
+    _collect(tree, definitions)
+    file = _FILES[name] = _File(lines, definitions, _imported(tree))
+    while len(_FILES) > _FILES_KEPT:
+        _FILES.popitem(last=False)
+    return file
+
+
+def _collect(tree: ast.AST, definitions: dict[int, list[tuple[FunctionNode, str | None]]]) -> None:
+    pending: list[tuple[ast.AST, str | None]] = [(tree, None)]
+    while pending:
+        node, class_name = pending.pop()
+        if isinstance(node, ast.ClassDef):
+            class_name = node.name
+        elif isinstance(node, ast.FunctionDef):
+            first = min((d.lineno for d in node.decorator_list), default=node.lineno)
+            definitions.setdefault(first, []).append((node, class_name))
+        elif isinstance(node, ast.Lambda):
+            definitions.setdefault(node.lineno, []).append((node, class_name))
+        pending.extend((child, class_name) for child in ast.iter_child_nodes(node))
+
+
+def _imported(tree: ast.Module) -> tuple[str, ...]:
+    """The names that the module's own statements import."""
+    names: dict[str, None] = {}
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update((a.asname or a.name.partition(".")[0], None) for a in node.names)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            pending.extend(ast.iter_child_nodes(node))
+    names.pop("*", None)
+    return tuple(names)
+
+
+def plain(node: FunctionNode) -> FunctionNode:
+    """`node` without what belongs to the scope around it: decorators, defaults and annotations."""
+    a = node.args
+
+    def bare(arg: ast.arg) -> ast.arg:
+        return ast.copy_location(ast.arg(arg.arg), arg)
+
+    def blank(expression: ast.expr) -> ast.expr:
+        return ast.copy_location(ast.Constant(None), expression)
+
+    arguments = ast.arguments(
+        posonlyargs=[bare(arg) for arg in a.posonlyargs],
+        args=[bare(arg) for arg in a.args],
+        vararg=a.vararg and bare(a.vararg),
+        kwonlyargs=[bare(arg) for arg in a.kwonlyargs],
+        kw_defaults=[d and blank(d) for d in a.kw_defaults],
+        kwarg=a.kwarg and bare(a.kwarg),
+        defaults=[blank(d) for d in a.defaults],
+    )
+    new: FunctionNode
+    if isinstance(node, ast.Lambda):
+        new = ast.Lambda(arguments, node.body)
+    else:
+        new = ast.FunctionDef(node.name, arguments, node.body, [])
+        if getattr(node, "type_params", None):
+            raise ValueError("type parameters")
+        new.type_params = []  # type: ignore[attr-defined, unused-ignore]
+    return ast.copy_location(new, node)
+
+
+def no_arguments() -> ast.arguments:
+    """The parameters of a function that takes none."""
+    return ast.arguments([], [], None, [], [], None, [])
+
+
+def compile_definition(
+    definition: Definition, node: FunctionNode, free: tuple[str, ...]
+) -> CodeType:
+    """The code of `node`, with the names `free` taken from an enclosing scope.
+
+    Raises SyntaxError and ValueError as compile() does.
+    """
+    here = definition.node
+
+    def at(new: Any) -> Any:
+        return ast.copy_location(new, here)
+
+    arguments = no_arguments()
+    arguments.args = [at(ast.arg(name)) for name in free]
+    body = node if isinstance(node, ast.FunctionDef) else at(ast.Return(node))
+    name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    statements = [body]
+    if isinstance(node, ast.FunctionDef) and name not in free:
+        # The function finds its own name in the module, not in the scope added here.
+        statements.insert(0, at(ast.Global([name])))
+    outer = at(ast.FunctionDef(_OUTER, arguments, statements, []))
+    outer.type_params = []
+    top: Any = outer
+    if definition.class_name is not None:
+        top = at(ast.ClassDef(definition.class_name, [], [], [outer], []))
+        top.type_params = []
+    imports = [at(ast.Import([at(ast.alias(name))])) for name in definition.imported]
+    tree = ast.Module([*imports, top], [])
+    module = compile(tree, definition.file, "exec", definition.flags, dont_inherit=True)
+    code = module if definition.class_name is None else _inner(module, definition.class_name)
+    return _inner(_inner(code, _OUTER), name)
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    (found,) = [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name]
+    return found
+
+
+def same_code(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects do the same: all but places in the file and qualified names."""
+    return (
+        a.co_code == b.co_code
+        and a.co_name == b.co_name
+        and a.co_names == b.co_names
+        and a.co_varnames == b.co_varnames
+        and a.co_cellvars == b.co_cellvars
+        and a.co_freevars == b.co_freevars
+        and a.co_argcount == b.co_argcount
+        and a.co_posonlyargcount == b.co_posonlyargcount
+        and a.co_kwonlyargcount == b.co_kwonlyargcount
+        and a.co_flags | _NESTED == b.co_flags | _NESTED
+        and getattr(a, "co_exceptiontable", b"") == getattr(b, "co_exceptiontable", b"")
+        and len(a.co_consts) == len(b.co_consts)
+        and all(map(_same_constant, a.co_consts, b.co_consts))
+    )
+
+
+def _same_constant(a: object, b: object) -> bool:
+    if isinstance(a, CodeType) and isinstance(b, CodeType):
+        return same_code(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same_constant, a, b))
+    if isinstance(a, (float, complex)):
+        return repr(a) == repr(b)
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return sorted(map(repr, a)) == sorted(map(repr, b))
+    return a == b
