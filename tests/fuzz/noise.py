@@ -209,7 +209,8 @@ def _reorder(
     overflow = ~np.isfinite(np.broadcast_to(bound, array.shape))
     overflow = overflow | (np.abs(magnitude) > float(info.max) / 2)
     moved = np.where(np.isfinite(array), array + error, array)
-    return np.where(overflow, rng.choice([0, np.nan]), moved).astype(array.dtype)
+    moved = np.where(overflow, rng.choice([0, np.nan]), moved).astype(array.dtype)
+    return _flip_zeros(moved, rng)
 
 
 def _respread(statement: Statement, array: Any, operand: Any, rng: np.random.Generator) -> Any:

@@ -118,7 +118,12 @@ def tall_system(rng, size):
     return rng.normal(size=(size + 5, size)), rng.normal(size=size + 5)
 
 
+def parity_words(words):
+    return np.bitwise_xor.reduce(words), np.logical_and.reduceat(words > 3, [0, 2])
+
+
 PROGRAMS = [
+    Program(parity_words, codes, in_scope=False),
     Program(cholesky_by_loops, positive_definite, "order", 64, sizes=(3, 12), in_scope=False),
     Program(newton_square_root, one_number, "ulp", 2, in_scope=False),
     Program(sign_by_branch, signal, in_scope=False),
