@@ -66,16 +66,20 @@ def plan_loop(
                 survey.note(t.dtype)
     if not survey.possible:
         return None
-    width = min(target.vector_bits // survey.widest, _MOST_LANES)
+    width = target.vector_bits // survey.widest
+    if width < 2:
+        return None
+    width = min(_vector_bits(loop, survey, target) // survey.widest, _MOST_LANES)
     if survey.separate:
         width = min(width, _MOST_SEPARATE_LANES)
     if isinstance(loop, Reduce):
         width = min(width, loop.lanes)
-    if width < 2:
-        return None
+        if width < 2:
+            return None
     return Plan(
         width=width,
-        streams=_streams(survey),
+        # The adjacent columns of an inner loop share its control and its cache lines.
+        streams=4 if survey.has_inner_loop and survey.weight <= 8 else 1,
         masked=_masks_all(survey, target),
         register_slots=_register_slots(loop, survey),
         free_slots=4,
@@ -89,14 +93,20 @@ def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
     return 8 if survey.weight <= 8 else 0
 
 
-def _streams(survey: _Survey) -> int:
-    """How many vectors advance together: enough to overlap chains of arithmetic.
+def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int:
+    """The bits of one vector: two registers where arithmetic is to overlap, in calls too.
 
-    A mere copy waits for memory and a called function for itself, whatever runs beside it.
+    Loops that mostly wait for memory do best with 256 bits: NumPy's arrays begin 16 bytes beyond
+    a cache line, so that every wider access would touch two lines. Comparisons of more than one
+    register need masks of their own kind, which AVX2 lacks.
     """
+    bits = target.vector_bits
     if survey.has_inner_loop:
-        return 4 if survey.weight <= 8 else 1
-    return 2 if 2 < survey.weight <= 40 and not survey.calls else 1
+        return bits
+    light = survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
+    if light:
+        return bits if isinstance(loop, Reduce) else min(bits, 256)
+    return 2 * bits if bits == 512 or not survey.truths else bits
 
 
 def _masks_all(survey: _Survey, target: HostTarget) -> bool:
@@ -119,6 +129,7 @@ class _Survey:
         self.possible = True
         self.weight = 0
         self.calls = False
+        self.truths = False
         self.has_inner_loop = False
         #: Element sizes in bits of the accesses to neighbours, and of those lane by lane.
         self.runs: set[int] = set()
@@ -206,4 +217,5 @@ class _Survey:
                 varies = False
         if varies:
             self.note(expr.dtype)
+            self.truths |= expr.dtype == "b1"
         return varies

@@ -313,7 +313,31 @@ class Values:
 
     def _atom(self, fn: str, args: tuple[Dim, Dim], lookup: Callable[[str], Value]) -> Value:
         values = [self._sum(a, lookup) for a in args]
+        if fn in ("floordiv", "mod") and any(v.varying for v in values):
+            return self._divide_places(fn, *values)
         return self.call(ATOM_FUNCTIONS[fn], values, "i64")
+
+    def _divide_places(self, fn: str, a: Value, b: Value) -> Value:
+        """floordiv or mod of places in lanes, which no machine divides as integers.
+
+        Places and sizes are below 2**53. The quotient of two such integers, rounded to a double,
+        lies on the same side of every integer as the true one, or on the integer itself if that is
+        the true one: a / b differs from an integer n by 1 / b at least, which is more than half a
+        unit in the last place of n where n * b is below 2**53.
+        """
+
+        def quotient(s: Lanes, x: str, y: str) -> str:
+            doubles = [s.convert("sitofp", v, "i64", "double") for v in (x, y)]
+            floor = s.intrinsic("floor", "f64", s.op("fdiv", "f64", *doubles))
+            return s.convert("fptosi", floor, "double", "i64")
+
+        # A size of 0 divides nothing that runs, but must not make a value undefined.
+        b = self.call("maximum", [b, self.constant(1, "i64")], "i64") if b.const is None else b
+        whole = self.instruction(quotient, (a, b), "i64")
+        if fn == "floordiv":
+            return whole
+        product = self.integer("mul", whole, b)
+        return self.instruction(lambda s, x, y: s.op("sub", "i64", x, y), (a, product), "i64")
 
     # Expressions.
 
