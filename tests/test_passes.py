@@ -212,6 +212,61 @@ def test_a_definition_of_a_size_stays_and_so_does_what_it_reads() -> None:
     assert [n.op.name for n in after.nodes] == ["exp", "bind_size"]
 
 
+def test_filled_arrays_are_told_apart_by_their_bits() -> None:
+    graph = parse("""
+def f(n: size):
+    a: f64 = constant(value=0.0, type="f64")
+    b: f64 = constant(value=-0.0, type="f64")
+    x: f64[n] = broadcast_to(a, shape=(n,))
+    y: f64[n] = broadcast_to(b, shape=(n,))
+    z: f64[2*n] = concatenate(x, y, axis=0)
+    w: f64[2*n] = concatenate(x, x, axis=0)
+    return z, w
+""")
+    after = fold(graph)
+    assert [n.op.name for n in after.nodes].count("concatenate") == 1
+    assert_same(evaluate(graph, [], {"n": 2}), evaluate(after, [], {"n": 2}))
+
+
+def test_two_sizes_of_one_number_stay_two() -> None:
+    graph = parse("""
+def f(k: int):
+    bind_size(k, binds=(s,))
+    bind_size(k, binds=(t,))
+    x: i64[s] = iota(size=s, dtype="i64")
+    y: i64[t] = iota(size=t, dtype="i64")
+    return x, y
+""")
+    after = run_passes(graph, verify=True, passes=(cse, dce))
+    assert [n.binds for n in after.nodes if n.binds] == [("s",), ("t",)]
+
+
+SIZE_OF_LOOP = """
+def f(n: size, x: f64[n], k: int):
+    def more(s: size, a: f64[s], i: int):
+        zero: int = constant(value=0, type="int")
+        go: bool = py_greater(i, zero)
+        return go
+    def body(s: size, a: f64[s], i: int):
+        b: f64[s - 1] = slice(a, start=(1,), size=(s - 1,), step=(1,))
+        one: int = constant(value=1, type="int")
+        j: int = py_subtract(i, one)
+        return b, j, size(s - 1)
+    y, j = typed(while_loop(x, k, LOOP), f64[t], int)
+    length: int = dim_value(dim=t)
+    return length
+""".replace("LOOP", "sizes=((n,), (n,)), carried=2, regions=(more, body), binds=(t,)")
+
+
+def test_a_loop_whose_size_alone_is_read_stays() -> None:
+    graph = parse(SIZE_OF_LOOP)
+    after = dce(graph)
+    assert after is graph
+    assert evaluate(after, [np.zeros(5), 2]) == (3,)
+    unread = Graph("f", graph.sizes, graph.inputs, graph.nodes[:1], graph.inputs[1:])
+    assert dce(unread).nodes == ()
+
+
 RAISING = """
 def f(n: size, x: f64[n], k: int, b: i8, p: f64):
     a: f64[()] = gather(x, k)
