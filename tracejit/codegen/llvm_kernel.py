@@ -149,48 +149,46 @@ class _Emitter:
         size = values.scalar(values.dim(loop.size))
 
         def run() -> list[str]:
-            step = plan.width * plan.streams
-            main_end = fb.integer("and", size, str(-step))
+            whole = plan.width * plan.streams
+            main_end = fb.integer("and", size, str(-whole))
             with values.scope():
+                fb.if_then(fb.less("0", main_end), (), lambda: self._main(loop, plan, main_end))
                 fb.if_then(
-                    fb.less("0", main_end),
-                    (),
-                    lambda: self._lanes(loop, plan.width, plan.streams, "0", main_end, False),
-                )
-                width = plan.width if plan.masked else 1
-                once = plan.masked and plan.streams == 1
-                fb.if_then(
-                    fb.less(main_end, size),
-                    (),
-                    lambda: self._lanes(loop, width, 1, main_end, size, plan.masked, once),
+                    fb.less(main_end, size), (), lambda: self._rest(loop, plan, main_end, size)
                 )
             return []
 
         fb.if_then(fb.less("0", size), (), run)
 
-    def _lanes(
-        self,
-        loop: For,
-        width: int,
-        streams: int,
-        begin: str,
-        end: str,
-        masked: bool,
-        once: bool = False,
-    ) -> list[str]:
+    def _main(self, loop: For, plan: Plan, end: str) -> list[str]:
+        """The positions that fill all lanes of all streams."""
         values = self.values
 
         def one(position: str, _: list[str]) -> list[str]:
             values.set_position(loop.var, position)
-            if masked:
+            self.statements(loop.body)
+            return []
+
+        step = str(plan.width * plan.streams)
+        with values.in_lanes(loop.var, plan.width, plan.streams, plan.fetch_ahead):
+            return self.fb.do_while("0", end, step, (), one)
+
+    def _rest(self, loop: For, plan: Plan, begin: str, end: str) -> list[str]:
+        """The positions left over, masked or one by one."""
+        values = self.values
+        width = plan.width if plan.masked else 1
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            if plan.masked:
                 values.masks = (values.mask_below(position, end),)
             self.statements(loop.body)
             return []
 
-        with values.in_lanes(loop.var, width, streams):
-            if once:
+        with values.in_lanes(loop.var, width, 1):
+            if plan.masked and plan.streams == 1:
                 return one(begin, [])
-            return self.fb.do_while(begin, end, str(width * streams), (), one)
+            return self.fb.do_while(begin, end, str(width), (), one)
 
     def _scan(self, scan: Scan) -> None:
         values, fb = self.values, self.fb

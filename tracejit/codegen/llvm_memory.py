@@ -24,6 +24,9 @@ from tracejit.ir.kernel import Kernel, Load, Store
 
 __all__ = ["Memory"]
 
+#: Bytes of a cache line, and how far ahead of its loads a loop asks for them.
+_LINE, _AHEAD = 64, 2048
+
 
 class Offsets:
     """The linear element offset of each access of a kernel."""
@@ -178,11 +181,29 @@ class Memory:
             return Value(dtype, level, tuple(names), varying=True)
         base = self._address(values, buffer, dtype, offset)
         level = max(base.level, floor)
+        if values.fetch_ahead and stride == 1 and base.level == values.depth:
+            self._fetch_ahead(values, buffer, dtype, offset)
         for s in range(values.streams):
             with values.at_level(level):
                 raw = _load_run(values, dtype, base.names[0], stride, s)
                 names.append(from_memory(values.lanes, raw, dtype))
         return Value(dtype, level, tuple(names), varying=True)
+
+    def _fetch_ahead(self, values: Values, buffer: str, dtype: str, offset: Dim) -> None:
+        """Ask for the lines that the loop will load some iterations later, once for neighbours."""
+        if isinstance(offset, Poly) and offset.terms[-1][0] == ():
+            offset = offset - offset.terms[-1][1]
+        key = ("fetched", buffer, offset)
+        if values.recall(key) is not None:
+            return
+        pointer = values.remember(key, self._address(values, buffer, dtype, offset)).names[0]
+        fb = values.fb
+        prefetch = fb.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        length = values.streams * values.width * bits(dtype) // 8
+        for line in range(0, length, _LINE):
+            ahead = fb.emit(f"getelementptr i8, ptr {pointer}, i64 {_AHEAD + line}")
+            # Arguments: for reading, to be kept in all caches, as data.
+            fb.line(f"call void {prefetch}(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def are_parts(self, values: Values, first: Store, second: Store) -> bool:
         """Whether two stores fill pairs of elements, as the parts of complex numbers do."""

@@ -49,6 +49,8 @@ class Plan:
     masked: bool
     register_slots: int
     free_slots: int
+    #: Whether to fetch ahead of the loads: arithmetic hides what the processor does not foresee.
+    fetch_ahead: bool = False
 
 
 def plan_loop(
@@ -83,6 +85,7 @@ def plan_loop(
         masked=_masks_all(survey, target),
         register_slots=_register_slots(loop, survey),
         free_slots=4,
+        fetch_ahead=(survey.weight > 2 or survey.calls) and not survey.has_inner_loop,
     )
 
 

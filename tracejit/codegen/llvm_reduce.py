@@ -383,7 +383,8 @@ class _Vector(_Form):
             values.set_position(self.reduce.var, position)
             return self._flat(self.advance(self._regroup(state)))
 
-        with values.in_lanes(self.reduce.var, self.plan.width, self.held):
+        plan = self.plan
+        with values.in_lanes(self.reduce.var, plan.width, self.held, plan.fetch_ahead):
             return self.fb.do_while(begin, end, str(step), carried, one)
 
     def _main_by_groups(

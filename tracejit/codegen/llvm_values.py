@@ -92,6 +92,7 @@ class Values:
         self.one = self.lanes
         self.streams = 1
         self.masks: tuple[str, ...] | None = None
+        self.fetch_ahead = False
         self.vector: str | None = None
         self.base: Value | None = None
 
@@ -118,14 +119,18 @@ class Values:
         self.scopes.pop()
 
     @contextmanager
-    def in_lanes(self, vector: str, width: int, streams: int) -> Iterator[None]:
+    def in_lanes(
+        self, vector: str, width: int, streams: int, fetch_ahead: bool = False
+    ) -> Iterator[None]:
         """Run the iterations of `vector` in lanes for the length of a `with` block."""
         saved = self.lanes, self.streams, self.masks, self.vector, self.base
         self.lanes, self.streams = Lanes(self.fb, width), streams
         self.masks, self.vector, self.base = None, vector, None
+        self.fetch_ahead = fetch_ahead
         self.scopes[-1].local.clear()
         yield
         self.lanes, self.streams, self.masks, self.vector, self.base = saved
+        self.fetch_ahead = False
         self.scopes[-1].local.clear()
 
     def set_position(self, name: str, register: str) -> None:
