@@ -41,6 +41,8 @@ def _array(v: Value) -> ArrayType:
 
 def _helper(node: Node) -> str | None:
     """The helper function that computes the node, or None."""
+    if node.op.kind != "library":
+        return None
     a = _array(node.inputs[0])
     ndims = tuple(_array(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
@@ -53,7 +55,7 @@ def _helper(node: Node) -> str | None:
 
 def has_routine(node: Node) -> bool:
     """Whether a routine computes the node for dense operands."""
-    return node.op.kind == "library" and _helper(node) is not None
+    return _helper(node) is not None
 
 
 def scratch_sizes(node: Node) -> list[Dim]:

@@ -136,6 +136,12 @@ class Elementwise(Op):
         """Whether kernels can compute the op for operands of these dtypes."""
         if any(d in ("c64", "c128") for d in dtypes):
             return type(self).complex_rule is not None
+        if self.name.startswith("logical_"):
+            return all(d == "b1" for d in dtypes)
+        if self.name == "reciprocal" and dtypes[0][0] != "f":
+            return False
+        if self.name == "nextafter" and dtypes[0] == "f16":
+            return False
         return self.has_scalar
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:

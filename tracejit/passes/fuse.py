@@ -17,6 +17,7 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
+from tracejit.passes.dce import may_raise
 
 __all__ = ["fuse", "fusable"]
 

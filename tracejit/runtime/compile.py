@@ -31,7 +31,7 @@ from tracejit.runtime.entry_spec import (
     Positional,
     SizeGuard,
 )
-from tracejit.runtime.native import MISS
+from tracejit.runtime.native import BAIL, MISS
 from tracejit.runtime.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class ResultPlan:
     index: int | None = None
     leaf: int | None = None
     views: tuple[View, ...] = ()
+    #: The outputs that hold the run-time indices of the views, in order.
+    operands: tuple[int, ...] = ()
     #: The result is the very object of an earlier result.
     same_as: int | None = None
 
@@ -69,7 +71,7 @@ class Traced:
     @property
     def plain(self) -> bool:
         """Whether every result is simply an output of its own, in order."""
-        return all(
+        return len(self.plans) == len(self.outputs) and all(
             p.index == k and not p.views and p.same_as is None for k, p in enumerate(self.plans)
         )
 
@@ -163,6 +165,14 @@ def _plan_results(
         if isinstance(x, TracedArray):
             shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
     bases: dict[int, int] = {}
+
+    def add_operands(x: TracedArray) -> tuple[int, ...]:
+        first = len(values)
+        for view in x.views:
+            values.extend(view.indices)
+            outputs.extend(_output(v) for v in view.indices)
+        return tuple(range(first, len(values)))
+
     for k, x in enumerate(flat):
         if isinstance(x, SymInt):
             x = lift(x)
@@ -172,6 +182,7 @@ def _plan_results(
         objects[id(x)] = k
         if isinstance(x, TracedArray) and x.cell.input is not None and x.cell.input >= 0:
             plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
+            plans[-1].operands = add_operands(x)
             continue
         if isinstance(x, TracedArray) and shared[id(x.cell)] > 1:
             # Results that share memory: the base is an output, its views are made from it.
@@ -180,6 +191,7 @@ def _plan_results(
                 values.append(x.cell.value)
                 outputs.append(_output(x.cell.value))
             plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
+            plans[-1].operands = add_operands(x)
             continue
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()
@@ -198,11 +210,21 @@ def _output(v: Value) -> Output:
     return OutPyScalar(t.kind)  # type: ignore[arg-type]
 
 
-def apply_views(array: Any, views: Sequence[View], sizes: dict[str, int]) -> Any:
-    """The NumPy view of `array` that a chain of index ops means."""
+def apply_views(
+    array: Any, views: Sequence[View], indices: Sequence[Any], sizes: dict[str, int]
+) -> Any:
+    """The NumPy view of `array` that a chain of index ops means; `indices` are those of gathers."""
+    remaining = list(indices)
     for view in views:
         attrs = {k: _concrete(a, sizes) for k, a in view.attrs.items()}
-        (array,) = OPS[view.op].evaluate([array], attrs)
+        if view.op == "broadcast_to":
+            array = np.broadcast_to(array, attrs["shape"])
+        elif view.op == "gather":
+            count = len(view.indices)
+            array = array[tuple(int(i) for i in remaining[:count])]
+            del remaining[:count]
+        else:
+            (array,) = OPS[view.op].evaluate([array], attrs)
     return array
 
 
@@ -337,16 +359,19 @@ class Variant:
     stale: str = ""
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        """The entry's outputs for flat leaves; MISS or BAIL."""
+        """The user's result for flat leaves; MISS or BAIL."""
         capture = self.traced.capture
-        if capture is None:
-            return self.entry(*leaves)
-        captured = capture.reread()
-        if isinstance(captured, str):
-            self.stale = captured
-            return MISS
-        self.stale = ""
-        return self.entry(*leaves, *captured)
+        if capture is not None:
+            captured = capture.reread()
+            if isinstance(captured, str):
+                self.stale = captured
+                return MISS
+            self.stale = ""
+            leaves = [*leaves, *captured]
+        outputs = self.entry(*leaves)
+        if outputs is MISS or outputs is BAIL:
+            return outputs
+        return self.results(outputs, leaves)
 
     def results(self, outputs: Any, leaves: Sequence[Any]) -> Any:
         """The user's result from the entry's outputs."""
@@ -367,13 +392,13 @@ class Variant:
             if plan.views:
                 if sizes is None:
                     sizes = self._sizes(leaves)
-                x = apply_views(x, plan.views, sizes)
+                x = apply_views(x, plan.views, [outs[k] for k in plan.operands], sizes)
             flat.append(x)
         return self.traced.rebuild(flat)
 
     def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=False):
+        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=True):
             if isinstance(leaf, ArrayLeaf):
                 for d, n in zip(leaf.dims, x.shape, strict=True):
                     if isinstance(d, str):

@@ -139,26 +139,31 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     if structure is None:
         with self._lock:
             structure = self._structures.setdefault(key, _Structure())
-    for variant in structure.variants:
-        outputs = variant(leaves)
-        if outputs is not native.MISS:
-            return _finish(self, variant, outputs, leaves, args, kwargs)
-    if structure.eager is not None:
-        return _again(self, structure.eager, args, kwargs)
-    with self._lock:
-        for variant in structure.variants:
-            outputs = variant(leaves)
-            if outputs is not native.MISS:
-                return _finish(self, variant, outputs, leaves, args, kwargs)
-        if structure.eager is not None:
-            return _again(self, structure.eager, args, kwargs)
-        variant = _new_variant(self, structure, leaves, tree, args, kwargs)
-    if variant is None:
+    result = _try(structure, leaves)
+    if result is native.MISS and structure.eager is None:
+        with self._lock:
+            result = _try(structure, leaves)
+            variant = None
+            if result is native.MISS and structure.eager is None:
+                variant = _new_variant(self, structure, leaves, tree, args, kwargs)
+        if variant is not None:
+            result = variant(leaves)
+            if result is native.MISS:
+                structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
+    if result is native.BAIL:
+        return _bail(self, *args, **kwargs)
+    if result is native.MISS:
         return _without_variant(self, structure, args, kwargs)
-    outputs = variant(leaves)
-    if outputs is native.MISS:
-        raise AssertionError("a new variant does not accept the call it was compiled for")
-    return _finish(self, variant, outputs, leaves, args, kwargs)
+    return result
+
+
+def _try(structure: _Structure, leaves: Any) -> Any:
+    """The result of the first variant that accepts the leaves; MISS or BAIL."""
+    for variant in structure.variants:
+        result = variant(leaves)
+        if result is not native.MISS:
+            return result
+    return native.MISS
 
 
 def _compiler_fault(self: Any, e: Exception) -> Fallback:
@@ -185,12 +190,6 @@ def _bind(self: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Keyword arguments that have a position, at their position. Raises TypeError as the call would."""
     bound = self._signature.bind(*args, **kwargs)
     return bound.args, bound.kwargs
-
-
-def _finish(self: Any, variant: Any, outputs: Any, leaves: Any, args: Any, kwargs: Any) -> Any:
-    if outputs is native.BAIL:
-        return _bail(self, *args, **kwargs)
-    return variant.results(outputs, leaves)
 
 
 def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:

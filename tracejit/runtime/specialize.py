@@ -33,7 +33,7 @@ def _trace(
         return attempt(False)
     except TraceError as e:
         numbers = any(isinstance(x, (int, float, complex, np.generic)) for x in leaves)
-        if e.code != "TJ001" or not numbers:
+        if e.code not in ("TJ001", "TJ015") or not numbers:
             raise
     result = attempt(True)
     structure.scalars_static = True
@@ -42,30 +42,40 @@ def _trace(
 
 def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
     """Why this call needs a compile of its own."""
-    report = self._report
-    if not report.compiles:
+    if not self._report.compiles:
         return "first call"
-    if not structure.variants:
-        key = (tree, tuple(leaf_key(x) for x in leaves))
-        others = [k for k, s in self._structures.items() if s.variants and k[0] == key[0]]
-        for _, known in others:
-            changed = [(a, b) for a, b in zip(known, key[1], strict=False) if a != b]
-            if len(changed) and all(
-                isinstance(a, tuple) and isinstance(b, tuple) for a, b in changed
-            ):
-                a, b = changed[0]
-                if a[0] != b[0]:
-                    return f"new dtype {b[0]}"
-                if a[1:2] != b[1:2]:
-                    return "a size that is 0 or 1, or another rank"
-                return "new memory layout"
-        return "new kinds of arguments"
     stale = [v.stale for v in structure.variants if v.stale]
     if stale:
-        return stale[-1]
-    if structure.scalars_static:
-        return "new value of a number that the trace needs"
-    return "new size made symbolic, or a guard on sizes or values that no longer holds"
+        return str(stale[-1])
+    if structure.variants:
+        if structure.scalars_static:
+            return "new value of a number that the trace needs"
+        return "new size made symbolic, or a guard that no longer holds"
+    known = [k[1] for k, s in self._structures.items() if s.variants and k[0] == tree]
+    return _what_is_new(known, tuple(leaf_key(x) for x in leaves))
+
+
+def _what_is_new(known: list[tuple[Any, ...]], key: tuple[Any, ...]) -> str:
+    """How the keys of a call's leaves differ from those of the nearest call that was compiled."""
+    if not known:
+        return "new structure of the arguments"
+
+    def distance(other: tuple[Any, ...]) -> int:
+        return sum(a != b for a, b in zip(other, key, strict=True))
+
+    nearest = min(known, key=distance)
+    for a, b in zip(nearest, key, strict=True):
+        if a == b:
+            continue
+        if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) > 2 and len(b) > 2):
+            return "new kind of argument"
+        if a[0] != b[0]:
+            return f"new dtype {b[0]}"
+        if a[1] != b[1]:
+            same_rank = isinstance(a[1], tuple) and len(a[1]) == len(b[1])
+            return "a size that is 0 or 1" if same_rank else "new number of axes"
+        return "new memory layout"
+    return "new arguments"
 
 
 def specialize_call(
