@@ -22,8 +22,8 @@ from tests.capturing import Compiled, follows, refused
 from tests.compare import assert_same
 from tracejit.errors import TraceError
 from tracejit.frontend.autograph import rewritten_code
+from tracejit.frontend.constructs import HOOKS
 from tracejit.frontend.containers import flatten, unflatten
-from tracejit.frontend.rewrite import HOOKS
 
 X = np.array([0.5, -1.5, 2.25])
 

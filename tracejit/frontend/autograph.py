@@ -31,12 +31,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.calls import is_library_file
 from tracejit.frontend.capture import Capture, Source
 from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, unflatten
 from tracejit.frontend.hooks import Hooks, Scope
 from tracejit.frontend.rewrite import HOOK_NAME, rewrite_definition
-from tracejit.frontend.source import compile_definition, find_definition
+from tracejit.frontend.source import compile_definition, find_definition, is_library_file
 from tracejit.frontend.tracer import Trace
 
 __all__ = ["Traced", "call_rewritten", "rewritten_code", "trace_function"]

@@ -8,9 +8,6 @@ TraceError TJ002, so that what it would give is never frozen.
 from __future__ import annotations
 
 import functools
-import site
-import sysconfig
-from functools import lru_cache
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -31,6 +28,7 @@ from tracejit.frontend import (
 from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
 from tracejit.frontend.operators import has_traced, require_known, require_plain
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.frontend.ufuncs import array_ufunc, cast_value
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
@@ -38,9 +36,8 @@ from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["call", "is_library_file"]
+__all__ = ["call"]
 
-_PACKAGE = Path(__file__).resolve().parent.parent
 _FRONTEND = str(Path(__file__).resolve().parent)
 
 #: NumPy functions without a handler that depend only on their arguments, and change nothing.
@@ -52,17 +49,6 @@ _PURE_NUMPY = frozenset(
         "promote_types result_type shape size typename"
     ).split()
 )
-
-
-@lru_cache(maxsize=4096)
-def is_library_file(name: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to the compiler itself."""
-    if name.startswith("<frozen"):
-        return True
-    paths = sysconfig.get_paths()
-    roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
-    roots += [*site.getsitepackages(), site.getusersitepackages(), str(_PACKAGE)]
-    return any(Path(name).is_relative_to(root) for root in roots)
 
 
 def _is_own(hooks: Hooks, f: FunctionType) -> bool:
@@ -88,7 +74,7 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return _call_class(hooks, f, args, kwargs)
     if cls is BuiltinFunctionType:
         return _call_builtin(hooks, f, args, kwargs)
-    if _is_numpy(f):
+    if cls.__module__.partition(".")[0] == "numpy":
         return _call_numpy(hooks, f, args, kwargs)
     if cls in (MethodDescriptorType, WrapperDescriptorType):
         return _call_unbound(hooks, f, args, kwargs)
@@ -99,19 +85,19 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
     if cls.__module__.partition(".")[0] == "tracejit":
-        return hooks.call(_jitted(f), *args, **kwargs)
+        return hooks.call(_jitted(hooks, f), *args, **kwargs)
     method = objects.special(hooks, f, "__call__")
     if method is None:
         raise TraceError("TJ002", _name(f), user_line())
     return hooks.call(method, *args, **kwargs)
 
 
-def _jitted(f: Any) -> Any:
+def _jitted(hooks: Hooks, f: Any) -> Any:
     """The plain function of a compiled one."""
-    plain = getattr(f, "__tracejit__", None)
-    if plain is None:
+    source = hooks.capture.source_of(f)
+    if source is None or not hasattr(f, "__tracejit__"):
         raise TraceError("TJ002", _name(f), user_line())
-    return plain
+    return hooks.capture.attribute(source, "__tracejit__", f.__tracejit__)
 
 
 def _call_function(
@@ -125,7 +111,7 @@ def _call_function(
     if getattr(f, "__tracejit_primitive__", False):
         given = [hooks.callback(a) if _is_program(a) else a for a in args]
         named = {k: hooks.callback(a) if _is_program(a) else a for k, a in kwargs.items()}
-        return f(*given, **named)
+        return hooks.adopt(f(*given, **named))
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -186,7 +172,7 @@ def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str,
     handler = builtin_calls.CALLS.get(cls)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
-    if issubclass(cls, np.generic):
+    if issubclass(cls, (np.bool_, np.number)):
         return _convert(hooks, cls, args, kwargs)
     if cls in (np.dtype, np.finfo, np.iinfo) or issubclass(cls, np.dtype):
         require_known([*args, *kwargs.values()], "an argument")
@@ -204,18 +190,13 @@ def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str,
 # NumPy -------------------------------------------------------------------------------------------
 
 
-def _is_numpy(f: Any) -> bool:
-    try:
-        if f in HANDLERS:
-            return True
-    except TypeError:
-        return False
-    module = getattr(f, "__module__", None)
-    return isinstance(module, str) and module.partition(".")[0] == "numpy"
+def _is_numpy(f: FunctionType | BuiltinFunctionType) -> bool:
+    module = f.__module__
+    return f in HANDLERS or isinstance(module, str) and module.partition(".")[0] == "numpy"
 
 
 def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    require_known([*args, *kwargs.values()], f"an argument of np.{f.__name__}")
+    require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
         return hooks.fresh(call_function(f, args, kwargs))
@@ -229,10 +210,12 @@ def _call_ufunc(
     hooks: Hooks, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
+    if any(isinstance(x, Tracer) for x in args):
+        # By way of NumPy, which sorts the arguments of every method.
+        return getattr(ufunc, method)(*args, **kwargs)
     if has_traced(args) or has_traced(kwargs):
-        out = kwargs.get("out")
-        if out is not None and not isinstance(out, tuple):
-            kwargs["out"] = (out,)
+        if method != "__call__" or len(args) != ufunc.nin or kwargs:
+            raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())
         return array_ufunc(ufunc, method, args, kwargs)
     # np.frompyfunc wraps a Python function: its one loop is over objects.
     if method == "at" or ufunc.types == ["O" * ufunc.nin + "->" + "O" * ufunc.nout]:

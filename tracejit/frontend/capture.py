@@ -34,6 +34,7 @@ from tracejit.frontend.containers import (
     reference,
     same_object,
 )
+from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import Trace, Tracer, check_dtype, user_line
 
 __all__ = ["MISSING", "Capture", "Source", "class_lookup", "is_exempt_module"]
@@ -67,7 +68,10 @@ class _Step(NamedTuple):
 def is_exempt_module(module: ModuleType) -> bool:
     """Whether the contents of `module` count as constant: NumPy, SciPy and the standard library."""
     top = module.__name__.partition(".")[0]
-    return top in ("numpy", "scipy") or top in sys.stdlib_module_names
+    if top in sys.stdlib_module_names:
+        # A program's own module may have such a name too.
+        return is_library_file(getattr(module, "__file__", None) or "<frozen>")
+    return top in ("numpy", "scipy")
 
 
 def class_lookup(cls: type, name: str, after: type | None = None) -> Any:
@@ -356,11 +360,13 @@ class Capture:
             table.clear()
         self.created.clear()
         self.arguments.clear()
+        self._order.clear()
+        del self.make_leaf, self.trace
 
     @property
     def trivial(self) -> bool:
         """Whether nothing but exempt names was read."""
-        return not self._order
+        return not self._steps
 
     def reread(self) -> list[Any] | str:
         """The present values of `inputs`, or what has changed so that the trace does not hold."""

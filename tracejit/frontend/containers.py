@@ -280,7 +280,7 @@ class _StateFlattener(_Flattener):
 
 
 def flatten_state(state: Any) -> tuple[list[Any], TreeDef]:
-    """The leaves of what a branch gives or a loop carries (tracers, sizes, numbers) and their tree."""
+    """The leaves of what a branch gives or a loop carries (tracers, sizes, numbers), their tree."""
     flattener = _StateFlattener()
     root = flattener.node(state)
     return flattener.leaves, TreeDef(root, len(flattener.leaves))

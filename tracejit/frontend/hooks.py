@@ -17,13 +17,19 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend import calls, objects, operators
 from tracejit.frontend.capture import MISSING, Capture, class_lookup
-from tracejit.frontend.containers import VIEWS, is_constant, is_namedtuple
+from tracejit.frontend.containers import (
+    VIEWS,
+    dataclass_fields,
+    is_constant,
+    is_namedtuple,
+    is_plain_dataclass,
+)
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, Tracer, current_trace, here, user_line
 
 __all__ = ["Hooks", "Scope"]
 
-_STEPS = 2_000_000
+_STEPS = 300_000
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -82,6 +88,22 @@ class Hooks:
         """Whether `x` was made inside the trace."""
         return id(x) in self.capture.created
 
+    def adopt(self, x: Any) -> Any:
+        """Note the containers of a result that a function of the compiler has built."""
+        if id(x) in self.capture.rebuilt or isinstance(x, Tracer):
+            return x
+        if type(x) is dict:
+            parts = list(x.values())
+        elif type(x) in (list, tuple) or is_namedtuple(type(x)):
+            parts = list(x)
+        elif is_plain_dataclass(x):
+            parts = [getattr(x, name) for name in dataclass_fields(x) or ()]
+        else:
+            return x
+        for part in parts:
+            self.adopt(part)
+        return x if isinstance(x, tuple) else self.new(x)
+
     def may_change(self, x: Any) -> None:
         """Raise TraceError TJ005 unless `x` was made inside the innermost trace."""
         _, trace = self.capture.created.get(id(x), (None, None))
@@ -120,6 +142,7 @@ class Hooks:
                 raise TraceError("TJ008", f"a condition on a {cls.__name__}", user_line())
             owner = self.capture.source_of(x)
             if owner is not None:
+                self.capture.guard_type(owner, type(x))
                 self.capture.guard_absent(owner, name)
         return x
 

@@ -250,7 +250,7 @@ def _object_attribute(hooks: Hooks, x: Any, name: str) -> Any:
         capture.guard_method(source, name, found)
     elif source is not None and not isinstance(found, (staticmethod, classmethod)):
         own_source = capture.step(
-            source, ("own", name), lambda o: name in vars(o), f".{name}", False
+            source, ("own", name), lambda o: name in getattr(o, "__dict__", ()), f".{name}", False
         )
         own_source.check = lambda v, _: not v
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):

@@ -1,100 +1,24 @@
 """From a function's syntax tree to one where each step that depends on values calls a hook.
 
-Evaluation order and the number of evaluations stay those of Python. `HOOKS` is the closed table: a
-construct that it does not name makes the function eager.
+Evaluation order and the number of evaluations stay those of Python. `constructs.HOOKS` is the
+closed table: a construct that it does not name makes the function eager.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.constructs import HOOKS, OPERATORS, bound_names, spell, stored_names
 from tracejit.frontend.source import Definition, FunctionNode, no_arguments, plain
 
-__all__ = ["HOOKS", "HOOK_NAME", "rewrite_definition"]
+__all__ = ["HOOK_NAME", "rewrite_definition"]
 
 #: The one free variable of a rewritten function; it holds the hooks.
 HOOK_NAME = "__tracejit__"
 _TEMPORARY = "__tracejit_{}__"
-
-#: What becomes of each construct: "plain" (only its parts change), or the method that does it.
-HOOKS: dict[type[ast.AST], str] = {
-    **dict.fromkeys(
-        (
-            ast.Break,
-            ast.Constant,
-            ast.Continue,
-            ast.Expr,
-            ast.JoinedStr,
-            ast.NamedExpr,
-            ast.Pass,
-            ast.Raise,
-            ast.Return,
-            ast.Tuple,
-        ),
-        "plain",
-    ),
-    ast.AnnAssign: "annotated",
-    ast.Assert: "tested",
-    ast.Assign: "assign",
-    ast.Attribute: "attribute",
-    ast.AugAssign: "augmented",
-    ast.BinOp: "binary",
-    ast.BoolOp: "bool_op",
-    ast.Call: "call",
-    ast.Compare: "compare",
-    ast.Delete: "delete",
-    ast.Dict: "dict_display",
-    ast.DictComp: "comprehension",
-    ast.For: "for_loop",
-    ast.FormattedValue: "formatted",
-    ast.FunctionDef: "function",
-    ast.GeneratorExp: "comprehension",
-    ast.If: "tested",
-    ast.IfExp: "tested",
-    ast.Lambda: "function",
-    ast.List: "list_display",
-    ast.ListComp: "comprehension",
-    ast.Name: "name",
-    ast.Set: "set_display",
-    ast.SetComp: "comprehension",
-    ast.Slice: "slice",
-    ast.Starred: "starred",
-    ast.Subscript: "subscript",
-    ast.UnaryOp: "unary",
-    ast.While: "tested",
-}
-
-_OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "and_",
-    ast.BitOr: "or_",
-    ast.BitXor: "xor",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-    ast.USub: "neg",
-    ast.UAdd: "pos",
-    ast.Invert: "invert",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Is: "is_",
-    ast.IsNot: "is_not",
-    ast.In: "contains",
-    ast.NotIn: "lacks",
-}
 
 
 def rewrite_definition(definition: Definition, free: tuple[str, ...]) -> FunctionNode:
@@ -167,7 +91,7 @@ class _Rewriter:
     def visit(self, node: Any) -> Any:
         rule = HOOKS.get(type(node))
         if rule is None:
-            raise self.refuse(node, _spell(node))
+            raise self.refuse(node, spell(node))
         outside, self.here = self.here, node
         try:
             return getattr(self, rule)(node)
@@ -244,16 +168,14 @@ class _Rewriter:
             return self.at(ast.UnaryOp(node.op, self.truth(node.operand)))
         if isinstance(node.operand, ast.Constant):
             return self.at(ast.UnaryOp(node.op, node.operand))
-        return self.hook(
-            "unary", self.constant(_OPERATORS[type(node.op)]), self.visit(node.operand)
-        )
+        return self.hook("unary", self.constant(OPERATORS[type(node.op)]), self.visit(node.operand))
 
     def binary(self, node: ast.BinOp) -> Any:
-        op = self.constant(_OPERATORS[type(node.op)])
+        op = self.constant(OPERATORS[type(node.op)])
         return self.hook("binary", op, self.visit(node.left), self.visit(node.right))
 
     def compare(self, node: ast.Compare) -> Any:
-        ops = [self.constant(_OPERATORS[type(op)]) for op in node.ops]
+        ops = [self.constant(OPERATORS[type(op)]) for op in node.ops]
         left, right = self.visit(node.left), self.visit(node.comparators[0])
         if len(ops) == 1:
             return self.hook("compare", ops[0], left, right)
@@ -320,7 +242,7 @@ class _Rewriter:
 
     def comprehension(self, node: Any) -> Any:
         generators = []
-        targets = {name for g in node.generators for name in _stored_names(g.target)}
+        targets = {name for g in node.generators for name in stored_names(g.target)}
         scope = _Scope(targets, None, False)
         for k, g in enumerate(node.generators):
             if g.is_async:
@@ -380,7 +302,7 @@ class _Rewriter:
         names = {arg.arg for arg in (*named, *a.kwonlyargs)}
         names |= {arg.arg for arg in (a.vararg, a.kwarg) if arg}
         body = node.body if isinstance(node.body, list) else [node.body]
-        scope = _Scope(names | _bound_names(body), named[0].arg if named else None, True)
+        scope = _Scope(names | bound_names(body), named[0].arg if named else None, True)
         self.scopes.append(scope)
         new: FunctionNode
         if isinstance(node, ast.Lambda):
@@ -423,7 +345,7 @@ class _Rewriter:
             place = self.visit(target.value), self.visit(target.slice)
             return [self.statement(self.hook("store_item", value, *place))]
         if not isinstance(target, (ast.Tuple, ast.List)):
-            raise self.refuse(target, _spell(target))
+            raise self.refuse(target, spell(target))
         unpacked = self.hook("unpack", value)
         if all(isinstance(_unstarred(e), ast.Name) for e in target.elts):
             names = [_unstarred(e).id for e in target.elts]
@@ -453,7 +375,7 @@ class _Rewriter:
         raise self.refuse(node, "an annotation without a value")
 
     def augmented(self, node: ast.AugAssign) -> list[Any]:
-        op = self.constant("i" + _OPERATORS[type(node.op)].rstrip("_"))
+        op = self.constant("i" + OPERATORS[type(node.op)].rstrip("_"))
         target = node.target
         if isinstance(target, ast.Name):
             value = self.hook("in_place", op, self.load(target.id), self.visit(node.value))
@@ -505,42 +427,3 @@ class _Rewriter:
 
 def _unstarred(target: Any) -> Any:
     return target.value if isinstance(target, ast.Starred) else target
-
-
-def _stored_names(target: ast.AST) -> list[str]:
-    names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
-    return [n.id for n in names if isinstance(n.ctx, ast.Store)]
-
-
-def _spell(node: ast.AST) -> str:
-    """A construct by the word that starts it in a program."""
-    words = {"AsyncFunctionDef": "async def", "ClassDef": "class", "ImportFrom": "import"}
-    name = type(node).__name__
-    return words.get(name, name.lower())
-
-
-_INNER: dict[type, Callable[[Any], list[Any]]] = {
-    ast.FunctionDef: lambda n: [*n.decorator_list, *n.args.defaults, *n.args.kw_defaults],
-    ast.Lambda: lambda n: [*n.args.defaults, *n.args.kw_defaults],
-}
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _bound_names(body: list[Any]) -> set[str]:
-    """The names that a function's own statements bind."""
-    names: set[str] = set()
-    pending: list[tuple[Any, bool]] = [(node, False) for node in body]
-    while pending:
-        node, inside = pending.pop()
-        if node is None:
-            continue
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        if isinstance(node, ast.NamedExpr):
-            names.add(node.target.id)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not inside:
-            names.add(node.id)
-        inside = inside or isinstance(node, _COMPREHENSIONS)
-        inner = _INNER.get(type(node), ast.iter_child_nodes)
-        pending.extend((child, inside) for child in inner(node))
-    return names

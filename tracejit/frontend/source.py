@@ -10,8 +10,12 @@ import __future__
 
 import ast
 import linecache
+import site
+import sysconfig
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -22,6 +26,7 @@ __all__ = [
     "FunctionNode",
     "compile_definition",
     "find_definition",
+    "is_library_file",
     "no_arguments",
     "same_code",
 ]
@@ -35,6 +40,18 @@ for _name in __future__.all_feature_names:
 _NESTED = 0x10
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(name: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to the compiler itself."""
+    if name.startswith("<frozen"):
+        return True
+    paths = sysconfig.get_paths()
+    roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
+    roots += [*site.getsitepackages(), site.getusersitepackages(), str(_PACKAGE)]
+    return any(Path(name).is_relative_to(root) for root in roots)
 
 
 @dataclass(frozen=True)
