@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+
+# Graphs are checked after every pass in all tests.
+os.environ.setdefault("TRACEJIT_VERIFY", "1")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from tracejit.runtime.dispatch import Jitted
+if TYPE_CHECKING:
+    from tracejit.runtime.dispatch import Jitted
 
 __all__ = ["cond", "jit", "while_loop"]
 
@@ -28,6 +29,8 @@ def jit(function: Any = None, /, *, strict: bool = False) -> Any:
 
     Raises TypeError if `function` is not a Python function.
     """
+    from tracejit.runtime.dispatch import Jitted
+
     if function is None:
         return lambda f: jit(f, strict=strict)
     if isinstance(function, Jitted):
