@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fuzz.check import check, isolated
+from tests.fuzz.check import Verdict, check, isolated
 from tests.fuzz.generate import Case, generate
 from tests.fuzz.inputs import weighted
 from tests.fuzz.productions import PRODUCTIONS
@@ -72,9 +72,9 @@ def test_generation_is_deterministic() -> None:
 
 
 def test_plain_numpy_agrees_with_itself() -> None:
-    verdicts = [check(generate(seed), plain) for seed in range(120)]
+    verdicts = [check(generate(seed), plain) for seed in range(70)]
     assert [v.message for v in verdicts if v.status == "differ"] == []
-    assert sum(v.status == "unstable" for v in verdicts) < 6
+    assert sum(v.status == "unstable" for v in verdicts) < 4
 
 
 def test_every_production_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_shrinking() -> None:
 
 
 def test_scripts_run(tmp_path: Path) -> None:
-    for seed in range(6):
+    for seed in range(3):
         text = script(generate(seed), 'a "reason" \\ here')
         text = text.replace("import tracejit\n", "").replace("tracejit.jit(f)", "f")
         text = text.replace("print(jitted.report())\n", "")
@@ -160,6 +160,22 @@ def test_a_crash_and_an_exception_are_verdicts() -> None:
 
     assert "exit code 7" in isolated(generate(0), dying).message
     assert isolated(generate(0), plain).status == "agree"
+
+
+def test_kinds_of_difference() -> None:
+    def kind(message: str) -> str:
+        return Verdict("differ", message).kind
+
+    assert kind("v1: 2 of 3 elements differ (exact, float64)\n  [0]") == kind(
+        "v7: 1 of 9 elements differ"
+    )
+    assert kind("results share memory with other arrays: expected [], got [1]") != kind(
+        "v1: 2 of 3"
+    )
+    assert kind("expected IndexError('x'), got None") != kind("expected ValueError('x'), got None")
+    assert kind("v0: expected numpy.float64, got float") != kind(
+        "v0: expected dtype float64, got x"
+    )
 
 
 def test_a_statement_reads_variables_only() -> None:

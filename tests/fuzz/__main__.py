@@ -48,7 +48,7 @@ def report(seed: int, verdict: Verdict, tries: int, out: Path | None) -> None:
     print(f"seed {seed}: {verdict.message}", flush=True)
 
     def fails(case: Case) -> bool:
-        return isolated(case).status == "differ"
+        return isolated(case).kind == verdict.kind
 
     small = shrink(generate(seed), fails, tries)
     text = script(small, f"seed {seed}: {isolated(small).message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import re
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -25,6 +26,13 @@ class Verdict:
     message: str = ""
     call: int = 0
     fallbacks: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The message without names, numbers and values: what a smaller case must have too."""
+        text = self.message.splitlines()[0] if self.message else ""
+        text = re.sub(r"\[.*|\(.*|got .*", "", text.removeprefix("arguments afterwards"))
+        return " ".join([self.status, *re.sub(r"\bv?[0-9]+:?", "", text).split()])
 
 
 def default_jit(function: Callable[..., Any]) -> Any:
