@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import enum
 import functools
 import itertools
@@ -81,7 +82,7 @@ def _iter(hooks: Hooks, x: Any) -> Any:
 
 
 def _next(hooks: Hooks, x: Any, *default: Any) -> Any:
-    if not hooks.is_made(x) and not isinstance(x, types.GeneratorType):
+    if not hooks.is_made(x):
         raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
     return next(hooks.iterate(x), *default)
 
@@ -236,6 +237,18 @@ def _print(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
     raise TraceError("TJ008", "print()", user_line())
 
 
+def _replace(hooks: Hooks, x: Any, /, **changes: Any) -> Any:
+    """A dataclass with some fields changed: a call of its class, as in Python."""
+    cls = _type(hooks, x)
+    for f in dataclasses.fields(cls):
+        if f.init:
+            changes.setdefault(f.name, hooks.attribute(x, f.name))
+        elif f.name in changes:
+            raise ValueError(f"field {f.name} is declared with init=False")
+    hooks.capture.object_source(cls, cls.__name__)
+    return hooks.call(cls, **changes)
+
+
 def _partial(hooks: Hooks, f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return hooks.new(functools.partial(f, *args, **kwargs))
 
@@ -283,6 +296,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     callable: _callable,
     super: _super,
     print: _print,
+    dataclasses.replace: _replace,
     functools.reduce: _reduce,
     functools.partial: _partial,
     functools.wraps: _wraps,

@@ -19,7 +19,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, ModuleType
+from types import CellType, CodeType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -297,7 +297,10 @@ class Capture:
 
     def _identity(self, source: Source, obj: Any) -> None:
         get = reference(obj)
-        source.check = lambda v, _: v is not None and same_object(v, get())
+        if isinstance(obj, MethodType):
+            source.check = lambda v, _: v is not None and same_object(v, get())
+        else:
+            source.check = lambda v, _: v is get() and v is not None
         source.stand_in = obj
         self.objects.setdefault(id(obj), source)
 

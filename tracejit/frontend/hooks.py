@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from types import CellType, FunctionType, GeneratorType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
@@ -162,10 +162,6 @@ class Hooks:
             return iter(x)
         if self.is_made(x) and hasattr(cls, "__next__"):
             return cast("Iterator[Any]", x)
-        if isinstance(x, GeneratorType):
-            if "__tracejit__" in x.gi_code.co_freevars:
-                return x
-            raise TraceError("TJ006", "a generator from outside", user_line())
         if isinstance(x, enum.EnumMeta):
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])

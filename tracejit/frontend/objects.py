@@ -17,6 +17,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    SimpleNamespace,
 )
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ _SCALAR = frozenset(
     "reshape round shape size squeeze std sum tolist var".split()
 )
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
+#: The same lookup as object's, under other names.
+_GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
 _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
 #: Modules whose contents are mathematics: constants in them are constants.
 _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools", "functools")
@@ -200,7 +203,7 @@ def _inner_function(hooks: Hooks, parent: Source, name: str, function: Any) -> A
 
 def _plain_lookup(cls: type) -> bool:
     lookup: Any = cls.__getattribute__
-    usual = is_default(cls, "__getattribute__") or lookup is tuple.__getattribute__
+    usual = is_default(cls, "__getattribute__") or lookup in _GENERIC_LOOKUPS
     return usual and class_lookup(cls, "__getattr__") is MISSING
 
 

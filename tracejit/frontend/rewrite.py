@@ -265,8 +265,7 @@ class _Rewriter:
         else:
             parts = [self.visit(node.elt)]
         self.scopes.pop()
-        new = self.at(type(node)(*parts, generators))
-        return new if isinstance(node, ast.GeneratorExp) else self.hook("new", new)
+        return self.hook("new", self.at(type(node)(*parts, generators)))
 
     def pattern(self, target: Any) -> Any:
         """Which parts of an item are unpacked: None for a name, a tuple of patterns for a tuple."""

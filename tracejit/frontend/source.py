@@ -12,7 +12,9 @@ import ast
 import linecache
 import site
 import sysconfig
+import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -78,46 +80,122 @@ class _File:
 
 
 _FILES: OrderedDict[str, _File] = OrderedDict()
+_LOCK = threading.Lock()
+
+#: A function's node, its innermost class, and the names that the module imports.
+_Candidate = tuple[FunctionNode, str | None, tuple[str, ...]]
 
 
 def find_definition(function: FunctionType) -> Definition:
-    """The verified syntax of `function`. Raises TraceError TJ007 where there is none."""
+    """The verified syntax of `function`.
+
+    Raises TraceError TJ007 where there is none, TJ008 where it holds a class, whose code names the
+    scopes around it.
+    """
     code = function.__code__
     where = Where(code.co_filename, code.co_firstlineno, code.co_name)
-    file = _parsed(code.co_filename, function.__globals__)
-    if file is None:
-        raise TraceError("TJ007", f"no source of {function.__qualname__}", where)
-    for node, class_name in file.definitions.get(code.co_firstlineno, ()):
-        name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
-        if name != code.co_name:
-            continue
-        flags = code.co_flags & _FUTURE_FLAGS
-        definition = Definition(node, class_name, flags, code.co_filename, file.imported)
-        try:
-            compiled = compile_definition(definition, plain(node), code.co_freevars)
-        except (SyntaxError, ValueError):
-            continue
-        if same_code(compiled, code):
-            return definition
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.ClassDef):
-                place = Where(code.co_filename, inner.lineno, code.co_name)
-                raise TraceError("TJ008", "class", place)
+    with _LOCK:
+        linecache.checkcache(code.co_filename)
+        lines = tuple(linecache.getlines(code.co_filename, function.__globals__))
+        if not lines:
+            raise TraceError("TJ007", f"no source of {function.__qualname__}", where)
+        for candidates in (_own_lines, _whole_file):
+            for node, class_name, imported in candidates(code, lines):
+                flags = code.co_flags & _FUTURE_FLAGS
+                definition = Definition(node, class_name, flags, code.co_filename, imported)
+                if _is_source(definition, code):
+                    return definition
     raise TraceError("TJ007", f"the source of {function.__qualname__} is not what runs", where)
 
 
-def _parsed(name: str, namespace: dict[str, Any]) -> _File | None:
-    linecache.checkcache(name)
-    lines = tuple(linecache.getlines(name, namespace))
+def _is_source(definition: Definition, code: CodeType) -> bool:
+    node = definition.node
+    if (node.name if isinstance(node, ast.FunctionDef) else "<lambda>") != code.co_name:
+        return False
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ClassDef):
+            place = Where(code.co_filename, inner.lineno, code.co_name)
+            raise TraceError("TJ008", "class", place)
+    try:
+        compiled = compile_definition(definition, plain(node), code.co_freevars)
+    except (SyntaxError, ValueError):
+        return False
+    return same_code(compiled, code)
+
+
+def _own_lines(code: CodeType, lines: tuple[str, ...]) -> Iterator[_Candidate]:
+    """The definition parsed by itself, which is quick; a guess where its last line is not plain."""
+    first = code.co_firstlineno - 1
+    if code.co_name == "<lambda>" or not 0 <= first < len(lines):
+        return
+    indent = _indent(lines[first])
+    end = max(_last_line(code), first + 1)
+    while end < len(lines) and (_indent(lines[end]) > indent or not lines[end].strip()):
+        end += 1
+    text = "".join(lines[first:end])
+    text = "\n" * (first - 1) + "if True:\n" + text if indent else "\n" * first + text
+    tree = _parse(text, code.co_filename)
+    imports = _parse(_import_lines(lines), code.co_filename)
+    if tree is None or imports is None or not tree.body:
+        return
+    node: Any = tree.body[0]
+    node = node.body[0] if indent else node
+    if isinstance(node, ast.FunctionDef):
+        yield node, _class_around(code), _imported(imports)
+
+
+def _parse(text: str, name: str) -> ast.Module | None:
+    try:
+        return ast.parse(text, name)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _last_line(code: CodeType) -> int:
+    inner = [_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([line for _, _, line in code.co_lines() if line is not None] + inner, default=0)
+
+
+def _import_lines(lines: tuple[str, ...]) -> str:
+    """The import statements that start in the first column."""
+    out: list[str] = []
+    is_open = False
+    for line in lines:
+        if is_open or line.startswith(("import ", "from ")):
+            out.append(line)
+            code = line.partition("#")[0].rstrip()
+            is_open = (is_open or "(" in code) and ")" not in code or code.endswith("\\")
+    return "".join(out)
+
+
+def _class_around(code: CodeType) -> str | None:
+    """The innermost class around a function, by its qualified name."""
+    parts = code.co_qualname.split(".")
+    for name, after in zip(reversed(parts[:-1]), reversed(parts[1:]), strict=True):
+        if name != "<locals>" and after != "<locals>":
+            return name
+    return None
+
+
+def _whole_file(code: CodeType, lines: tuple[str, ...]) -> Iterator[_Candidate]:
+    """Every definition that starts on the function's first line."""
+    file = _parsed(code.co_filename, lines)
+    if file is not None:
+        for node, class_name in file.definitions.get(code.co_firstlineno, ()):
+            yield node, class_name, file.imported
+
+
+def _parsed(name: str, lines: tuple[str, ...]) -> _File | None:
     known = _FILES.get(name)
     if known is not None and known.lines == lines:
         _FILES.move_to_end(name)
         return known
-    if not lines:
-        return None
-    try:
-        tree = ast.parse("".join(lines), name)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = _parse("".join(lines), name)
+    if tree is None:
         return None
     definitions: dict[int, list[tuple[FunctionNode, str | None]]] = {}
     _collect(tree, definitions)
