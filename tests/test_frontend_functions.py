@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tests.tracing import check, refused, tnp, trace_call
+from tracejit.errors import TraceError
+from tracejit.frontend.tracer import TracedArray
 from tracejit.ir.types import DTYPES
 
 F = Callable[..., Any]
@@ -666,3 +668,49 @@ def test_solvers(k: int) -> None:
         first = (_regular(4, dtype), wave(4, 3, dtype=dtype))
         second = (_regular(6, dtype), wave(6, 2, dtype=dtype))
         check(SOLVERS[k], first, second, parity="order", ulp=200)
+
+
+@pytest.mark.parametrize("k", range(len(MATRICES)))
+def test_stores_through_a_flattened_result_reach_it_as_in_numpy(k: int) -> None:
+    """Whether `y.reshape(-1)` is a view depends on how NumPy lays out `y`: known, or refused."""
+    f = MATRICES[k]
+
+    def store(x: Any) -> Any:
+        y = f(x)
+        if not isinstance(y, (np.ndarray, TracedArray)) or y.ndim < 2:
+            return None
+        flat, raveled = y.reshape(-1), y.ravel()
+        flat[::2] = 7
+        raveled[1::2] = 8
+        return y, flat, raveled
+
+    for x in (X, np.asfortranarray(X), wave(4, 3)[::-1].T, wave(6, 8)[::2, ::2]):
+        try:
+            with np.errstate(all="ignore"):
+                store(x.copy(order="K"))
+        except ValueError as e:
+            assert "read-only" in str(e)
+            assert refused(store, x) == "TJ005"
+            continue
+        try:
+            check(store, (x,))
+        except TraceError as e:
+            assert e.code == "TJ005"
+
+
+def test_layouts_of_common_functions_are_known() -> None:
+    def store(x: Any, f: F) -> Any:
+        y = f(x)
+        y.reshape(-1)[:2] = 7
+        return y
+
+    for f in (
+        lambda x: x + 1,
+        lambda x: np.where(x > 0, x, 0),
+        lambda x: x * x[0] - x.sum(axis=1, keepdims=True),
+        lambda x: np.clip(x, 0, 1).astype(np.float32),
+        lambda x: np.zeros_like(x),
+        lambda x: np.exp(x).copy(),
+    ):
+        for x in (X, np.asfortranarray(X)):
+            check(lambda x, f=f: store(x, f), (x,))

@@ -54,15 +54,15 @@ class Traced:
 
     graph: Graph
     env: ShapeEnv
-    arguments: list[tuple[Dim, ...]]
+    arguments: list[tuple[tuple[Dim, ...], tuple[int, ...]]]
     tree: Any
 
     def sizes(self, args: Sequence[Any]) -> dict[str, int] | None:
         """The sizes that other arguments give; None where the trace does not hold for them."""
         sizes: dict[str, int] = {}
-        for dims, x in zip(self.arguments, args, strict=True):
+        for (dims, order), x in zip(self.arguments, args, strict=True):
             shape = getattr(x, "shape", ())
-            if len(dims) != len(shape):
+            if len(dims) != len(shape) or _axis_order(x) != order:
                 return None
             for d, n in zip(dims, shape, strict=True):
                 if isinstance(d, int):
@@ -94,10 +94,38 @@ class Traced:
 
         return build(self.tree)
 
+    def check_layout(self, expected: Any) -> None:
+        """Hold the axis order that each new array is thought to have against NumPy's strides."""
+
+        def compare(tree: Any, value: Any) -> None:
+            if isinstance(tree, (list, tuple)):
+                for t, v in zip(tree, value, strict=True):
+                    compare(t, v)
+            elif isinstance(tree, _Output) and tree.order is not None and value.size:
+                strides = [abs(value.strides[a]) for a in tree.order if value.shape[a] > 1]
+                assert strides == sorted(strides, reverse=True), (
+                    f"NumPy's strides {value.strides} do not have the order {tree.order}"
+                )
+
+        compare(self.tree, expected)
+
 
 @dataclasses.dataclass
 class _Output:
     index: int
+    order: tuple[int, ...] | None
+
+
+def _axis_order(x: Any) -> tuple[int, ...]:
+    """The axes from the largest stride to the smallest; those of size 1 where C order has them."""
+    if not isinstance(x, np.ndarray):
+        return ()
+    axes = [a for a in range(x.ndim) if x.shape[a] > 1]
+    order = sorted(axes, key=lambda a: -abs(x.strides[a]))
+    for a in reversed(range(x.ndim)):
+        if a not in axes:
+            order.insert(order.index(a + 1) if a + 1 < x.ndim else len(order), a)
+    return tuple(order)
 
 
 def _input_dims(shape: tuple[int, ...], mode: str, env: ShapeEnv) -> tuple[Dim, ...]:
@@ -124,15 +152,14 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
     for k, x in enumerate(args):
         t = type_of(x)
         if isinstance(t, ArrayType):
-            order = tuple(sorted(range(x.ndim), key=lambda a: -abs(x.strides[a])))
-            t = ArrayType(t.dtype, _input_dims(x.shape, mode, env), order)
+            t = ArrayType(t.dtype, _input_dims(x.shape, mode, env), _axis_order(x))
             value = trace.builder.input(t, f"x{k}")
             tracers.append(TracedArray(trace, Cell(trace, value, k)))
-            arguments.append(t.shape)
+            arguments.append((t.shape, t.order))
         else:
             value = trace.builder.input(t, f"x{k}")
             tracers.append(TracedScalar(trace, value))
-            arguments.append(())
+            arguments.append(((), ()))
     trace.builder.sizes = list(env.intervals)
     outputs: list[Value] = []
 
@@ -141,7 +168,8 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
             return type(tree)(take(t) for t in tree)
         if isinstance(tree, Tracer):
             outputs.append(tree.value())
-            return _Output(len(outputs) - 1)
+            new = isinstance(tree, TracedArray) and tree.cell.input is None and not tree.views
+            return _Output(len(outputs) - 1, tree.cell.order if new else None)
         return tree
 
     with trace.active():
@@ -172,6 +200,7 @@ def check(
                 expected = f(*args)
             actual = traced.run(args, sizes)
             assert_same(_plain(expected), actual, parity, where=f"{mode} result", **tolerance)
+            traced.check_layout(expected)
 
 
 def _plain(tree: Any) -> Any:

@@ -135,7 +135,8 @@ def _basic(x: TracedArray, axes: list[_Axis]) -> TracedArray:
         n = 1 if a.kind == "new" else next(sizes)
         if a.kind != "int":
             shape.append(n)
-    return x if tuple(shape) == x.type.shape else x.view("reshape", shape=tuple(shape))
+    # Even where nothing changes: `x[:]` is another object than `x`.
+    return x.view("reshape", shape=tuple(shape))
 
 
 @dataclass

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracejit.errors import GraphError
 from tracejit.frontend.shapes import ShapeEnv
 from tracejit.frontend.tracer import TracedArray, View
 from tracejit.ir.dims import Dim
+from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.ops.elementwise import k_order
 
-__all__ = ["is_c_contiguous", "is_view_after_reshape"]
+__all__ = ["broadcast_order", "is_c_contiguous", "is_view_after_reshape"]
 
 
 #: Shape and strides, counted in elements.
 Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 
 
-def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool:
-    """Whether `x.reshape(shape)` shares memory with `x`. Decisions about sizes become guards.
+def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
+    """Whether `x.reshape(shape)` shares memory with `x`; None where that is not known.
 
-    Memory that the caller can see counts as shared: a store into it is refused either way.
+    Decisions about sizes become guards. Memory that the caller can see counts as shared: a store
+    into it is refused either way.
     """
     if x.cell.input is not None:
         return True
     layout = _layout(x)
-    return layout is not None and (_reshape_strides(*layout, tuple(shape), x.trace.env) is not None)
+    if layout is None:
+        return None
+    return _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
 
 
-def is_c_contiguous(x: TracedArray) -> bool:
-    """Whether the elements of `x` lie side by side in C order; True for memory of the caller."""
+def is_c_contiguous(x: TracedArray) -> bool | None:
+    """Whether the elements of `x` lie side by side in C order; None where that is not known.
+
+    Memory that the caller can see counts as contiguous.
+    """
     if x.cell.input is not None:
         return True
     layout = _layout(x)
     if layout is None:
-        return False
+        return None
     env = x.trace.env
     if any(env.decide(d, "==", 0) for d in layout[0]):
         return True
@@ -47,9 +56,53 @@ def is_c_contiguous(x: TracedArray) -> bool:
     return True
 
 
+def broadcast_order(operands: Sequence[TracedArray], ndim: int) -> tuple[int, ...] | None:
+    """The axis order of NumPy's result of a function of elements; None where it is not known.
+
+    An axis along which an operand is repeated has no say.
+    """
+    types = []
+    for x in operands:
+        t = _ordered_type(x)
+        if t is None:
+            return None
+        lead = ndim - t.ndim
+        order = (*range(lead), *(lead + a for a in t.order))
+        types.append(ArrayType(t.dtype, (1,) * lead + t.shape, order))
+    return k_order(types) if types else tuple(range(ndim))
+
+
+def _ordered_type(x: TracedArray) -> ArrayType | None:
+    """The type of `x` in NumPy's axis order, repeated axes as of size 1."""
+    t = x.type
+    if t.ndim < 2:
+        return t
+    if x.cell.order is None or any(v.op == "gather" for v in x.views):
+        return None
+    shape: tuple[Dim, ...] = x.cell.value.type.shape  # type: ignore[union-attr]
+    kind = ArrayType(t.dtype, shape, x.cell.order)
+    for view in x.views:
+        if view.op == "broadcast_to":
+            # Repeated axes stay repeated in every view of the view that keeps the axes apart.
+            lead = len(view.attrs["shape"]) - kind.ndim
+            order = (*range(lead), *(lead + a for a in kind.order))
+            kind = ArrayType(t.dtype, (1,) * lead + kind.shape, order)
+        elif view.op == "slice":
+            sizes = zip(kind.shape, view.attrs["size"], strict=True)
+            kind = ArrayType(t.dtype, tuple(1 if d == 1 else n for d, n in sizes), kind.order)
+        else:
+            try:
+                (kind,) = OPS[view.op].infer((kind,), view.attrs, (), ())  # type: ignore[assignment]
+            except GraphError:
+                return None
+    return kind
+
+
 def _layout(x: TracedArray) -> Layout | None:
     t = x.cell.value.type
     assert isinstance(t, ArrayType)
+    if x.cell.order is None:
+        return None
     layout: Layout | None = _packed(t.shape, x.cell.order)
     for view in x.views:
         if layout is not None:
@@ -75,6 +128,11 @@ def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
     if view.op == "transpose":
         axes = view.attrs["axes"]
         return tuple(shape[a] for a in axes), tuple(strides[a] for a in axes)
+    if view.op == "broadcast_to":
+        new = tuple(view.attrs["shape"])
+        lead = len(new) - len(shape)
+        kept = (s if d == n else 0 for s, d, n in zip(strides, shape, new[lead:], strict=True))
+        return new, (*(0,) * lead, *kept)
     if view.op == "gather":
         count = len(view.indices)
         index = view.indices[0].type

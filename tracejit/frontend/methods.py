@@ -9,9 +9,10 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
 from tracejit.frontend.ufuncs import cast_value, elementwise
-from tracejit.ir.types import PyScalar, dtype_of
+from tracejit.ir.types import NpScalar, PyScalar, dtype_of
 
 __all__ = ["array_attribute", "scalar_attribute"]
 
@@ -41,13 +42,17 @@ def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
     if isinstance(x, TracedScalar):
         return here().wrap(cast_value(x.value(), d))
     if x.dtype == d:
-        return _copy(x) if copy else x
+        return copy_of(x) if copy else x
     return astype(x, d)
 
 
 def _copy(x: Any, order: str = "C") -> Any:
     """A new cell with the same value."""
-    return x if isinstance(x, TracedScalar) else here().wrap(x.value())
+    if isinstance(x, TracedScalar):
+        return x
+    if order not in ("C", "K"):
+        raise TraceError("TJ004", f"copy with order={order!r}", user_line())
+    return copy_of(x) if order == "K" else in_c_order(x)
 
 
 def _item(x: Any, *args: Any) -> Any:
@@ -98,19 +103,12 @@ def _part(x: Any, name: str) -> Any:
         return trace.wrap(trace.emit(name, (x.value(),)))
     if name == "real":
         return x
-    return _zeros_like(x)
-
-
-def _zeros_like(x: Any) -> Any:
-    trace = here()
-    from tracejit.frontend.tracer import as_array
-    from tracejit.ir.types import NpScalar, shape_of
-
-    zero = trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype))
-    shape = shape_of(x.type)
     if isinstance(x, TracedScalar):
-        return trace.wrap(zero)
-    return trace.wrap(as_array(trace.wrap(zero), shape))
+        return trace.wrap(trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype)))
+    # NumPy's zeros cannot be stored into.
+    zeros = of_unknown_order(HANDLERS[np.zeros_like](x), x)
+    zeros.cell.input = -1
+    return zeros
 
 
 def _bound(x: Tracer, name: str) -> Any:

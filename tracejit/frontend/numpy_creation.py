@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.layout import broadcast_order
 from tracejit.frontend.numpy_api import asarray, handles, only
-from tracejit.frontend.numpy_shape import copy_of, permuted, reshaped, shape_dims
+from tracejit.frontend.numpy_shape import copy_of, in_c_order, permuted, shape_dims
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -124,10 +125,12 @@ def _filled_like(
     x = asarray(a)
     d = x.dtype if dtype is None else np.dtype(dtype)
     dims = _like_dims(x, shape)
-    if order in ("K", "A") and len(dims) == x.ndim and not x.type.is_c:
-        if order == "A":
-            raise TraceError("TJ004", f"np.{name} with order='A'", user_line())
-        axes = x.type.order
+    if order in ("K", "A") and len(dims) == x.ndim > 1:
+        axes = broadcast_order([x], x.ndim) if order == "K" or x.type.is_c else None
+        if axes is None:
+            made = filled(dims, _castable(value, d), d)
+            made.cell.order = None
+            return made
         made = filled(tuple(dims[k] for k in axes), _castable(value, d), d)
         return permuted(made, tuple(axes.index(k) for k in range(x.ndim)))
     return _with_order(dims, _castable(value, d), d, "F" if order == "F" else "C")
@@ -170,11 +173,6 @@ def full_like(
     result = _filled_like("full_like", a, 0, dtype, order, shape, device)
     result[...] = _castable(asarray(fill_value), result.dtype)
     return result
-
-
-def in_c_order(x: TracedArray) -> TracedArray:
-    """A copy of `x` whose axes lie in C order."""
-    return reshaped(reshaped(x, (x.type.size,), copy=True), x.type.shape)
 
 
 def _as_given(x: Any, dtype: Any, order: Any) -> TracedArray:

@@ -10,7 +10,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_linalg import matrix_product
 from tracejit.frontend.numpy_shape import fit_dims, permuted, reshaped
-from tracejit.frontend.tracer import TracedArray, here, user_line
+from tracejit.frontend.tracer import Cell, TracedArray, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
@@ -152,4 +152,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         x, a = _pair(x, a, arrays[k], labels[k], later, sizes)
     x, a = _summed(x, a, set(result))
     x = permuted(x, [a.index(c) for c in result])
+    if len(arrays) > 1 and x.ndim > 1:
+        # The order of NumPy's result depends on the strides of all operands.
+        x = TracedArray(here(), Cell(here(), x.value()))
+        x.cell.order = None
     return x if x.ndim or optimize is not False else x[()]

@@ -12,19 +12,25 @@ from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, onl
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_ranges import lower_mask
 from tracejit.frontend.numpy_reduce import normalize_axes
-from tracejit.frontend.numpy_shape import concatenate, copy_of, moveaxis, ravel, stack
+from tracejit.frontend.numpy_shape import (
+    concatenate,
+    copy_of,
+    moveaxis,
+    of_unknown_order,
+    ravel,
+    stack,
+)
 from tracejit.frontend.shapes import as_dim
 from tracejit.frontend.tracer import (
     TracedArray,
     TracedScalar,
     Tracer,
-    as_array,
     broadcast_dims,
     here,
     is_number,
     user_line,
 )
-from tracejit.frontend.ufuncs import elementwise, operand
+from tracejit.frontend.ufuncs import apply_to_arrays, elementwise, operand
 from tracejit.ir.types import shape_of
 
 __all__ = ["as_operand", "as_scalar"]
@@ -53,13 +59,12 @@ def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
     """`x` where the condition holds, else `y`; Python numbers do not promote. Always an array."""
     if x is NOT_GIVEN or y is NOT_GIVEN:
         raise TraceError("TJ015", "np.where with one argument", user_line())
-    trace = here()
     sides = [v if is_number(v) else asarray(v) for v in (x, y)]
     dtype = np.result_type(*(stand_in(v) for v in sides))
     test = truth(condition)
     values = [test.value(), *(operand(v, dtype) for v in sides)]
     shape = broadcast_dims([shape_of(v.type) for v in values])
-    return trace.wrap(trace.emit("select", [as_array(trace.wrap(v), shape) for v in values]))
+    return apply_to_arrays("select", values, shape, (test, *sides))
 
 
 @handles(np.clip)
@@ -112,14 +117,16 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
-        return astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
+        out = astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
+        return of_unknown_order(out, x)
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
     if places == 0:
         return elementwise(np.rint, (x,))
     power = 10.0 ** abs(places)
     to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
-    return elementwise(back, (elementwise(np.rint, (elementwise(to, (x, power)),)), power))
+    scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
+    return of_unknown_order(elementwise(back, (scaled, power)), x)
 
 
 @handles(np.fix)

@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
-from tracejit.frontend.numpy_shape import copy_of, shape_dims
+from tracejit.frontend.numpy_shape import in_c_order, shape_dims
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -291,4 +291,4 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
         out.append(np.reshape(flat, shape))
     if not sparse:
         out = list(np.broadcast_arrays(*out))
-    return tuple(copy_of(asarray(x)) for x in out) if copy else tuple(out)
+    return tuple(in_c_order(asarray(x)) for x in out) if copy else tuple(out)

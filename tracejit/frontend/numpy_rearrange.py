@@ -11,7 +11,15 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, handles, only
 from tracejit.frontend.numpy_creation import filled, iota
-from tracejit.frontend.numpy_shape import concatenate, copy_of, ravel, reshaped, swapaxes
+from tracejit.frontend.numpy_shape import (
+    concatenate,
+    copy_of,
+    in_c_order,
+    of_unknown_order,
+    ravel,
+    reshaped,
+    swapaxes,
+)
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.frontend.ufuncs import elementwise
@@ -144,6 +152,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     times = as_dim(counts)
     if here().env.decide(times, "<", 0):
         raise ValueError("repeats may not contain negative values.")
+    if times == 1:
+        return in_c_order(x)
     shape = x.type.shape
     wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
     spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
@@ -228,7 +238,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     elif mode != "raise":
         raise TraceError("TJ004", f"np.take with mode={mode!r}", user_line())
     picked = _along(x, axis, key)
-    return copy_of(picked) if isinstance(picked, TracedArray) else picked
+    return in_c_order(picked) if isinstance(picked, TracedArray) else picked
 
 
 @handles(np.take_along_axis)
@@ -266,7 +276,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     for axis, (before, after) in enumerate(widths):
         if before != 0 or after != 0:
             out = _pad_axis(out, axis, before, after, mode, value)
-    return copy_of(out)
+    # NumPy allocates in C order unless the operand is in Fortran order only.
+    return of_unknown_order(in_c_order(out), x)
 
 
 def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
@@ -332,4 +343,5 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if obj < -n or obj >= n:
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     k = obj + n if obj < 0 else obj
-    return concatenate([_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))], axis)
+    parts = [_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))]
+    return of_unknown_order(concatenate(parts, axis), x)

@@ -13,6 +13,7 @@ from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.shapes import SymInt, as_dim
 from tracejit.frontend.tracer import (
+    Cell,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -23,7 +24,16 @@ from tracejit.frontend.tracer import (
 )
 from tracejit.ir.dims import Dim, floordiv, mod, prod
 
-__all__ = ["copy_of", "fit_dims", "permuted", "reshaped", "shape_dims", "stack", "with_axes"]
+__all__ = [
+    "copy_of",
+    "fit_dims",
+    "in_c_order",
+    "permuted",
+    "reshaped",
+    "shape_dims",
+    "stack",
+    "with_axes",
+]
 
 
 def shape_dims(shape: Any) -> tuple[Dim, ...]:
@@ -42,6 +52,26 @@ def copy_of(x: TracedArray) -> TracedArray:
     wrapped = here().wrap(x.value())
     assert isinstance(wrapped, TracedArray)
     return wrapped
+
+
+def in_c_order(x: TracedArray) -> TracedArray:
+    """A new array with the same contents whose axes lie in C order."""
+    trace = here()
+    value = x.value()
+    if not x.type.is_c:
+        flat = trace.emit("reshape", (value,), shape=(x.type.size,))
+        value = trace.emit("reshape", (flat,), shape=x.type.shape)
+    out = TracedArray(trace, Cell(trace, value))
+    out.cell.order = tuple(range(x.ndim))
+    return out
+
+
+def of_unknown_order(x: Any, like: TracedArray) -> Any:
+    """The new array `x`, whose memory order is NumPy's own choice unless `like` is in C order."""
+    if isinstance(x, TracedArray) and x.ndim > 1 and not (like.type.is_c and like.cell.order):
+        x = TracedArray(here(), Cell(here(), x.value()))
+        x.cell.order = None
+    return x
 
 
 def permuted(x: TracedArray, axes: Sequence[int]) -> TracedArray:
@@ -81,11 +111,11 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
     attrs: dict[str, Any] = {"shape": shape}
     if prod(shape) != x.type.size:
         attrs["assume"] = True
-    if not copy and is_view_after_reshape(x, shape):
+    shared = False if copy else is_view_after_reshape(x, shape)
+    if shared:
         return x.view("reshape", **attrs)
-    wrapped = trace.wrap(trace.emit("reshape", (x.value(),), **attrs))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
+    value = trace.emit("reshape", (x.value(),), **attrs)
+    return x.snapshot(value) if shared is None else TracedArray(trace, Cell(trace, value))
 
 
 def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
@@ -137,7 +167,10 @@ def ravel(a: Any, order: Any = "C") -> Any:
         x = _transposed(x)
     elif order != "C":
         raise TraceError("TJ004", f"np.ravel with order={order!r}", user_line())
-    return reshaped(x, (x.type.size,), copy=not is_c_contiguous(x))
+    flat = is_c_contiguous(x)
+    if flat is None and x.ndim != 1:
+        return x.snapshot(here().emit("reshape", (x.value(),), shape=(x.type.size,)))
+    return reshaped(x, (x.type.size,), copy=not flat)
 
 
 @handles(np.transpose, np.permute_dims)

@@ -11,7 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.ir.dims import Dim, Poly, bounds, evaluate, floordiv, mod
+from tracejit.ir.dims import (
+    Dim,
+    Poly,
+    bounds,
+    evaluate,
+    floordiv,
+    free_symbols,
+    maximum,
+    minimum,
+    mod,
+)
 
 __all__ = ["Guard", "ShapeEnv", "SymInt", "as_dim", "unwrap"]
 
@@ -80,6 +90,21 @@ class ShapeEnv:
         if guard not in self.guards:
             self.guards.append(guard)
         return holds
+
+    def maximum(self, a: Dim, b: Dim) -> Dim:
+        """The larger of two sizes: decided where a proof or a guard can, else left to run time."""
+        if self.proved(b, "<=", a) is None and not self._known(a, b):
+            return maximum(a, b, self.intervals)
+        return a if self.decide(b, "<=", a) else b
+
+    def minimum(self, a: Dim, b: Dim) -> Dim:
+        """The smaller of two sizes: decided where a proof or a guard can, else left to run time."""
+        if self.proved(a, "<=", b) is None and not self._known(a, b):
+            return minimum(a, b, self.intervals)
+        return a if self.decide(a, "<=", b) else b
+
+    def _known(self, *sizes: Dim) -> bool:
+        return all(s in self.hints for d in sizes for s in free_symbols(d))
 
     def concrete(self, d: Dim) -> int:
         """The present value of `d`, under the guard that it stays so."""

@@ -20,7 +20,7 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.ir.dims import Dim, free_symbols, prod
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
-from tracejit.ir.op import OPS
+from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import (
     DTYPES,
     PYBOOL,
@@ -92,6 +92,8 @@ class Trace:
         #: Containers and objects that existed before the trace: writing to them is visible outside.
         self.external: dict[int, object] = {} if parent is None else parent.external
         self.counter: list[int] = [0] if parent is None else parent.counter
+        #: Arrays whose axes NumPy may lay out in another order than their types say.
+        self.unordered: set[Value] = set() if parent is None else parent.unordered
         env.lift = lambda dim: _innermost(self).size(dim)
 
     @contextmanager
@@ -129,9 +131,30 @@ class Trace:
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
             raise TraceError("TJ008", f"a loop unrolls into more than {_LIMIT} operations")
-        return self.builder.emit(
+        outputs = self.builder.emit(
             OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
         )
+        if regions or any(v in self.unordered or not _is_c(v.type) for v in inputs):
+            self._note_orders(OPS[name], inputs, outputs)
+        return outputs
+
+    def _note_orders(self, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """Note the outputs whose order NumPy may choose otherwise: not all operands are in C order.
+
+        Index ops that make views keep the order of their operand, elementwise ops the common one.
+        """
+        arrays = [v for v in inputs if isinstance(v.type, ArrayType)]
+        known = not any(v in self.unordered for v in arrays)
+        if op.name in ("slice", "transpose", "update_slice", "scatter"):
+            known = arrays[0] not in self.unordered
+        elif op.name == "reshape":
+            known = known or _lengths(arrays[0].type) != _lengths(outputs[0].type)
+        elif op.kind == "elementwise":
+            known = known and len({v.type.order for v in arrays}) == 1  # type: ignore[union-attr]
+        elif op.name != "broadcast_to":
+            known = False
+        if not known:
+            self.unordered.update(v for v in outputs if _several_axes(v.type))
 
     def fresh_size(self, low: int = 0) -> str:
         """The name of a new size symbol that is known only at run time."""
@@ -171,9 +194,24 @@ def _innermost(default: Trace) -> Trace:
     return _TRACE.get() or default
 
 
+def _several_axes(t: Type) -> bool:
+    return isinstance(t, ArrayType) and t.ndim > 1
+
+
+def _is_c(t: Type) -> bool:
+    return not isinstance(t, ArrayType) or t.is_c
+
+
+def _lengths(t: Type) -> list[Dim]:
+    """The sizes of an array type without its axes of size 1."""
+    assert isinstance(t, ArrayType)
+    return [d for d in t.shape if d != 1]
+
+
 class Cell:
     """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
+    `order` is the one NumPy would give it, or None where that is not known.
     A cell with a `source` is a copy that stands for a view of that cell's memory: right as long as
     nothing is stored into either.
     """
@@ -184,7 +222,12 @@ class Cell:
         self, trace: Trace, value: Value, input: int | None = None, source: Cell | None = None
     ) -> None:
         self.trace, self.value, self.version, self.input = trace, value, 0, input
-        self.order = value.type.order if isinstance(value.type, ArrayType) else ()
+        self.order: tuple[int, ...] | None = ()
+        if isinstance(value.type, ArrayType):
+            # What a loop carries may be laid out in another way by its body.
+            carried = trace.parent is not None and any(v is value for v in trace.builder.inputs)
+            unknown = _several_axes(value.type) and (carried or value in trace.unordered)
+            self.order = None if unknown else value.type.order
         self.source, self.seen = source, source.version if source else 0
         #: Stored into by a loop that handed it on under another name.
         self.lost = False
@@ -209,6 +252,8 @@ class Cell:
                 "TJ005", "an array made outside a branch or loop is stored into inside"
             )
         self.value = value
+        if isinstance(value.type, ArrayType) and value.type.order != self.order:
+            trace.unordered.add(value)
         self.version += 1
 
 
@@ -287,7 +332,11 @@ class View:
 
     def read(self, trace: Trace, base: Value) -> Value:
         """The elements of the view."""
-        return trace.emit(self.op, (base, *self.indices), **self.attrs)
+        out = trace.emit(self.op, (base, *self.indices), **self.attrs)
+        if self.op == "broadcast_to":
+            # NumPy's copies of repeated axes follow strides of 0, which no type shows.
+            trace.unordered.add(out)
+        return out
 
 
 class TracedArray(Tracer):
@@ -499,8 +548,13 @@ def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         raise TraceError("TJ003", str(e), user_line()) from None
 
 
-def as_array(x: Any, shape: tuple[Dim, ...]) -> Value:
-    """A scalar (of a NumPy kind) or an array, broadcast to `shape`."""
+def as_array(
+    x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None
+) -> Value:
+    """A scalar (of a NumPy kind) or an array, broadcast to `shape`.
+
+    Where it is repeated, its axes are laid out in `order`.
+    """
     trace = here()
     v = lift(x).value()
     if isinstance(v.type, PyScalar):
@@ -511,7 +565,13 @@ def as_array(x: Any, shape: tuple[Dim, ...]) -> Value:
         v = match_dims(v, shape)
         if v.type.shape == shape:  # type: ignore[union-attr]
             return v
-    return trace.emit("broadcast_to", (v,), shape=shape)
+    if order is None or order == tuple(range(len(shape))):
+        return trace.emit("broadcast_to", (v,), shape=shape)
+    if isinstance(v.type, ArrayType):
+        v = trace.emit("reshape", (v,), shape=(1,) * (len(shape) - v.type.ndim) + v.type.shape)
+        v = trace.emit("transpose", (v,), axes=order)
+    whole = trace.emit("broadcast_to", (v,), shape=tuple(shape[a] for a in order))
+    return trace.emit("transpose", (whole,), axes=tuple(order.index(a) for a in range(len(order))))
 
 
 def match_dims(v: Value, shape: tuple[Dim, ...]) -> Value:

@@ -11,7 +11,9 @@ import numpy as np
 
 from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.layout import broadcast_order
 from tracejit.frontend.tracer import (
+    Cell,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -98,7 +100,7 @@ def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: A
     _check_python_ints(ufunc, operands, resolved)
     shape = broadcast_dims(shapes)
     values = [operand(x, d) for x, d in zip(operands, resolved[: ufunc.nin], strict=True)]
-    return apply(op.name, values, shape, **attrs)
+    return apply(op.name, values, shape, operands, **attrs)
 
 
 def _check_python_ints(
@@ -111,14 +113,31 @@ def _check_python_ints(
                 raise TraceError("TJ004", f"comparison with {x}, outside {d}", user_line())
 
 
-def apply(op: str, values: Sequence[Value], shape: tuple[Any, ...], **attrs: Any) -> Tracer:
-    """An elementwise op on values broadcast to `shape`; a NumPy scalar where that is ()."""
-    trace = here()
+def apply(
+    op: str, values: Sequence[Value], shape: tuple[Any, ...], operands: Sequence[Any], **attrs: Any
+) -> Tracer:
+    """An elementwise op on values broadcast to `shape`; a NumPy scalar where that is ().
+
+    `operands` are what the values were made of: the memory order of the result follows theirs.
+    """
     if shape == ():
+        trace = here()
         scalars = [_as_scalar(v) for v in values]
         return trace.wrap(trace.emit(op, scalars, **attrs))
-    arrays = [as_array(trace.wrap(v), shape) for v in values]
-    return trace.wrap(trace.emit(op, arrays, **attrs))
+    return apply_to_arrays(op, values, shape, operands, **attrs)
+
+
+def apply_to_arrays(
+    op: str, values: Sequence[Value], shape: tuple[Any, ...], operands: Sequence[Any], **attrs: Any
+) -> TracedArray:
+    """`apply` with an array as the result also where it has no axes."""
+    trace = here()
+    order = broadcast_order([x for x in operands if isinstance(x, TracedArray)], len(shape))
+    arrays = [as_array(trace.wrap(v), shape, order) for v in values]
+    out = TracedArray(trace, Cell(trace, trace.emit(op, arrays, **attrs)))
+    if len(shape) > 1:
+        out.cell.order = order
+    return out
 
 
 def _as_scalar(v: Value) -> Value:
@@ -184,7 +203,7 @@ def call_ufunc(ufunc: Any, inputs: Sequence[Any], dtype: Any = None) -> Any:
 def _erf(ufunc: Any, x: Any) -> Tracer:
     x = lift(x)
     (_, out) = _resolve(ufunc, (_operand_dtype(x),), None)
-    return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type))
+    return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type), (x,))
 
 
 def _logical(ufunc: Any) -> Callable[..., Any]:
@@ -231,7 +250,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
     rest = elementwise(np.subtract, (v, whole))
     infinite = elementwise(np.isinf, (v,))
     values = [infinite.value(), operand(0.0, dtype_of(v.type)), rest.value()]
-    part = apply("select", values, shape_of(v.type))
+    part = apply("select", values, shape_of(v.type), (v,))
     return elementwise(np.copysign, (part, v)), whole
 
 
