@@ -4,8 +4,8 @@
     def f(x, y):
         return np.where(x > 0, np.sin(x) * y, 0).sum()
 
-`with tracejit.eager():` runs decorated functions as plain Python; `f.report()` says what was compiled
-and why, and what was not.
+`with tracejit.eager():` runs decorated functions as plain Python; `f.report()` says what was
+compiled and why, and what was not.
 """
 
 from tracejit import errors

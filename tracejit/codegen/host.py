@@ -1,8 +1,8 @@
 """Host calls: an op without native code runs through NumPy, on the compiled program's own memory.
 
-A program calls `i32 tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs (arrays:
-data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays: data pointer;
-scalars: two slots to write to). 0 means done, 1 means that the run must bail out.
+A program calls `i32 tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs
+(arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays:
+data pointer; scalars: two slots to write to). 0 means done, 1 means that the run must bail out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Library calls of a program: matrix products by BLAS, solves, inverses and Cholesky factors by LAPACK.
+"""Library calls of a program: matrix products by BLAS, solves, inverses and Cholesky factors by
+LAPACK.
 
-Operands that lie dense in C or Fortran order go to BLAS as they are; LAPACK works in place on column-major
-copies. What has no routine here (stacks, other dtypes, other layouts) is left to the host.
+Operands that lie dense in C or Fortran order go to BLAS as they are; LAPACK works in place on
+column-major copies. What has no routine here (stacks, other dtypes, other layouts) is left to the
+host.
 """
 
 from __future__ import annotations

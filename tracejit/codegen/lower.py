@@ -1,9 +1,10 @@
-"""A fusion becomes a kernel: array ops turn into expressions of one element, index ops into index maps.
+"""A fusion becomes a kernel: array ops turn into expressions of one element, index ops into index
+maps.
 
-Each materialised result is computed at an index by asking its producers, recursively, for their element
-at the mapped index. An index is either a tuple of sizes, one for each axis, or flat: the position in
-memory of a dense array, which passes through elementwise ops unchanged, so that whole nests collapse
-into one loop.
+Each materialised result is computed at an index by asking its producers, recursively, for their
+element at the mapped index. An index is either a tuple of sizes, one for each axis, or flat: the
+position in memory of a dense array, which passes through elementwise ops unchanged, so that whole
+nests collapse into one loop.
 """
 
 from __future__ import annotations
@@ -500,7 +501,9 @@ def _lower_arg(low: _Lowering, v: Value) -> list[Stmt]:
 
 
 def _lower_scan(low: _Lowering, v: Value) -> list[Stmt]:
-    """cumsum and cumprod along one axis: strictly from left to right, starting at the first element."""
+    """cumsum and cumprod along one axis: strictly from left to right, starting at the first
+    element.
+    """
     node = low.producer[v]
     t, axis = node.inputs[0].type, node.attrs["axis"]
     assert isinstance(t, ArrayType)

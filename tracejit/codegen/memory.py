@@ -1,8 +1,8 @@
 """Where the arrays of a program lie: outputs in their own memory, temporaries in reused slots.
 
-An update (`update_slice`, `scatter`) is done in place where its old array is a temporary that nothing
-reads afterwards. Values inside regions get slots of their own; the arrays that a loop carries get two, so
-that an iteration never writes what it reads.
+An update (`update_slice`, `scatter`) is done in place where its old array is a temporary that
+nothing reads afterwards. Values inside regions get slots of their own; the arrays that a loop
+carries get two, so that an iteration never writes what it reads.
 """
 
 from __future__ import annotations

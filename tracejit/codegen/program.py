@@ -1,8 +1,9 @@
 """A fused graph becomes one native function `i32 program(ptr in, ptr out)`, as LLVM text.
 
-Kernels are internal functions of the same module; scalars live in registers; temporaries lie in one block
-of memory whose slots are reused when their value is dead. The slots of `in` and `out` are those of
-`runtime/entry_spec.py`. The function returns 0, or 1 where the call must be repeated eagerly.
+Kernels are internal functions of the same module; scalars live in registers; temporaries lie in one
+block of memory whose slots are reused when their value is dead. The slots of `in` and `out` are
+those of `runtime/entry_spec.py`. The function returns 0, or 1 where the call must be repeated
+eagerly.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
 def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
     names = ", ".join(t.name for t in stmt.targets)
     terms = ", ".join(_expr(t.expr, strides) for t in stmt.targets)
-    kinds = ", ".join(f"({t.combine!r}, {t.dtype})" for t in stmt.targets)
+    kinds = ", ".join(f"({t.combine!r}, {_type(t.dtype)})" for t in stmt.targets)
     note = "  # vector" if stmt.vector else ""
     return [
         f"def terms({stmt.var}):",
@@ -143,21 +143,27 @@ def _atom(atom: Atom) -> str:
     return f"(({a}) {'//' if atom.fn == 'floordiv' else '%'} ({b}))"
 
 
+def _type(dtype: str) -> str:
+    # A loop variable may be called i8.
+    return f"np.{DTYPES[dtype].type.__name__}"
+
+
 def _expr(expr: Expr, strides: _Strides) -> str:
     match expr:
         case Const(value, dtype):
             text = repr(value)
-            return f"{dtype}({text!r})" if text in ("inf", "-inf", "nan") else f"{dtype}({text})"
+            text = repr(text) if text in ("inf", "-inf", "nan") else text
+            return f"{_type(dtype)}({text})"
         case Var(name):
             return name
         case Load(buffer, index):
             return f"{buffer}[{_place(buffer, index, strides)}]"
         case IndexValue(dim):
-            return f"i64({_dim(dim)})"
+            return f"{_type('i64')}({_dim(dim)})"
         case Call(fn, args, dtype):
             operands = ", ".join(_expr(a, strides) for a in args)
             if fn in ("cast", "bitwise_count"):
-                return f"{fn}({operands}, {dtype})"
+                return f"{fn}({operands}, {_type(dtype)})"
             return f"{fn}({operands})"
 
 
@@ -194,7 +200,7 @@ def _functions() -> dict[str, Any]:
     ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
     return {
         **ufuncs,
-        **{name: d.type for name, d in DTYPES.items()},
+        "np": np,
         "wrap_index": _wrap_index,
         "select": _select,
         "cast": _cast,

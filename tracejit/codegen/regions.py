@@ -1,8 +1,9 @@
 """Branches and loops of a program: regions become blocks, what they carry becomes phis.
 
-Scalars are phis. Arrays that a branch gives are copied to the result's memory at the end of each side.
-A loop carries pointers: each carried array has two buffers, of which one holds the present value and the
-other receives the next one, so that neither fresh results nor swapped names cost a copy.
+Scalars are phis. Arrays that a branch gives are copied to the result's memory at the end of each
+side. A loop carries pointers: each carried array has two buffers, of which one holds the present
+value and the other receives the next one, so that neither fresh results nor swapped names cost a
+copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`x[key]` and `x[key] = v` on traced arrays: NumPy's indexing as slice, reshape, gather and scatter."""
+"""`x[key]` and `x[key] = v` on traced arrays: NumPy's indexing as slice, reshape, gather and
+scatter.
+"""
 
 from __future__ import annotations
 
@@ -256,7 +258,9 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
 
 
 def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
-    """`v` broadcast to `shape`; leading axes of size 1 that are too many are dropped, as NumPy does."""
+    """`v` broadcast to `shape`; leading axes of size 1 that are too many are dropped, as NumPy
+    does.
+    """
     trace = here()
     if isinstance(v.type, ArrayType) and v.type.ndim > len(shape):
         extra = v.type.shape[: v.type.ndim - len(shape)]

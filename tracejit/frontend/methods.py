@@ -20,7 +20,8 @@ _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
-        "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero searchsorted"
+        "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
+        "searchsorted"
     ).split()
 }
 

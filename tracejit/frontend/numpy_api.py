@@ -76,7 +76,9 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
             return _constant_array(array)
         parts = [asarray(item) for item in x]
         wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
-        return stack([astype(p, wanted) for p in parts])
+        stacked = stack([astype(p, wanted) for p in parts])
+        assert isinstance(stacked, TracedArray)
+        return stacked
     t = lift(x)
     if not isinstance(t, TracedArray):
         from tracejit.frontend.tracer import as_array

@@ -100,7 +100,8 @@ def _truth(x: TracedArray) -> TracedArray:
 def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
     """The accumulator NumPy chooses for sums and products: at least the default integer."""
     if dtype is not None and dtype is not NOT_GIVEN:
-        return np.dtype(dtype)
+        given: np.dtype[Any] = np.dtype(dtype)
+        return given
     if d.kind == "b" or (d.kind == "i" and d.itemsize < 8):
         return np.dtype(np.int64)
     if d.kind == "u" and d.itemsize < 8:
@@ -240,7 +241,7 @@ def var(
     count = _count(x, axis)
     center = HANDLERS[np.sum](x, axis=axis, keepdims=True)
     center = elementwise(np.divide, (center, _as_float(count, x.dtype)))
-    d = x - center
+    d: Any = elementwise(np.subtract, (x, center))
     squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
     total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims)
     left = count - ddof
@@ -287,7 +288,7 @@ def _arg_extreme(name: str) -> Any:
         source = x.reshape(-1) if flat else x
         (k,) = normalize_axes(0 if flat else axis, source.ndim)
         trace = here()
-        out_value = trace.wrap(trace.emit(name, (source.value(),), axis=k))
+        out_value: Any = trace.wrap(trace.emit(name, (source.value(),), axis=k))
         if full:
             return out_value[(None,) * ndim] if flat else HANDLERS[np.expand_dims](out_value, k)
         return out_value if out_value.ndim else out_value[()]

@@ -1,7 +1,9 @@
-"""Sizes while tracing: symbols with the values they have in this call, and the guards that rest on them.
+"""Sizes while tracing: symbols with the values they have in this call, and the guards that rest on
+them.
 
-Every decision that a trace takes about a symbolic size is either proved from intervals or taken from
-the size's present value and recorded as a guard, which each later call checks before it uses the code.
+Every decision that a trace takes about a symbolic size is either proved from intervals or taken
+from the size's present value and recorded as a guard, which each later call checks before it uses
+the code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Tracers: stand-ins for arrays and numbers that record what is done to them as graph nodes.
 
-A traced array is a (cell, view) pair: the cell is a piece of memory with a current value, the view a
-chain of index ops from the cell's base. A store makes a new value of the cell; views read it afresh.
+A traced array is a (cell, view) pair: the cell is a piece of memory with a current value, the view
+a chain of index ops from the cell's base. A store makes a new value of the cell; views read it
+afresh.
 """
 
 from __future__ import annotations
@@ -179,7 +180,9 @@ class Trace:
         return TracedScalar(self, value)
 
     def capture(self, value: Value, owner: Trace) -> Value:
-        """A value of an enclosing trace as a value of this one. Raises TraceError for an escaped one."""
+        """A value of an enclosing trace as a value of this one. Raises TraceError for an escaped
+        one.
+        """
         if owner is self:
             return value
         if not owner.alive or self.parent is None:
@@ -548,9 +551,7 @@ def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         raise TraceError("TJ003", str(e), user_line()) from None
 
 
-def as_array(
-    x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None
-) -> Value:
+def as_array(x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None) -> Value:
     """A scalar (of a NumPy kind) or an array, broadcast to `shape`.
 
     Where it is repeated, its axes are laid out in `order`.

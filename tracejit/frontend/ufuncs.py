@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import GraphError, TraceError
-from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     Cell,
     TracedArray,
@@ -87,7 +87,6 @@ def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: A
     Gives an array, or a NumPy scalar where all operands have no axes. Raises what NumPy raises for
     dtypes without a loop and shapes that do not broadcast.
     """
-    trace = here()
     op = UFUNC_OPS.get(ufunc)
     if op is None:
         raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())

@@ -233,9 +233,9 @@ def replay(
 ) -> Graph:
     """Rebuild `graph` node by node through `emit`, keeping names and source lines.
 
-    `emit` gives the replacement values of a node (None: the node as it is). `sizes` substitutes size
-    symbols by running the type rules again. `region` is applied to each nested graph first. Nodes
-    whose inputs, attributes and regions did not change are kept, and so is the graph.
+    `emit` gives the replacement values of a node (None: the node as it is). `sizes` substitutes
+    size symbols by running the type rules again. `region` is applied to each nested graph first.
+    Nodes whose inputs, attributes and regions did not change are kept, and so is the graph.
     """
     builder = GraphBuilder(graph.name, graph.sizes if sizes is None else _left(graph, sizes))
     table: dict[Value, Value] = {}

@@ -3,25 +3,26 @@
     kernel = Kernel(name, params, sizes, scalars, body)
     stmt   = Let(name, dtype, expr)                      bind a scalar
            | Store(buffer, index, expr)
-           | For(var, size, body, vector)                independent iterations; `vector`: may run as SIMD lanes
+           | For(var, size, body, vector)      independent; `vector`: may run as SIMD lanes
            | Reduce(var, size, body, targets, lanes, block, vector)
-           | Scan(var, size, body, carries)              strictly sequential, with loop-carried scalars
+           | Scan(var, size, body, carries)    strictly sequential, with loop-carried scalars
     expr   = Const(value, dtype) | Var(name, dtype) | Load(buffer, index, dtype)
            | IndexValue(dim)                             the i64 value of a size expression
            | Call(fn, args, dtype)
 
-An index is a tuple of `Dim`s, one for each axis of the buffer, over loop variables, sizes and `Let`-bound
-i64 names (a gather's index is such a name). Dtypes are the text's names ("f64"); complex values do not
-occur: a complex buffer is a real one with a last axis of 2 (real part, imaginary part).
+An index is a tuple of `Dim`s, one for each axis of the buffer, over loop variables, sizes and
+`Let`-bound i64 names (a gather's index is such a name). Dtypes are the text's names ("f64");
+complex values do not occur: a complex buffer is a real one with a last axis of 2 (real part,
+imaginary part).
 
 The order of a reduction is part of its meaning; it matters to sums and products of floats, which
 accumulate in the target's dtype.
 
 A sum cuts x[0], x[1], ... into blocks of `block` elements. In a block, virtual lane l starts at
-+0.0 and adds the elements at positions congruent to l modulo `lanes`, in order; lane l is then added
-to lane l + h for h = lanes/2, lanes/4, ..., 1 (left operand: lane l). With `lanes` 1 a block is a
-left-to-right chain. The results v of the blocks are summed with their rounding errors, from
-s = c = +0.0:
++0.0 and adds the elements at positions congruent to l modulo `lanes`, in order; lane l is then
+added to lane l + h for h = lanes/2, lanes/4, ..., 1 (left operand: lane l). With `lanes` 1 a block
+is a left-to-right chain. The results v of the blocks are summed with their rounding errors, from s
+= c = +0.0:
 
     t = s + v;  z = t - s;  c = c + ((s - (t - z)) + (v - z));  s = t
 
@@ -95,7 +96,9 @@ class IndexValue:
 
 @dataclass(frozen=True)
 class Call:
-    """A scalar function; `dtype` is the result's. The functions are those of `codegen/scalar_functions`."""
+    """A scalar function; `dtype` is the result's. The functions are those of
+    `codegen/scalar_functions`.
+    """
 
     fn: str
     args: tuple[Expr, ...]

@@ -113,7 +113,9 @@ _PY_DTYPES = {"int": "i64", "float": "f64", "complex": "c128", "bool": "b1"}
 
 @dataclass(frozen=True)
 class PyScalar:
-    """A Python number; `kind` is int, float, complex or bool. An int is an i64 with checked arithmetic."""
+    """A Python number; `kind` is int, float, complex or bool. An int is an i64 with checked
+    arithmetic.
+    """
 
     kind: str
 

@@ -1,7 +1,7 @@
 """Ops with regions: fusion, cond and while_loop. A region is a closed graph.
 
-The sizes that regions take are operands: `sizes` holds one tuple of dimensions for each region, in the
-order of the region's own `sizes`.
+The sizes that regions take are operands: `sizes` holds one tuple of dimensions for each region, in
+the order of the region's own `sizes`.
 """
 
 from __future__ import annotations

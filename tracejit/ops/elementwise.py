@@ -1,8 +1,9 @@
 """Elementwise ops: one for each NumPy ufunc, plus select, cast and the parts of complex numbers.
 
-All inputs of a node are arrays of one shape, or all are NumPy scalars; broadcasts and casts are nodes of
-their own. `scalar` gives the element's expression for kernels. Complex elements are pairs of real
-expressions there; an op without a complex rule runs complex inputs through NumPy (`native` says so).
+All inputs of a node are arrays of one shape, or all are NumPy scalars; broadcasts and casts are
+nodes of their own. `scalar` gives the element's expression for kernels. Complex elements are pairs
+of real expressions there; an op without a complex rule runs complex inputs through NumPy (`native`
+says so).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
     """The axis order NumPy gives the result of an elementwise operation on broadcast operands.
 
     The rule of NumPy's iterator (order "K"): insertion sort of the axes from the innermost; an axis
-    moves inwards past another only where some operand has the smaller stride there and none disagrees.
+    moves inwards past another only where some operand has the smaller stride there and none
+    disagrees.
     """
     ndim = operands[0].ndim
     strides = [_element_strides(t) for t in operands]

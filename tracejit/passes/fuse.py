@@ -1,11 +1,13 @@
 """Fusion: array ops that can run in one loop nest become one `fusion` node.
 
-    v1 = exp(x); v2 = add(v1, y); s = reduce_sum(v2)   ->   s = fusion(x, y) { exp, add, reduce_sum }
+    v1 = exp(x); v2 = add(v1, y); s = reduce_sum(v2)
+    ->  s = fusion(x, y) { exp, add, reduce_sum }
 
-Some values are materialised, that is, written to memory: what leaves the fusable world (results, operands
-of library calls), what reductions and scans give, and what would cost more to compute twice than to
-store. Everything else is recomputed where it is read, in registers. Materialised values with one
-iteration space share a kernel where nothing between them needs to be finished first.
+Some values are materialised, that is, written to memory: what leaves the fusable world (results,
+operands of library calls), what reductions and scans give, and what would cost more to compute
+twice than to store. Everything else is recomputed where it is read, in registers. Materialised
+values with one iteration space share a kernel where nothing between them needs to be finished
+first.
 """
 
 from __future__ import annotations
@@ -134,9 +136,22 @@ class _Fuser:
             users = self.consumers.get(v, [])
             leaves = v in outputs or any(u not in self.fusable for u in users)
             stored = self._repeated_by_index(v, users) or self._chained(v, users)
-            if is_root_op(n) or leaves or stored:
+            unread = may_raise(n) and self._read_in_part(v)
+            if is_root_op(n) or leaves or stored or unread:
                 out.add(n)
         return out
+
+    def _read_in_part(self, v: Value) -> bool:
+        """Whether some element of `v` may not be computed if `v` is computed where it is read."""
+        users = self.consumers.get(v, [])
+        if not users:
+            return True
+        for u in users:
+            if u.op.name in ("slice", "gather", "broadcast_to"):
+                return True
+            if u in self.fusable and not is_root_op(u) and self._read_in_part(u.outputs[0]):
+                return True
+        return False
 
     def _chained(self, v: Value, users: list[Node]) -> bool:
         """Whether an expensive value would be computed one element after another."""

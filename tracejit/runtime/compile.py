@@ -6,7 +6,7 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tracejit import config
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import ShapeEnv, SymInt
-from tracejit.frontend.tracer import Cell, Trace, TracedArray, Tracer, View, lift
+from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, Poly, symbol
 from tracejit.ir.graph import Graph, Value

@@ -1,7 +1,8 @@
 """The decorated function: calls, specialisations, fallbacks.
 
-A call is answered by a native entry where one fits. Otherwise the slow path flattens the arguments, tries
-the variants that are not published natively, compiles a new one, or runs the user's function eagerly.
+A call is answered by a native entry where one fits. Otherwise the slow path flattens the arguments,
+tries the variants that are not published natively, compiles a new one, or runs the user's function
+eagerly.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Jitted(native.JitBase):
         return f"<jitted {self._report.function}>"
 
     def __reduce__(self) -> Any:
-        return self.__qualname__
+        return self._report.function
 
     def __copy__(self) -> Any:
         return self
@@ -187,7 +188,9 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
 
 
 def _bind(self: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Keyword arguments that have a position, at their position. Raises TypeError as the call would."""
+    """Keyword arguments that have a position, at their position. Raises TypeError as the call
+    would.
+    """
     bound = self._signature.bind(*args, **kwargs)
     return bound.args, bound.kwargs
 

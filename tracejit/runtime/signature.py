@@ -1,8 +1,9 @@
 """From the leaves of a call to the specialisation that answers it: what is static, what symbolic.
 
-The first compile takes every size as it is. A size that differs from what an earlier compile saw becomes
-a symbol; sizes that were always equal share one. An int is static until its second value. Sizes 0 and 1
-are always static. What compiles have seen is kept by rank, so that a new dtype or layout profits from it.
+The first compile takes every size as it is. A size that differs from what an earlier compile saw
+becomes a symbol; sizes that were always equal share one. An int is static until its second value.
+Sizes 0 and 1 are always static. What compiles have seen is kept by rank, so that a new dtype or
+layout profits from it.
 """
 
 from __future__ import annotations
