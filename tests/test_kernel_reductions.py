@@ -247,6 +247,6 @@ def test_the_print_is_plain_python() -> None:
         "    def terms(i):\n"
         "        pass\n"
         "        return (a[i],)\n"
-        "    r, = reduce(terms, n, [('sum', f64)], lanes=64, block=1024)  # vector\n"
+        "    r, = reduce(terms, n, [('sum', np.float64)], lanes=64, block=1024)  # vector\n"
         "    out[0] = r\n"
     )

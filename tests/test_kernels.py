@@ -297,6 +297,14 @@ def test_a_scan_that_stores_to_computed_places_keeps_the_last_one() -> None:
     assert same_bits(out, want)
 
 
+def test_names_of_dtypes_are_free() -> None:
+    """The tenth loop of a generated kernel may well be called i8."""
+    body = Store("out", (symbol("i8"),), call("cast", IndexValue(symbol("i8")), dtype="i8"))
+    k = kernel([output("i8")], For("i8", N, (body,), True))
+    out = run_both(k, "host", {"out": np.zeros(21, np.int8)}, {"n": 21, "m": 0})["out"]
+    assert same_bits(out, np.arange(21, dtype=np.int8))
+
+
 def test_a_buffer_that_is_written_is_read_anew() -> None:
     """A value read before a store is not taken for the one after it."""
     again = call("add", load("out", P), Const(1.0, "f64"))
