@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["dump_dir", "eager", "is_eager", "verify"]
+__all__ = ["dump_dir", "eager", "eager_opened", "eager_variable", "is_eager", "verify"]
 
-_EAGER: ContextVar[bool] = ContextVar("tracejit_eager", default=False)
+#: True in contexts that are inside an `eager()` block.
+eager_variable: ContextVar[bool] = ContextVar("tracejit_eager", default=False)
+#: One machine word, 0 until the first `eager()` block: native code then need not ask its context.
+#: It stays set: a context copied inside a block, such as an asyncio task's, outlives the block.
+eager_opened = array("q", [0])
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
-
-#: How many `eager()` blocks are open in this process; native entries stand aside while there are any.
-eager_blocks = [0]
 
 
 @contextmanager
 def eager() -> Iterator[None]:
     """Within the block, this thread runs decorated functions as plain Python under NumPy."""
-    token = _EAGER.set(True)
-    eager_blocks[0] += 1
+    eager_opened[0] = 1
+    token = eager_variable.set(True)
     try:
         yield
     finally:
-        eager_blocks[0] -= 1
-        _EAGER.reset(token)
+        eager_variable.reset(token)
 
 
 def is_eager() -> bool:
     """Whether decorated functions run as plain Python here: by `eager()` or TRACEJIT_EAGER=1."""
-    return _ALWAYS_EAGER or _EAGER.get()
+    return _ALWAYS_EAGER or eager_variable.get()
 
 
 def verify() -> bool:

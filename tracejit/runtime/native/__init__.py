@@ -1,8 +1,9 @@
 """Native dispatch: calls of a jitted function that run no Python code.
 
 `jit_type` makes the type of the public object, `entry_ir` writes the machine code that answers one
-signature, `append_entry` publishes it, `flat_callable` and `python_entry` call it from the slow
-path. Where `available()` is false everything but `python_entry` is off, and `why_not()` says why.
+signature, `append_entry` publishes it behind a gate that looks at the context of the call, and
+`flat_callable` and `python_entry` call it from the slow path, which has looked already. Where
+`available()` is false everything but `python_entry` is off, and `why_not()` says why.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
-from tracejit.runtime.native.jit_type import JitBase, first_entry
+from tracejit.runtime.native.gate import GATE, ErrorState, compile_gate, reflect_error_state
+from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
@@ -35,16 +37,26 @@ __all__ = [
     "why_not",
 ]
 
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+
 
 class _Linked(Protocol):
     def address(self, symbol: str) -> int: ...
 
 
+class _Environment(NamedTuple):
+    """What the writers of entries need to know of this interpreter and this NumPy."""
+
+    layout: Layout
+    functions: dict[str, int]
+    errors: ErrorState
+
+
 @lru_cache(maxsize=1)
-def _environment() -> tuple[Layout, dict[str, int]] | str:
-    """Layout and addresses, or why there are none."""
+def _environment() -> _Environment | str:
+    """The environment, or why native entries do not work in it."""
     try:
-        return reflect_layout(), function_addresses()
+        return _Environment(reflect_layout(), function_addresses(), reflect_error_state())
     except LayoutError as error:
         return str(error)
 
@@ -71,8 +83,7 @@ def entry_ir(spec: EntrySpec, program: str, entry_name: str) -> tuple[str, dict[
     environment = _environment()
     if isinstance(environment, str):
         raise RuntimeError(f"native entries are not available: {environment}")
-    layout, functions = environment
-    return write_entry(spec, program, entry_name, layout, functions)
+    return write_entry(spec, program, entry_name, environment.layout, environment.functions)
 
 
 def entry_exports(entry_name: str) -> tuple[str, str]:
@@ -102,20 +113,33 @@ class _Published(NamedTuple):
 def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpec) -> None:
     """Let `obj` answer calls through an entry, after those it has already.
 
-    `obj` keeps the library and the spec's objects alive. An entry belongs to one object.
+    In a context that is eager, or that handles floating-point errors in another way than NumPy does
+    by default, `_slow` answers instead. `obj` keeps the library and the spec's objects alive. An
+    entry belongs to one object.
     Raises TypeError if `obj` takes no native entries, ValueError if it has this one.
     """
     address = library.address(entry_name)
-    cell = ctypes.c_size_t.from_address(library.address(next_cell(entry_name)))
+    cell = word_at(library.address(next_cell(entry_name)))
+    at = call_offset(obj)
+    gate = _gate(at)
     with _publishing:
-        word = first_entry(obj)
+        word = word_at(id(obj) + at + _WORD)
         for published in obj._entries:
             if published.address == address:
                 raise ValueError(f"entry {entry_name} was published before")
             word = published.cell
-        obj._entries.append(_Published(address, cell, (library, spec)))
+        obj._entries.append(_Published(address, cell, (library, spec, gate)))
         # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
         word.value = address
+        word_at(id(obj) + at).value = gate.address(GATE)
+
+
+@cache
+def _gate(offset: int) -> _Linked:
+    """The library of the gate of objects that are called through the word at `offset`."""
+    environment = _environment()
+    assert not isinstance(environment, str)
+    return compile_gate(offset + _WORD, environment.functions, environment.errors)
 
 
 class _Flat(JitBase):
@@ -142,13 +166,14 @@ def flat_callable(
 ) -> Callable[..., Any]:
     """The entry as a callable of the spec's arguments.
 
-    It returns `MISS` if neither this entry nor one published after it accepts the arguments, and
-    `BAIL` if the program refuses to finish. `owner` is what the entry is or will be published on.
+    It looks at its arguments only, not at the context. It returns `MISS` if neither this entry nor
+    one published after it accepts them, and `BAIL` if the program refuses to finish. `owner` is
+    what the entry is or will be published on.
     """
     flat: JitBase = _flat_type()(_miss, _bail)
     # The chain may lead on into entries that only the owner keeps alive.
     flat._entries = [library, spec, owner]
-    first_entry(flat).value = library.address(entry_name)
+    word_at(id(flat) + call_offset(flat)).value = library.address(entry_name)
     return flat
 
 

@@ -16,7 +16,9 @@ __all__ = ["PROTOTYPES", "function_addresses"]
 #: LLVM prototypes of the CPython functions: result, then parameters.
 _PYTHON = {
     "PyBool_FromLong": ("ptr", "i64"),
+    "PyCapsule_GetPointer": ("ptr", "ptr, ptr"),
     "PyComplex_FromDoubles": ("ptr", "double, double"),
+    "PyContextVar_Get": ("i32", "ptr, ptr, ptr"),
     "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
     "PyErr_BadInternalCall": ("void", ""),
     "PyErr_Clear": ("void", ""),

@@ -299,22 +299,14 @@ class _Writer:
             text.do(f"br label %{target}")
         text.label("fail")
         text.do("ret ptr null")
-        call = "ptr %args, i64 %nargsf, ptr %kwnames"
         text.label("miss")
         # One store publishes an entry: whoever sees its address sees its code.
         following = text.op(f'load atomic ptr, ptr @"{next_cell(text.name)}" acquire, align 8')
         is_last = text.op(f"icmp eq ptr {following}, null")
         text.do(f"br i1 {is_last}, label %slow, label %next")
         text.label("next")
-        result = text.op(f"musttail call ptr {following}(ptr %callable, {call})")
+        result = text.op(
+            f"musttail call ptr {following}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)"
+        )
         text.do(f"ret ptr {result}")
-        text.label("cleared")
-        text.call("PyErr_BadInternalCall")
-        text.do("ret ptr null")
-        for label, offset in (("slow", SLOW_OFFSET), ("bail", BAIL_OFFSET)):
-            text.label(label)
-            target = text.field("%callable", offset, "ptr")
-            # Only a callable that the collector has already cleared has none.
-            text.require(text.op(f"icmp ne ptr {target}, null"), "cleared")
-            result = text.call("PyObject_Vectorcall", f"ptr {target}", *call.split(", "))
-            text.do(f"ret ptr {result}")
+        text.hand_over({"slow": SLOW_OFFSET, "bail": BAIL_OFFSET})

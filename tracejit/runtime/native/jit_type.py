@@ -1,8 +1,9 @@
 """The type of jitted functions: from a Python class to a type that CPython calls by vectorcall.
 
-`JitBase` is an ordinary class; `jit_type(cls)` derives a heap type from a subclass of it, with one
-more word: the address of the first native entry. While it is null, CPython calls `__call__`, which
-calls `_slow`; afterwards no Python code runs unless every entry misses. Attributes, weak
+`JitBase` is an ordinary class; `jit_type(cls)` derives a heap type from a subclass of it, with two
+more words: the code that CPython calls, and the first native entry for that code to go on to. While
+the first word is null, CPython calls `__call__`, which calls `_slow`; afterwards no Python code
+runs unless every entry misses. Attributes, weak
 references, cycle collection and deallocation are the Python class's. Nothing here needs LLVM.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-__all__ = ["BAIL_OFFSET", "SLOW_OFFSET", "JitBase", "first_entry", "is_native", "jit_type"]
+__all__ = ["BAIL_OFFSET", "SLOW_OFFSET", "JitBase", "call_offset", "jit_type", "word_at"]
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: Where an instance keeps its slots: behind the object header, in the order of their names.
@@ -78,7 +79,8 @@ _KEPT: list[Any] = []
 _VECTORCALL: dict[type, int] = {}
 
 
-def _word_at(address: int) -> ctypes.c_size_t:
+def word_at(address: int) -> ctypes.c_size_t:
+    """The machine word at an address."""
     return ctypes.c_size_t.from_address(address)
 
 
@@ -105,7 +107,7 @@ def jit_type(cls: type[_T]) -> type[_T]:
     )
     name = f"{cls.__module__}.{cls.__qualname__}".encode()
     flags = _BASETYPE | _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
-    spec = _Spec(name, offset + _WORD, 0, flags, slots)
+    spec = _Spec(name, offset + 2 * _WORD, 0, flags, slots)
     _KEPT.append((members, slots, name, doc))
     from_spec = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)(
         ("PyType_FromSpecWithBases", python)
@@ -120,29 +122,18 @@ def jit_type(cls: type[_T]) -> type[_T]:
 def _check_slots(made: type[JitBase], offset: int) -> None:
     probe = JitBase.__new__(made)
     probe._slow, probe._bail = (lambda: "slow"), (lambda: "bail")
-    found = [_word_at(id(probe) + at).value for at in (SLOW_OFFSET, BAIL_OFFSET, offset)]
-    if found != [id(probe._slow), id(probe._bail), 0] or probe() != "slow":
+    places = (SLOW_OFFSET, BAIL_OFFSET, offset, offset + _WORD)
+    found = [word_at(id(probe) + at).value for at in places]
+    if found != [id(probe._slow), id(probe._bail), 0, 0] or probe() != "slow":
         raise RuntimeError(f"{made.__name__} keeps its slots at unexpected places")
 
 
-def _vectorcall_offset(obj: JitBase) -> int | None:
-    for cls in type(obj).__mro__:
-        if cls in _VECTORCALL:
-            return _VECTORCALL[cls]
-    return None
-
-
-def is_native(obj: JitBase) -> bool:
-    """Whether native entries can be published on `obj`."""
-    return _vectorcall_offset(obj) is not None
-
-
-def first_entry(obj: JitBase) -> ctypes.c_size_t:
-    """The word of `obj` that holds the address of its first entry, 0 before there is one.
+def call_offset(obj: JitBase) -> int:
+    """Where `obj` keeps the address of the code that CPython calls; its first entry's follows.
 
     Raises TypeError if the type of `obj` was not made by `jit_type`.
     """
-    offset = _vectorcall_offset(obj)
-    if offset is None:
-        raise TypeError(f"{type(obj).__name__} takes no native entries")
-    return _word_at(id(obj) + offset)
+    for cls in type(obj).__mro__:
+        if cls in _VECTORCALL:
+            return _VECTORCALL[cls]
+    raise TypeError(f"{type(obj).__name__} takes no native entries")

@@ -76,6 +76,13 @@ class FunctionText:
         self.symbols[symbol] = self._functions[function]
         return f'{result} @"{symbol}"'
 
+    def address(self, name: str, address: int) -> str:
+        """The symbol `name` of this function, bound to an address."""
+        symbol = f"{self.name}.{name}"
+        self._declarations[symbol] = f'@"{symbol}" = external global i8'
+        self.symbols[symbol] = address
+        return f'@"{symbol}"'
+
     def call(self, function: str, *arguments: str) -> str:
         """Call a function of the C APIs with typed arguments; return its result's name."""
         callee = self._callee(function)
@@ -84,6 +91,20 @@ class FunctionText:
             self.do(text)
             return ""
         return self.op(text)
+
+    def hand_over(self, offsets: Mapping[str, int]) -> None:
+        """Blocks that call, with the arguments of this call, what %callable keeps at an offset."""
+        self.label("cleared")
+        self.call("PyErr_BadInternalCall")
+        self.do("ret ptr null")
+        for label, offset in offsets.items():
+            self.label(label)
+            target = self.field("%callable", offset, "ptr")
+            # Only a callable that the collector has already cleared has none.
+            self.require(self.op(f"icmp ne ptr {target}, null"), "cleared")
+            arguments = ("ptr %args", "i64 %nargsf", "ptr %kwnames")
+            result = self.call("PyObject_Vectorcall", f"ptr {target}", *arguments)
+            self.do(f"ret ptr {result}")
 
     def intrinsic(self, name: str, prototype: str) -> None:
         """Declare an LLVM intrinsic that `op` is about to call."""

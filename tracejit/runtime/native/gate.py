@@ -1,0 +1,178 @@
+"""Where native entries stand aside: from the context of a call to the code that looks at it.
+
+    ptr gate(ptr callable, ptr args, i64 nargsf, ptr kwnames)
+
+CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
+that handles floating-point errors in another way than NumPy does by default, the gate calls
+`_slow`, which decides in Python. Otherwise it goes on to the object's first entry.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Mapping
+from contextvars import Context, ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit import config
+from tracejit.runtime.native.jit_type import SLOW_OFFSET
+from tracejit.runtime.native.reflect import LayoutError
+from tracejit.runtime.native.text import FunctionText
+
+if TYPE_CHECKING:
+    from tracejit.codegen.engine import Library
+
+__all__ = ["GATE", "ErrorState", "compile_gate", "reflect_error_state"]
+
+#: The gate's symbol in its library.
+GATE = "tracejit.gate"
+
+_KINDS = ("divide", "over", "under", "invalid")
+_MODES = ("ignore", "warn", "raise", "call", "print", "log")
+
+
+@dataclass(frozen=True)
+class ErrorState:
+    """How NumPy keeps its handling of floating-point errors: in a capsule in a context variable.
+
+    `default` is the capsule of contexts that never changed it, `name` the address of the name of
+    all these capsules. They point to a structure that starts with 32 bits for the modes of all
+    kinds of errors; the default modes have the bits `modes`.
+    """
+
+    variable: ContextVar[Any]
+    default: Any
+    name: int
+    modes: int
+
+
+def _capsule_function(name: str, *parameters: Any) -> Any:
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, *parameters)(
+        (name, ctypes.pythonapi)
+    )
+
+
+def _modes(capsule: Any, name: int) -> int:
+    address = _capsule_function("PyCapsule_GetPointer", ctypes.c_void_p)(capsule, name)
+    return ctypes.c_int32.from_address(address).value
+
+
+def _value(variable: ContextVar[Any]) -> Any:
+    try:
+        return variable.get()
+    except LookupError:
+        return None
+
+
+def reflect_error_state() -> ErrorState:
+    """The error state of this NumPy. Raises LayoutError if it is kept in another way."""
+    variable = getattr(importlib.import_module("numpy._core.umath"), "_extobj_contextvar", None)
+    if not isinstance(variable, ContextVar):
+        raise LayoutError("NumPy keeps its floating-point error state elsewhere")
+    default = Context().run(_value, variable)
+    if type(default).__name__ != "PyCapsule":
+        raise LayoutError("NumPy's floating-point error state is not in a capsule")
+    name = _capsule_function("PyCapsule_GetName")(default)
+    state = ErrorState(variable, default, name, _modes(default, name))
+    _check(state)
+    return state
+
+
+def _check(state: ErrorState) -> None:
+    """Set every mode of every kind of error. Raises LayoutError where the bits say otherwise."""
+    usual: Any = Context().run(np.geterr)
+
+    def is_default(change: Any, *args: Any, **kwargs: Any) -> bool:
+        def changed() -> Any:
+            change(*args, **kwargs)
+            return state.variable.get()
+
+        capsule = Context().run(changed)
+        if capsule is state.default:
+            raise LayoutError("NumPy keeps its floating-point error state elsewhere")
+        return _modes(capsule, state.name) == state.modes
+
+    right = is_default(np.seterrcall, print) and all(
+        is_default(np.seterr, **{kind: mode}) == (usual[kind] == mode)
+        for kind in _KINDS
+        for mode in _MODES
+    )
+    if not right:
+        raise LayoutError("the modes of NumPy's floating-point error state are elsewhere")
+
+
+def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorState) -> Library:
+    """The gate `GATE` of objects that keep the address of their first entry at `entry_offset`."""
+    from tracejit.codegen.engine import compile_module
+
+    text = FunctionText(GATE, functions)
+    _write(text, entry_offset, errors)
+    head = text.declarations()
+    head.append(
+        f'define ptr @"{GATE}"(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) nounwind {{'
+    )
+    return compile_module(
+        "",
+        text.symbols,
+        [GATE],
+        glue="\n".join([*head, *text.lines, "}", ""]),
+        keep=(errors, config.eager_opened, config.eager_variable),
+    )
+
+
+def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
+    text.label("entry")
+    text.do("%found = alloca ptr")
+    opened = text.op(
+        f"load i64, ptr {text.address('opened', config.eager_opened.buffer_info()[0])}"
+    )
+    text.do(f"br i1 {text.op(f'icmp eq i64 {opened}, 0')}, label %errors, label %eager")
+
+    text.label("errors")
+    state = _lookup(text, errors.variable)
+    usual = text.op(f"icmp eq ptr {state}, {text.object(errors.default)}")
+    text.do(f"br i1 {usual}, label %usual, label %changed")
+    text.label("usual")
+    text.call("Py_DecRef", f"ptr {state}")
+    text.do("br label %pass")
+
+    text.label("pass")
+    entry = text.field("%callable", entry_offset, "ptr")
+    result = text.op(
+        f"musttail call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)"
+    )
+    text.do(f"ret ptr {result}")
+
+    text.label("eager")
+    inside = _lookup(text, config.eager_variable)
+    outside = text.op(f"icmp eq ptr {inside}, {text.object(False)}")
+    text.call("Py_DecRef", f"ptr {inside}")
+    text.do(f"br i1 {outside}, label %errors, label %slow")
+
+    text.label("changed")
+    name = text.address("name", errors.name)
+    pointer = text.call("PyCapsule_GetPointer", f"ptr {state}", f"ptr {name}")
+    text.require(text.op(f"icmp ne ptr {pointer}, null"), "odd")
+    modes = text.field(pointer, 0, "i32")
+    text.call("Py_DecRef", f"ptr {state}")
+    same = text.op(f"icmp eq i32 {modes}, {errors.modes}")
+    text.do(f"br i1 {same}, label %pass, label %slow")
+    text.label("odd")
+    text.call("Py_DecRef", f"ptr {state}")
+    text.do("br label %failed")
+
+    text.label("failed")
+    text.call("PyErr_Clear")
+    text.do("br label %slow")
+    text.hand_over({"slow": SLOW_OFFSET})
+
+
+def _lookup(text: FunctionText, variable: ContextVar[Any]) -> str:
+    """A new reference to the variable's value in the running context, or its default."""
+    status = text.call("PyContextVar_Get", f"ptr {text.object(variable)}", "ptr null", "ptr %found")
+    text.require(text.op(f"icmp eq i32 {status}, 0"), "failed")
+    return text.op("load ptr, ptr %found")
