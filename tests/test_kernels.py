@@ -305,6 +305,19 @@ def test_names_of_dtypes_are_free() -> None:
     assert same_bits(out, np.arange(21, dtype=np.int8))
 
 
+def test_names_need_not_be_ascii() -> None:
+    """Python's identifiers reach the kernel; one access is a vector's, one a gather's."""
+    total = call("add", load("größe", P), call("add", load("größe", mod(P, 3)), Var("é", "f64")))
+    k = kernel(
+        [Param("größe", "f64", (N,)), output()],
+        For("i", N, (Store("out", (P,), total),), True),
+        scalars=(Var("é", "f64"),),
+    )
+    a = values("f64", 21)
+    out = run_both(k, "host", {"größe": a, "out": np.zeros(21)}, {"n": 21, "m": 0}, {"é": 0.5})
+    assert same_bits(out["out"], a + (a[np.arange(21) % 3] + 0.5))
+
+
 def test_a_buffer_that_is_written_is_read_anew() -> None:
     """A value read before a store is not taken for the one after it."""
     again = call("add", load("out", P), Const(1.0, "f64"))

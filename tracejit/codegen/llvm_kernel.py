@@ -15,7 +15,7 @@ from tracejit.codegen.lanes import register_type
 from tracejit.codegen.llvm_memory import Memory
 from tracejit.codegen.llvm_plan import Plan, plan_loop
 from tracejit.codegen.llvm_reduce import Reductions
-from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.llvm_text import FunctionBuilder, Module, register
 from tracejit.codegen.llvm_values import Value, Values
 from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, Scan, Stmt, Store
 
@@ -37,7 +37,7 @@ def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
     Raises NotImplementedError for a scalar function without code, and KeyError for a name or a
     buffer that the kernel does not define.
     """
-    params = [(kind, f"%{name}") for kind, name in kernel_signature(kernel)]
+    params = [(kind, register(name)) for kind, name in kernel_signature(kernel)]
     fb = FunctionBuilder(module, kernel.name, params, "i32")
     fb.fail_label = ".failed"
     _Emitter(kernel, fb, target).emit()
@@ -79,9 +79,9 @@ class _Emitter:
         self.values = Values(fb, lambda load: self.memory.load(self.values, load))
         self.reductions = Reductions(self.values, self.statements)
         for name in kernel.sizes:
-            self.values.env[name] = Value("i64", 0, (f"%{name}",))
+            self.values.env[name] = Value("i64", 0, (register(name),))
         for scalar in kernel.scalars:
-            self.values.env[scalar.name] = Value(scalar.dtype, 0, (f"%{scalar.name}",))
+            self.values.env[scalar.name] = Value(scalar.dtype, 0, (register(scalar.name),))
 
     def emit(self) -> None:
         """Write the body."""

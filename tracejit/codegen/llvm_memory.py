@@ -18,6 +18,7 @@ from tracejit.codegen.lanes import (
     store_element,
     to_memory,
 )
+from tracejit.codegen.llvm_text import register
 from tracejit.codegen.llvm_values import Value, Values, split_linear
 from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.kernel import Kernel, Load, Store
@@ -104,7 +105,7 @@ class Memory:
         return values.remember(key, address)
 
     def _pointer(self, values: Values, buffer: str, dtype: str, offset: Dim) -> Value:
-        pointer = Value("ptr", 0, (f"%{buffer}",))
+        pointer = Value("ptr", 0, (register(buffer),))
         if isinstance(offset, int):
             return pointer
         key = ("pointer", buffer, offset)
@@ -136,15 +137,9 @@ class Memory:
         kind = memory_type(dtype)
         if split is None or any(values.varies(part) for part in split):
             index = values.dim(offset)
-            names = []
-            for name in index.names:
-                with values.at_level(index.level):
-                    names.append(
-                        values.fb.emit(
-                            f"getelementptr {kind}, ptr %{buffer}, {lanes.of('i64')} {name}"
-                        )
-                    )
-            return names, index.level
+            whole = f"getelementptr {kind}, ptr {register(buffer)}, {lanes.of('i64')}"
+            with values.at_level(index.level):
+                return [values.fb.emit(f"{whole} {n}") for n in index.names], index.level
         stride = split[0]
         base = self._address(values, buffer, dtype, offset)
         step = values.dim(stride)

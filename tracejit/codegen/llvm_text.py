@@ -19,10 +19,15 @@ from contextlib import contextmanager
 
 from tracejit.codegen.engine import HostTarget, host_target
 
-__all__ = ["Chunk", "FunctionBuilder", "Module"]
+__all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
 
 #: What every function here promises. Without the width, the back end would split 512-bit vectors.
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
+
+
+def register(name: str) -> str:
+    """The register of a name from outside, which LLVM wants quoted if it is not plain ASCII."""
+    return f"%{name}" if name.isascii() and name.isidentifier() else f'%"{name}"'
 
 
 class Chunk:
