@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import cmath
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.operators import has_traced, require_known, require_plain
+from tracejit.frontend.operators import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.ir.types import PyScalar, dtype_of
@@ -93,6 +94,24 @@ def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:
     return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
 
 
+def _require_uncompensated(values: list[Any]) -> None:
+    """Raise TraceError where Python sums floats with a compensation, as it does from 3.12 on.
+
+    It does so up to the first value that is not a Python number.
+    """
+    leading = list(itertools.takewhile(_is_python, values))
+    traced = any(isinstance(v, TracedScalar) for v in leading)
+    inexact = any(not issubclass(class_of(v), int) for v in leading)
+    if traced and inexact and sys.version_info >= (3, 12):
+        raise TraceError("TJ004", "sum() of Python floats", user_line())
+
+
+def _is_python(x: Any) -> bool:
+    if isinstance(x, TracedScalar):
+        return x.is_python
+    return isinstance(x, SymInt) or type(x) in (bool, int, float, complex)
+
+
 def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
@@ -101,10 +120,7 @@ def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
     if not traced:
         require_plain([start, values], "sum()")
         return hooks.fresh(sum(values, start))
-    python = any(isinstance(v, TracedScalar) and v.is_python for v in [start, *values])
-    if python and sys.version_info >= (3, 12):
-        # From 3.12 on, the sum of Python floats is compensated.
-        raise TraceError("TJ004", "sum() of Python numbers", user_line())
+    _require_uncompensated([start, *values])
     first = max(traced[0] - 1, 0)
     require_plain(values[:first], "sum()")
     total = sum(values[:first], start) if first else start
