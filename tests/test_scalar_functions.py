@@ -248,6 +248,28 @@ def test_comparison_of_signed_with_unsigned(pair: str) -> None:
         assert same_bits(got, expected(fn, columns)), fn
 
 
+@pytest.mark.parametrize("target", ("host", "256", "128"))
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_divisions_near_multiples(dtype: str, target: str) -> None:
+    """Dividends of all magnitudes beside multiples of their divisors, small ones together."""
+    rng = np.random.default_rng(4)
+    info = np.iinfo(DTYPES[dtype])
+    high = info.bits - 1
+    y = np.floor(2.0 ** rng.uniform(0, high / 2, 4000)).astype(DTYPES[dtype])
+    n = np.floor(2.0 ** rng.uniform(0, high / 2, 4000)).astype(DTYPES[dtype])
+    with np.errstate(all="ignore"):
+        x = n * y
+        columns = [np.concatenate([x, x - 1, x + 1, 0 - x, 0 - y]), np.tile(y, 5)]
+        columns = [np.concatenate([c, c]) for c in columns]
+        columns[1][20000:] = 0 - columns[1][20000:]
+    order = np.argsort(np.abs(columns[0].astype(np.float64)), kind="stable")
+    columns = [c[order] for c in columns]
+    names = ("floor_divide", "remainder", "fmod")
+    results = run_all([(dtype, fn, "ab") for fn in names], columns, target)
+    for fn, got in zip(names, results, strict=True):
+        assert same_bits(got, expected(fn, columns)), fn
+
+
 @pytest.mark.parametrize("target", ("host", "128", "scalar"))
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_remainders_are_exact(dtype: str, target: str) -> None:

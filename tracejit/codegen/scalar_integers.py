@@ -80,14 +80,63 @@ def _divide(s: Lanes, dtype: str, x: str, y: str, opcode: str) -> tuple[str, str
     zero_divisor = s.compare("eq", dtype, y, s.const(0, dtype))
     safe = s.select(zero_divisor, dtype, one, y)
     if not is_signed(dtype):
-        return s.op(prefix + opcode, dtype, x, safe), zero_divisor
+        return _divide_safely(s, dtype, x, safe, opcode), zero_divisor
     minus_one = s.compare("eq", dtype, y, s.const(-1, dtype))
     safe = s.select(minus_one, dtype, one, safe)
-    result = s.op(prefix + opcode, dtype, x, safe)
+    result = _divide_safely(s, dtype, x, safe, opcode)
     if opcode == "div":
         negated = s.op("sub", dtype, s.const(0, dtype), x)
         result = s.select(minus_one, dtype, negated, result)
     return result, zero_divisor
+
+
+def _divide_safely(s: Lanes, dtype: str, x: str, y: str, opcode: str) -> str:
+    """x / y or x % y towards zero where neither the machine nor the result would trap.
+
+    No machine divides integers in lanes. As floats with room for x * y the quotient, rounded, is
+    on the right side of every integer: a / b differs from an integer n that it is not by 1 / b at
+    least, which is more than half a unit in the last place of n.
+    """
+    prefix = "s" if is_signed(dtype) else "u"
+    if s.width == 1:
+        return s.op(prefix + opcode, dtype, x, y)
+    if bits(dtype) == 64:
+        quotient = s.helper(
+            f"divide.{dtype}", dtype, (dtype, dtype), (x, y), lambda s, a: _divide_64(s, dtype, *a)
+        )
+    else:
+        quotient = _divide_as(s, "double" if bits(dtype) == 32 else "float", dtype, x, y)
+    if opcode == "div":
+        return quotient
+    return s.op("sub", dtype, x, s.op("mul", dtype, quotient, y))
+
+
+def _divide_as(s: Lanes, kind: str, dtype: str, x: str, y: str) -> str:
+    element, sign = register_type(dtype), "s" if is_signed(dtype) else "u"
+    a, b = (s.convert(f"{sign}itofp", v, element, kind) for v in (x, y))
+    quotient = s.fb.emit(f"fdiv {s.of(kind)} {a}, {b}")
+    return s.convert(f"fpto{sign}i", quotient, kind, element)
+
+
+def _divide_64(s: Lanes, dtype: str, x: str, y: str) -> str:
+    """As doubles where all operands are below 2**53, one by one otherwise."""
+    fb, limit = s.fb, 1 << 53
+    outside = []
+    for v in (x, y):
+        shifted = s.op("add", dtype, v, s.const(limit, dtype)) if is_signed(dtype) else v
+        bound = s.const(2 * limit if is_signed(dtype) else limit, dtype)
+        outside.append(s.compare("uge", dtype, shifted, bound))
+    large, small, done = (fb.fresh_label(h) for h in ("large", "small", "after"))
+    fb.cond_br(s.any(s.op("or", "b1", *outside)), large, small)
+    fb.block(large)
+    one_by_one = s.op("sdiv" if is_signed(dtype) else "udiv", dtype, x, y)
+    fb.br(done)
+    fb.block(small)
+    # Below 2**53 a number without a sign is the same with one.
+    together = _divide_as(s, "double", "i64", x, y)
+    fb.br(done)
+    fb.block(done)
+    return fb.phi(s.type(dtype), [(one_by_one, large), (together, small)])
 
 
 def _zero_where(s: Lanes, condition: str | None, dtype: str, value: str) -> str:
