@@ -193,8 +193,9 @@ def test_captured_values_are_read_at_each_call() -> None:
     del cell.cell_contents
     assert linked.both() is native.MISS
     cell.cell_contents = 1.0
-    # A captured constant is the very object: an equal one may be of another meaning.
     namespace["mode"] = "".join(["fa", "st"])
+    assert linked.both() is namespace["scale"]
+    namespace["mode"] = "slow"
     assert linked.both() is native.MISS
     del namespace["mode"]
     assert linked.both() is native.MISS

@@ -171,7 +171,7 @@ def _with_defaults(
         name = code.co_varnames[k]
         if name in kwargs and k >= code.co_posonlyargcount:
             continue
-        value = capture.default(source, k - first, name, defaults[k - first])
+        value = capture.default(source, k - code.co_argcount, name, defaults[k - first])
         if k < code.co_posonlyargcount and len(filled) == k:
             filled.append(value)
         else:

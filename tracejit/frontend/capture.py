@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import builtins
 import enum
-import math
 import operator
 import re
 import sys
@@ -34,10 +33,19 @@ from tracejit.frontend.containers import (
     reference,
     same_object,
 )
+from tracejit.frontend.places import (
+    CellRead,
+    DefaultRead,
+    EqualTo,
+    GlobalRead,
+    ObjectRead,
+    OfClass,
+    SameAs,
+)
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import Trace, Tracer, check_dtype, user_line
 
-__all__ = ["MISSING", "Capture", "Source", "class_lookup", "is_exempt_module"]
+__all__ = ["MISSING", "Capture", "Source", "Step", "class_lookup", "is_exempt_module"]
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 _LIMIT = 4000
@@ -58,7 +66,9 @@ class Source:
         self.check: Check | None = None
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
+    """A source after the trace; `parent` is the number of a step counted from 1, or 0."""
+
     parent: int
     read: Read
     check: Check | None
@@ -107,8 +117,9 @@ class Capture:
         self._sources: dict[tuple[Any, ...], Source] = {}
         self._order: list[Source] = []
         self._by_identity: dict[int, Source] = {}
-        self._steps: list[_Step] = []
-        self._codes: list[tuple[Callable[[], Any], CodeType]] = []
+        self.steps: list[Step] = []
+        #: (reference to a function, the code that it must have).
+        self.codes: list[tuple[Callable[[], Any], CodeType]] = []
 
     # Roots and steps -----------------------------------------------------------------------------
 
@@ -125,7 +136,7 @@ class Capture:
             self._bind(namespace, name, value)
             return value
         key = ("global", id(namespace), name)
-        return self.reach(self._source(key, None, lambda _: namespace[name], name, value))
+        return self.reach(self._source(key, None, GlobalRead(namespace, name), name, value))
 
     def _bind(self, namespace: dict[str, Any], name: str, value: Any) -> None:
         entry = (namespace, name, value)
@@ -141,16 +152,15 @@ class Capture:
                 f"cannot access free variable '{name}' where it is not associated with a value"
             )
             raise NameError(message) from None
-        read: Read = lambda _: cell.cell_contents  # noqa: E731
-        return self.reach(self._source(("cell", id(cell)), None, read, name, value))
+        return self.reach(self._source(("cell", id(cell)), None, CellRead(cell), name, value))
 
     def object_source(self, obj: Any, label: str) -> Source:
         """The source of an object that every later call finds by identity."""
         known = self.objects.get(id(obj))
         if known is not None:
             return known
-        get = reference(obj)
-        source = self._source(("object", id(obj)), None, lambda _: get(), label, obj)
+        read = ObjectRead(reference(obj))
+        source = self._source(("object", id(obj)), None, read, label, obj)
         if source.stand_in is MISSING:
             self._identity(source, obj)
         return source
@@ -215,17 +225,13 @@ class Capture:
 
     def guard_code(self, source: Source, code: CodeType) -> None:
         """The condition that a function has this code; checked where there is something else to."""
-        self._codes.append((reference(source.value), code))
+        self.codes.append((reference(source.value), code))
 
     def default(self, source: Source, key: int | str, name: str, value: Any) -> Any:
-        """The stand-in of a default of a function: at an index, or of a keyword-only argument."""
-        read: Read
-        if isinstance(key, str):
-            read = lambda f: f.__kwdefaults__[key]  # noqa: E731
-        else:
-            read = lambda f: f.__defaults__[key]  # noqa: E731
+        """The stand-in of a default of a function: by its place from the end (-1: the last), or of
+        a keyword-only argument."""
         label = f" (the default of {name})"
-        return self.reach(self.step(source, ("default", key), read, label, value))
+        return self.reach(self.step(source, ("default", key), DefaultRead(key), label, value))
 
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
@@ -264,7 +270,7 @@ class Capture:
         if isinstance(value, Tracer):
             raise TraceError("TJ014", source.label, user_line())
         if is_constant(value):
-            source.check = _equal(value)
+            source.check = EqualTo(value)
             return value
         if cls is np.ndarray or isinstance(value, np.generic):
             return self._input(source, value)
@@ -287,7 +293,7 @@ class Capture:
             if first is not source:
                 self._same(source, first)
                 return self.reach(first)
-        source.check = lambda v, _: type(v) is cls
+        source.check = OfClass(cls)
         self.inputs.append(source)
         return self.make_leaf(value, _identifier(source.label))
 
@@ -300,7 +306,7 @@ class Capture:
         if isinstance(obj, MethodType):
             source.check = lambda v, _: v is not None and same_object(v, get())
         else:
-            source.check = lambda v, _: v is get() and v is not None
+            source.check = SameAs(get)
         source.stand_in = obj
         self.objects.setdefault(id(obj), source)
 
@@ -356,7 +362,7 @@ class Capture:
 
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
-        self._steps = [_Step(s.parent, s.read, s.check, s.label) for s in self._order]
+        self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
         for source in self._order:
             source.value = source.stand_in = None
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt):
@@ -369,18 +375,18 @@ class Capture:
     @property
     def trivial(self) -> bool:
         """Whether nothing but exempt names was read."""
-        return not self._steps
+        return not self.steps
 
     def reread(self) -> list[Any] | str:
         """The present values of `inputs`, or what has changed so that the trace does not hold."""
         for namespace, name, expected in self.bindings:
             if namespace.get(name, MISSING) is not expected:
                 return f"{name} is bound to something else"
-        for get, code in self._codes:
+        for get, code in self.codes:
             if getattr(get(), "__code__", None) is not code:
                 return f"{code.co_qualname} has other code"
         values: list[Any] = [None]
-        for parent, read, check, label in self._steps:
+        for parent, read, check, label in self.steps:
             try:
                 value = read(values[parent])
             except Exception:
@@ -398,18 +404,6 @@ def _builtin(namespace: dict[str, Any], name: str) -> Any:
         if isinstance(table, ModuleType)
         else table.get(name, MISSING)
     )
-
-
-def _equal(expected: Any) -> Check:
-    """Same type and value, where 0.0 and -0.0 differ and NaN equals itself."""
-    cls = type(expected)
-    text = repr(expected)
-    by_text = (
-        cls in (complex, slice, range) or cls is float and (expected == 0 or math.isnan(expected))
-    )
-    if by_text:
-        return lambda v, _: type(v) is cls and repr(v) == text
-    return lambda v, _: type(v) is cls and v == expected
 
 
 def _is_key(key: Any) -> bool:

@@ -15,7 +15,7 @@ It returns 0, or anything else to refuse: its outputs are dropped and the caller
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import CellType
 from typing import Any, Literal, TypeAlias
@@ -23,14 +23,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tracejit.ir.dims import Dim, free_symbols
+from tracejit.runtime.watch import Watched
 
 __all__ = [
+    "AbsentLeaf",
     "ArrayLeaf",
     "CellSource",
+    "DictItem",
     "EntrySpec",
+    "FunctionField",
     "GlobalSource",
     "Leaf",
     "NpScalarLeaf",
+    "ObjectSource",
     "OutArray",
     "OutLeaf",
     "OutNpScalar",
@@ -38,11 +43,14 @@ __all__ = [
     "OutPyScalar",
     "Output",
     "Positional",
+    "RereadItem",
     "ScalarKind",
     "ScalarLeaf",
     "SizeGuard",
     "Source",
     "StaticLeaf",
+    "TupleItem",
+    "WatchedLeaf",
     "k_order",
 ]
 
@@ -74,9 +82,13 @@ class ArrayLeaf:
 
 @dataclass(frozen=True)
 class ScalarLeaf:
-    """A traced Python number of exactly that type; an int that does not fit 64 bits is a miss."""
+    """A traced Python number of exactly that type; an int that does not fit 64 bits is a miss.
+
+    `size` names the size symbol that an int is: bound or compared like a dimension of an array.
+    """
 
     kind: ScalarKind
+    size: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +100,25 @@ class NpScalarLeaf:
 
 @dataclass(frozen=True, eq=False)
 class StaticLeaf:
-    """A constant: the same object, or an equal int, bool, str, None or tuple of these."""
+    """A constant: the same object, or one of the same type that is an equal int or str, a number
+    with the same bits, or a tuple of these."""
 
     value: Any
 
 
-Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | StaticLeaf
+@dataclass(frozen=True, eq=False)
+class WatchedLeaf:
+    """The very object that is watched, which the spec does not keep alive."""
+
+    watched: Watched
+
+
+@dataclass(frozen=True)
+class AbsentLeaf:
+    """Nothing: the namespace or dict that is the source has no such key."""
+
+
+Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | StaticLeaf | WatchedLeaf | AbsentLeaf
 
 
 @dataclass(frozen=True)
@@ -118,7 +143,58 @@ class CellSource:
     cell: CellType
 
 
-Source: TypeAlias = Positional | GlobalSource | CellSource
+@dataclass(frozen=True, eq=False)
+class ObjectSource:
+    """An object that is watched; a miss when it has died."""
+
+    watched: Watched
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionField:
+    """A field of a Python function as it is at each call; a miss where it is None."""
+
+    function: ObjectSource
+    name: Literal["code", "defaults", "kwdefaults"]
+
+
+@dataclass(frozen=True, eq=False)
+class TupleItem:
+    """`items[index]` of a function's defaults, from the end; a miss if there are not so many."""
+
+    items: FunctionField
+    index: int
+
+    def __post_init__(self) -> None:
+        if self.index >= 0:
+            raise ValueError("the index of a default counts from the end")
+
+
+@dataclass(frozen=True, eq=False)
+class DictItem:
+    """`items[key]` of a function's keyword defaults; a missing key is a miss."""
+
+    items: FunctionField
+    key: str
+
+
+@dataclass(frozen=True)
+class RereadItem:
+    """Item `index` of what the spec's `reread` gives."""
+
+    index: int
+
+
+Source: TypeAlias = (
+    Positional
+    | GlobalSource
+    | CellSource
+    | ObjectSource
+    | FunctionField
+    | TupleItem
+    | DictItem
+    | RereadItem
+)
 
 
 @dataclass(frozen=True)
@@ -201,6 +277,9 @@ class EntrySpec:
     `nargs` positional arguments are expected, then exactly `keywords`, in the order of the call.
     `work` estimates the element operations of one call: far above some ten thousand, the program
     runs without the GIL.
+
+    `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
+    which is a miss.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -211,6 +290,7 @@ class EntrySpec:
     result: Literal["single", "tuple", "list"] = "single"
     work: Dim = 0
     keywords: tuple[str, ...] = ()
+    reread: Callable[[], tuple[Any, ...] | None] | None = None
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 
@@ -226,6 +306,8 @@ class EntrySpec:
         for leaf in leaves:
             if isinstance(leaf, ArrayLeaf):
                 bound.update(d for d in leaf.dims + leaf.strides if isinstance(d, str))
+            elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
+                bound.add(leaf.size)
         used = set(self.sizes) | free_symbols(self.work)
         for guard in self.guards:
             used |= free_symbols(guard.left) | free_symbols(guard.right)
@@ -240,6 +322,8 @@ class EntrySpec:
         for source, _ in self.leaves:
             if isinstance(source, Positional) and not 0 <= source.index < count:
                 raise ValueError(f"there is no argument {source.index}")
+            if isinstance(source, RereadItem) and self.reread is None:
+                raise ValueError("nothing is read again")
         if self.result == "single" and len(self.outputs) != 1:
             raise ValueError("a single result has exactly one output")
 

@@ -86,8 +86,6 @@ class _Writer:
         sizes = SizeEmitter(text, self.guards.sizes)
         self._size_guards(sizes)
         shapes = self._shapes(sizes)
-        for obj in self.guards.borrowed:
-            text.call("Py_IncRef", f"ptr {obj}")
         self._allocate(shapes)
         self._run(sizes)
         self._result()
@@ -127,8 +125,8 @@ class _Writer:
     def _size_guards(self, sizes: SizeEmitter) -> None:
         for guard in self.spec.guards:
             holds = self._compare(sizes, guard)
-            sizes.require_exact("miss")
-            self.text.require(holds, "miss")
+            sizes.require_exact(self._drop_and("miss"))
+            self.text.require(holds, self._drop_and("miss"))
 
     def _compare(self, sizes: SizeEmitter, guard: SizeGuard) -> str:
         left, right = sizes.emit(guard.left), sizes.emit(guard.right)
@@ -143,7 +141,7 @@ class _Writer:
                 for dim, value in zip(output.shape, shapes[k], strict=True):
                     if isinstance(dim, Poly) and value not in self.guards.sizes.values():
                         sizes.faults.append(self.text.op(f"icmp slt i64 {value}, 0"))
-        sizes.require_exact("bail")
+        sizes.require_exact(self._drop_and("bail"))
         return shapes
 
     def _allocate(self, shapes: Mapping[int, Sequence[str]]) -> None:
@@ -215,8 +213,7 @@ class _Writer:
             text.label(go_on)
         elif state is not None:
             text.call("PyEval_RestoreThread", f"ptr {state}")
-        self._unborrow()
-        text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail", borrowed=False))
+        text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
 
     def _maybe_release(self, large: str) -> str:
         text = self.text
@@ -230,15 +227,11 @@ class _Writer:
         text.label(run)
         return text.op(f"phi ptr [ null, %{before} ], [ {state}, %{release} ]")
 
-    def _unborrow(self) -> None:
-        for obj in self.guards.borrowed:
-            self.text.call("Py_DecRef", f"ptr {obj}")
-
-    def _drop_and(self, target: str, borrowed: bool = True) -> str:
+    def _drop_and(self, target: str, inputs: bool = True) -> str:
         """A block that gives up everything owned so far and goes to `target`."""
         owned = [obj for obj in self.made if obj is not None]
-        if borrowed:
-            owned += self.guards.borrowed
+        if inputs:
+            owned += self.guards.owned
         if not owned:
             return target
         label = self.text.fresh("drop")
@@ -258,6 +251,8 @@ class _Writer:
                 )
                 text.call("Py_IncRef", f"ptr {obj}")
                 self.made[k] = obj
+        for obj in self.guards.owned:
+            text.call("Py_DecRef", f"ptr {obj}")
         for k, output in enumerate(spec.outputs):
             if self.made[k] is None:
                 obj = self._box(output, text.at("%out", _WORD * spec.out_slots[k]))

@@ -14,13 +14,18 @@ from typing import Any
 import numpy as np
 
 from tracejit.ir.dims import evaluate
+from tracejit.ir.types import DTYPES
 from tracejit.runtime.entry_spec import (
+    AbsentLeaf,
     ArrayLeaf,
     CellSource,
+    DictItem,
     EntrySpec,
+    FunctionField,
     GlobalSource,
     Leaf,
     NpScalarLeaf,
+    ObjectSource,
     OutArray,
     OutLeaf,
     OutNpScalar,
@@ -28,10 +33,13 @@ from tracejit.runtime.entry_spec import (
     Output,
     OutPyScalar,
     Positional,
+    RereadItem,
     ScalarLeaf,
     SizeGuard,
     Source,
     StaticLeaf,
+    TupleItem,
+    WatchedLeaf,
     k_order,
 )
 
@@ -50,8 +58,10 @@ class _Sentinel:
 MISS = _Sentinel("MISS")
 #: A program accepted them, then refused to finish.
 BAIL = _Sentinel("BAIL")
+_NOTHING = _Sentinel("NOTHING")
 
 _WORD = 8
+_SCALAR_TYPES = frozenset(dtype.type for dtype in DTYPES.values()) - {np.bool_}
 _I64 = range(-(2**63), 2**63)
 _PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {
@@ -85,11 +95,10 @@ class PythonEntry:
             _require(len(args) == spec.nargs and tuple(kwargs) == spec.keywords)
             args += tuple(kwargs.values())
             sizes: dict[str, int] = {}
-            objects = [_fetch(source, args) for source, _ in spec.leaves]
-            for obj, (source, leaf), slot in zip(
-                objects, spec.leaves, spec.leaf_slots, strict=False
-            ):
-                value = _check(obj, leaf, sizes, isinstance(source, Positional))
+            captured = self._reread(args)
+            objects = [_fetch(source, args, captured) for source, _ in spec.leaves]
+            for obj, (_, leaf), slot in zip(objects, spec.leaves, spec.leaf_slots, strict=False):
+                value = _check(obj, leaf, sizes)
                 memory[_WORD * slot : _WORD * slot + len(value)] = value
             for guard in spec.guards:
                 _require(_holds(guard, sizes))
@@ -105,6 +114,18 @@ class PythonEntry:
         if any(not 0 <= size < 2**63 for shape in shapes for size in shape):
             return BAIL
         return self._run(memory, objects, shapes)
+
+    def _reread(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        if self.spec.reread is None:
+            return ()
+        sizes: dict[str, int] = {}
+        for source, leaf in self.spec.leaves:
+            if isinstance(source, Positional):
+                _check(args[source.index], leaf, sizes)
+        values = self.spec.reread()
+        if values is None:
+            raise _Miss
+        return values
 
     def _run(self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]) -> Any:
         spec = self.spec
@@ -128,22 +149,40 @@ class PythonEntry:
         return tuple(results) if spec.result == "tuple" else results
 
 
-def _fetch(source: Source, args: Sequence[Any]) -> Any:
+def _fetch(source: Source, args: Sequence[Any], values: Sequence[Any]) -> Any:
+    """What a source holds now; `_NOTHING` for a key that is not there."""
     match source:
         case Positional(index):
             return args[index]
+        case RereadItem(index):
+            return values[index]
         case GlobalSource(namespace, key):
-            _require(key in namespace)
-            return namespace[key]
+            return namespace.get(key, _NOTHING)
         case CellSource(cell):
             try:
                 return cell.cell_contents
             except ValueError:
                 raise _Miss from None
+        case ObjectSource(watched):
+            return _present(watched.get())
+        case FunctionField(function, name):
+            return _present(getattr(_fetch(function, args, values), f"__{name}__"))
+        case TupleItem(items, index):
+            found = _fetch(items, args, values)
+            _require(len(found) >= -index)
+            return found[index]
+        case DictItem(items, key):
+            return _fetch(items, args, values).get(key, _NOTHING)
 
 
-def _check(obj: Any, leaf: Leaf, sizes: dict[str, int], is_positional: bool) -> bytes:
+def _present(obj: Any) -> Any:
+    _require(obj is not None)
+    return obj
+
+
+def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
     """The bytes of the leaf's in-slots. Raises _Miss."""
+    _require((obj is _NOTHING) == isinstance(leaf, AbsentLeaf))
     match leaf:
         case ArrayLeaf():
             return _check_array(obj, leaf, sizes)
@@ -152,6 +191,10 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int], is_positional: bool) -> 
             return bytes(obj.tobytes())
         case ScalarLeaf("int"):
             _require(type(obj) is int and obj in _I64)
+            assert isinstance(leaf, ScalarLeaf)
+            if leaf.size is not None:
+                _require(obj >= 2)
+                _bind(obj, leaf.size, sizes)
             return struct.pack("=q", obj)
         case ScalarLeaf("bool"):
             _require(type(obj) is bool)
@@ -163,16 +206,26 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int], is_positional: bool) -> 
             _require(type(obj) is complex)
             return struct.pack("=dd", obj.real, obj.imag)
         case StaticLeaf(value):
-            _require(obj is value or (is_positional and _same(obj, value)))
+            _require(_same(obj, value))
+        case WatchedLeaf(watched):
+            _require(obj is watched.get())
     return b""
 
 
 def _same(obj: Any, value: Any) -> bool:
+    if obj is value:
+        return True
     if type(obj) is not type(value):
         return False
+    if type(value) is float:
+        return struct.pack("=d", obj) == struct.pack("=d", value)
+    if type(value) is complex:
+        return struct.pack("=dd", obj.real, obj.imag) == struct.pack("=dd", value.real, value.imag)
+    if isinstance(value, np.generic) and type(value) in _SCALAR_TYPES:
+        return bool(obj.tobytes() == value.tobytes())
     if type(value) is tuple:
         return len(obj) == len(value) and all(map(_same, obj, value))
-    return obj is value or (type(value) in (int, str) and bool(obj == value))
+    return type(value) in (int, str) and bool(obj == value)
 
 
 def _check_array(obj: Any, leaf: ArrayLeaf, sizes: dict[str, int]) -> bytes:

@@ -34,7 +34,7 @@ class LayoutError(RuntimeError):
 
 @dataclass(frozen=True)
 class Layout:
-    """Byte offsets: of an object's type, of the fields of arrays, dtypes, scalars and cells."""
+    """Byte offsets: of an object's type, of the fields of arrays, dtypes and Python's objects."""
 
     type: int
     array_data: int
@@ -52,6 +52,9 @@ class Layout:
     tuple_items: int
     cell_contents: int
     scalar_value: int
+    function_code: int
+    function_defaults: int
+    function_kwdefaults: int
 
 
 def _memory(obj: Any, size: int) -> bytes:
@@ -229,6 +232,26 @@ def _cell_offset() -> int:
     return _offset("the contents of a cell", cell, _pointer(id(contents)))
 
 
+def _function_fields() -> dict[str, int]:
+    def plain() -> None: ...
+
+    def other(x: object = plain, *, y: object = plain) -> None: ...
+
+    fields = {
+        f"function_{name}": _offset(
+            f"the {name} of a function", other, _pointer(id(getattr(other, f"__{name}__")))
+        )
+        for name in ("code", "defaults", "kwdefaults")
+    }
+    other.__code__ = plain.__code__
+    other.__defaults__ = other.__kwdefaults__ = None
+    replaced = {"function_code": id(plain.__code__)}
+    for name, at in fields.items():
+        if _word(other, at) != replaced.get(name, 0):
+            raise LayoutError(f"a new value of {name} is elsewhere")
+    return fields
+
+
 def _check(layout: Layout) -> None:
     """Read other objects through the offsets. Raises LayoutError where they disagree."""
     arrays = [
@@ -284,6 +307,7 @@ def reflect_layout() -> Layout:
         **_tuple_fields(),
         cell_contents=_cell_offset(),
         scalar_value=_scalar_offset(),
+        **_function_fields(),
     )
     if _word([], layout.type) != id(list):
         raise LayoutError("the type of an object is elsewhere")

@@ -1,0 +1,104 @@
+"""Reads and checks of values from outside a trace that say what they are.
+
+`Capture` takes any function as a read or a check. These can also be told apart, so that machine
+code can be written that does the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import CellType
+from typing import Any
+
+__all__ = ["CellRead", "DefaultRead", "EqualTo", "GlobalRead", "OfClass", "ObjectRead", "SameAs"]
+
+
+class GlobalRead:
+    """A global name of a module."""
+
+    __slots__ = ("name", "namespace")
+
+    def __init__(self, namespace: dict[str, Any], name: str) -> None:
+        self.namespace, self.name = namespace, name
+
+    def __call__(self, _: Any) -> Any:
+        return self.namespace[self.name]
+
+
+class CellRead:
+    """The contents of a closure's cell."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: CellType) -> None:
+        self.cell = cell
+
+    def __call__(self, _: Any) -> Any:
+        return self.cell.cell_contents
+
+
+class ObjectRead:
+    """An object by a reference to it, which gives None when it has died."""
+
+    __slots__ = ("get",)
+
+    def __init__(self, get: Callable[[], Any]) -> None:
+        self.get = get
+
+    def __call__(self, _: Any) -> Any:
+        return self.get()
+
+
+class DefaultRead:
+    """A default of a function: by its place from the end, or by its name if it is keyword-only."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int | str) -> None:
+        self.key = key
+
+    def __call__(self, f: Any) -> Any:
+        return (f.__kwdefaults__ if isinstance(self.key, str) else f.__defaults__)[self.key]
+
+
+class EqualTo:
+    """The same type and value, where 0.0 and -0.0 differ and NaN equals itself."""
+
+    __slots__ = ("_cls", "_text", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self._cls = value, type(value)
+        by_text = self._cls in (complex, slice, range) or (
+            self._cls is float and (value == 0 or math.isnan(value))
+        )
+        self._text = repr(value) if by_text else None
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        if type(value) is not self._cls:
+            return False
+        return bool(value == self.value) if self._text is None else repr(value) == self._text
+
+
+class SameAs:
+    """The very object that a reference gives, as long as it gives one."""
+
+    __slots__ = ("get",)
+
+    def __init__(self, get: Callable[[], Any]) -> None:
+        self.get = get
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return value is not None and value is self.get()
+
+
+class OfClass:
+    """An object of exactly this class."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return type(value) is self.cls
