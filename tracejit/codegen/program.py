@@ -24,7 +24,7 @@ from tracejit.codegen.memory import plan_memory
 from tracejit.codegen.regions import emit_cond, emit_while
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.errors import TraceError
-from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.kernel import Const, Expr, Kernel, Var
 from tracejit.ir.op import OPS
@@ -81,7 +81,7 @@ class Emitter:
         self.fb = FunctionBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )
-        self.fb.fail_label = "bail"
+        self.fb.fail_label = "refuse"
         self.env: dict[str, str] = {}
         self.scalars: _Scalars = {}
         self.pointer: dict[Value, str] = {}
@@ -100,7 +100,11 @@ class Emitter:
             self.env[name] = fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
         for v, given in zip(self.graph.inputs, self.inputs, strict=True):
             self._load_input(v, given)
+        for d in sorted(_byte_counts(self.graph) - {0}, key=str):
+            if free_symbols(d) <= self.env.keys():
+                self.checked_dim(d)
         self._allocate()
+        fb.fail_label = "bail"
         for node in self.graph.nodes:
             self.node(node)
         self._outputs()
@@ -108,6 +112,8 @@ class Emitter:
         fb.ret("i32", "0")
         fb.block("bail")
         self._free()
+        fb.br("refuse")
+        fb.block("refuse")
         fb.ret("i32", "1")
         fb.finish()
         return Program(self.name, self.module.text(), self.symbols, self.kernels, self.keep)
@@ -161,6 +167,27 @@ class Emitter:
         """A size as an i64 register or literal."""
         return emit_dim(self.fb, d, self.env)
 
+    def checked_dim(self, d: Dim) -> str:
+        """A size as a register; the run is refused where it leaves 64 bits."""
+        if isinstance(d, int) or len(d.terms) == 1 and d.terms[0][1] == 1 and len(d.terms[0][0]) == 1:
+            return self.dim(d)
+        total = "0"
+        for monomial, coefficient in d.terms:
+            term = str(coefficient)
+            for atom in monomial:
+                term = self._checked("smul", term, self.dim(Poly((((atom,), 1),))))
+            total = self._checked("sadd", total, term)
+        return total
+
+    def _checked(self, operation: str, a: str, b: str) -> str:
+        if a == ("1" if operation == "smul" else "0"):
+            return b
+        kind = "{ i64, i1 }"
+        name = self.module.declare(f"llvm.{operation}.with.overflow.i64", kind, ["i64", "i64"])
+        both = self.fb.emit(f"call {kind} {name}(i64 {a}, i64 {b})")
+        self.fb.check(self.fb.emit(f"extractvalue {kind} {both}, 1"))
+        return self.fb.emit(f"extractvalue {kind} {both}, 0")
+
     # Memory -------------------------------------------------------------------------------------
 
     def _allocate(self) -> None:
@@ -190,7 +217,7 @@ class Emitter:
         total = "0"
         for size in slots:
             offsets.append(total)
-            padded = fb.integer("add", self.dim(size), str(_ALIGN - 1))
+            padded = fb.integer("add", self.checked_dim(size), str(_ALIGN - 1))
             padded = fb.integer("and", padded, str(-_ALIGN))
             total = fb.integer("add", total, padded)
         block: str | None = None
@@ -203,9 +230,7 @@ class Emitter:
             block = fb.emit(f"call ptr @malloc(i64 {amount})")
             fb_null = fb.emit(f"icmp eq ptr {block}, null")
             ok = fb.fresh_label("allocated")
-            fb.cond_br(fb_null, "nomemory", ok)
-            fb.block("nomemory")
-            fb.ret("i32", "1")
+            fb.cond_br(fb_null, "refuse", ok)
             fb.block(ok)
             address = fb.emit(f"ptrtoint ptr {block} to i64")
             up = fb.emit(f"add i64 {address}, {_ALIGN - 1}")
@@ -235,7 +260,7 @@ class Emitter:
         elif name == "constant":
             self._constant(node)
         elif name == "dim_value":
-            self.scalars[node.outputs[0]] = self._bind(self.dim(node.attrs["dim"]), "i64")
+            self.scalars[node.outputs[0]] = self._bind(self.checked_dim(node.attrs["dim"]), "i64")
         elif name == "element":
             (v,) = node.inputs
             self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
@@ -415,6 +440,19 @@ class Emitter:
         region = Graph("copy", (), (x,), (node,), (y,))
         strides = {x: self.strides[v]} if v in self.strides else {}
         self.call_kernel(lower_fusion(region, strides), [v], [target], {})
+
+
+def _byte_counts(graph: Graph) -> set[Dim]:
+    """Byte counts of the graph's arrays that could leave 64 bits, stored or not."""
+    out: set[Dim] = set()
+    for node in graph.nodes:
+        for region in node.regions:
+            out |= _byte_counts(region)
+        for v in node.outputs:
+            if isinstance(v.type, ArrayType) and isinstance(v.type.size, Poly):
+                if any(len(monomial) > 1 for monomial, _ in v.type.size.terms):
+                    out.add(v.type.size * v.type.dtype.itemsize)
+    return out
 
 
 def emit_program(

@@ -13,7 +13,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import TraceError
-from tracejit.frontend.shapes import ShapeEnv, SymInt
+from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, Poly, symbol
@@ -29,6 +29,7 @@ from tracejit.runtime.entry_spec import (
     Output,
     OutPyScalar,
     Positional,
+    ScalarLeaf,
     SizeGuard,
 )
 from tracejit.runtime.native import BAIL, MISS
@@ -126,6 +127,9 @@ def trace_call(
                 env.declare(size, hint)
                 trace.builder.sizes.append(size)
         t = specialization.types[k]
+        leaf = specialization.leaves[k]
+        if isinstance(leaf, ScalarLeaf) and leaf.size is not None:
+            return unwrap(symbol(leaf.size), env)
         if t is None:
             return x
         v = trace.builder.input(t, name)
@@ -403,6 +407,8 @@ class Variant:
                 for d, n in zip(leaf.dims, x.shape, strict=True):
                     if isinstance(d, str):
                         sizes[d] = n
+            elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
+                sizes[leaf.size] = x
         return sizes
 
 

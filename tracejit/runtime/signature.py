@@ -124,11 +124,19 @@ class _Sizes:
         self.at += 1
         return len(set(column)) > 1, column
 
+    def number(self, n: int) -> int | str | None:
+        """The next int: itself, the symbol that it is like a size, or None for a traced number."""
+        varies, column = self.next()
+        if not varies:
+            return n
+        return self._name(column) if min(column) >= 2 else None
+
     def dim(self, n: int) -> int | str:
         """The next size: itself, or the name of its symbol."""
         varies, column = self.next()
-        if n < 2 or not varies:
-            return n
+        return n if n < 2 or not varies else self._name(column)
+
+    def _name(self, column: tuple[int, ...]) -> str:
         for other, name in self.names:
             if all(a == b or min(a, b) < 2 for a, b in zip(column, other, strict=True)):
                 return name
@@ -161,7 +169,17 @@ def specialize(
             types.append(t)
             texts.append(str(t) + ("" if leaf.layout != "A" else " strided"))
             continue
-        varies = sizes.next()[0] if type(x) is int else True
+        if type(x) is int and not scalars_static:
+            name = sizes.number(x)
+            if isinstance(name, str):
+                out.append(ScalarLeaf("int", name))
+                types.append(None)
+                values[name] = x
+                texts.append(f"int {name}")
+                continue
+            varies = name is None
+        else:
+            varies = type(x) is not int or sizes.next()[0]
         if isinstance(x, np.generic) and not scalars_static:
             out.append(NpScalarLeaf(x.dtype))
             types.append(NpScalar(x.dtype))
