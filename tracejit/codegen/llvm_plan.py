@@ -49,7 +49,7 @@ class Plan:
     masked: bool
     register_slots: int
     free_slots: int
-    #: Whether to fetch ahead of the loads: arithmetic hides what the processor does not foresee.
+    #: Whether to ask for lines ahead of their loads, which the processor does too late.
     fetch_ahead: bool = False
 
 
@@ -85,7 +85,7 @@ def plan_loop(
         masked=_masks_all(survey, target),
         register_slots=_register_slots(loop, survey),
         free_slots=4,
-        fetch_ahead=(survey.weight > 2 or survey.calls) and not survey.has_inner_loop,
+        fetch_ahead=_fetches_ahead(loop, survey),
     )
 
 
@@ -94,6 +94,12 @@ def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
     if isinstance(loop, Reduce) and len(loop.targets) == 1 and survey.weight == 0:
         return 16
     return 8 if survey.weight <= 8 else 0
+
+
+def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
+    if survey.has_inner_loop:
+        return False
+    return isinstance(loop, Reduce) or survey.weight > 2 or survey.calls
 
 
 def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int:
