@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,11 +31,12 @@ def user_line(outcome: Outcome, case: Case) -> int | None:
     return lines[-1] if lines else None
 
 
-def agree(case: Case, jitted: object, args: tuple[object, ...]) -> None:
-    expected, actual = run(case.f, args), run(jitted, args)  # type: ignore[arg-type]
+def agree(case: Case, jitted: Any, args: tuple[object, ...]) -> None:
+    expected, actual = run(case.f, args), run(jitted, args)
     assert_same_outcome(expected, actual, **ALLOWED)
     if expected.exception is not None:
         assert user_line(actual, case) == user_line(expected, case)
+    assert "TJ013" not in str(jitted.report()), str(jitted.report())
 
 
 @EACH

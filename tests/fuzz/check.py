@@ -16,6 +16,8 @@ from tests.fuzz.program import Program, bind, quietly, start
 
 Jit = Callable[[Callable[..., Any]], Any]
 SECONDS_BEFORE_A_HANG = 60.0
+#: The code of a fallback that is the compiler's own fault.
+COMPILER_FAILED = "TJ013"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +63,12 @@ def check(case: Case, jit: Jit = default_jit) -> Verdict:
             unstable += 1
         except Mismatch as mismatch:
             return Verdict("differ", str(mismatch), number, fallback_reasons(jitted))
+    reasons = fallback_reasons(jitted)
+    failed = [reason for reason in reasons if reason.startswith(COMPILER_FAILED)]
+    if failed:
+        return Verdict("differ", f"the compiler itself failed: {failed[0]}", fallbacks=reasons)
     status = "unstable" if unstable == len(case.calls) else "agree"
-    return Verdict(status, fallbacks=fallback_reasons(jitted))
+    return Verdict(status, fallbacks=reasons)
 
 
 def fallback_reasons(jitted: Any) -> tuple[str, ...]:
