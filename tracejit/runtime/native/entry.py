@@ -173,7 +173,7 @@ class _Writer:
             f"i32 {fortran}",
             "ptr null",
         )
-        text.require(text.op(f"icmp ne ptr {array}, null"), self._drop_and("fail"))
+        text.require(text.op(f"icmp ne ptr {array}, null"), self._drop_and("refused"))
         data = text.field(array, self.layout.array_data, "ptr")
         text.do(f"store ptr {data}, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")
         return array
@@ -292,6 +292,10 @@ class _Writer:
             for obj in owned:
                 text.call("Py_DecRef", f"ptr {obj}")
             text.do(f"br label %{target}")
+        text.label("refused")
+        # NumPy's error for the new array comes again from the user's own line.
+        text.call("PyErr_Clear")
+        text.do("br label %bail")
         text.label("fail")
         text.do("ret ptr null")
         text.label("miss")

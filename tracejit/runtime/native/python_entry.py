@@ -133,7 +133,10 @@ class PythonEntry:
         arrays: dict[int, np.ndarray[Any, Any]] = {}
         for k, output in enumerate(spec.outputs):
             if isinstance(output, OutArray):
-                arrays[k] = _allocate(output, shapes[len(arrays)])
+                try:
+                    arrays[k] = _allocate(output, shapes[len(arrays)])
+                except (ValueError, MemoryError):
+                    return BAIL
                 out[spec.out_slots[k]] = arrays[k].ctypes.data
         # The caller's frame and `objects` keep every input alive: ctypes releases the GIL.
         given = (ctypes.c_char * len(memory)).from_buffer(memory)
