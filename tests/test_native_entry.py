@@ -74,22 +74,20 @@ def test_sizes_that_do_not_fit_or_are_negative_are_refused() -> None:
         assert linked.native(np.zeros(4)) is native.BAIL
 
 
-def test_a_failed_allocation_raises_and_leaks_nothing() -> None:
+def test_a_failed_allocation_leads_to_bail_and_leaks_nothing() -> None:
     outputs = (OutArray(F8, (N,)), OutArray(F8, (N, 2**42)), OutArray(F8, (N,)))
     linked = unary(ArrayLeaf(F8, ("n",)), *outputs)
     argument = np.zeros(4)
     gc.collect()  # What earlier tests left in cycles refers to the dtype, too.
     before = sys.getrefcount(F8), sys.getrefcount(argument)
     for _ in range(50):
-        with pytest.raises(MemoryError):
-            linked.native(argument)
+        assert linked.both(argument) is native.BAIL
     gc.collect()
     after = sys.getrefcount(F8), sys.getrefcount(argument)
     assert before == after
-    # More bytes than an address can count: NumPy's own error.
+    # More bytes than an address can count.
     too_big = unary(ArrayLeaf(F8, ("n",)), OutArray(F8, (N, 2**61), (1, 0)))
-    with pytest.raises(ValueError, match="too big|dimension"):
-        too_big.native(argument)
+    assert too_big.both(argument) is native.BAIL
 
 
 def test_a_program_that_refuses_leads_to_bail() -> None:
