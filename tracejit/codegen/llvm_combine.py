@@ -22,8 +22,6 @@ _FUNCTIONS = {
     "any": "logical_or",
     "all": "logical_and",
 }
-#: The position of an accumulator that has seen nothing: above every real one.
-_NOWHERE = (1 << 63) - 1
 
 
 def extreme_value(dtype: str, largest: bool) -> bool | int | float:
@@ -62,20 +60,21 @@ class Combine:
         if self.kind in ("any", "all"):
             return (self.kind == "all",)
         start = extreme_value(self.dtype, largest=self.kind in ("min", "argmin"))
-        return (start, _NOWHERE) if self.with_position else (start,)
+        # Nothing is less extreme: a lane whose terms all equal it, or that has none, may say 0. Its
+        # answer counts only where all terms of all lanes are equal, and then the first is extreme.
+        return (start, 0) if self.with_position else (start,)
 
     @property
     def empty(self) -> tuple[bool | int | float, ...]:
         """The parts of a reduction over nothing."""
-        return (self.identity[0], 0) if self.with_position else self.identity
+        return self.identity
 
     def step(self, s: Lanes, acc: Sequence[str], x: str, position: str) -> list[str]:
         """The accumulator after one more term, which comes later than all before."""
         if not self.with_position:
             return [self._call(s, _FUNCTIONS[self.kind], acc[0], x)]
         best, place = acc
-        nowhere = s.compare("eq", "i64", place, s.const(_NOWHERE, "i64"))
-        better = s.op("or", "b1", nowhere, self._better(s, x, best))
+        better = self._better(s, x, best)
         return [
             s.select(better, self.dtype, x, best),
             s.select(better, "i64", position, place),
@@ -90,8 +89,6 @@ class Combine:
         worse = self._better(s, left[0], right[0])
         same = s.op("xor", "b1", s.op("or", "b1", better, worse), s.const(True, "b1"))
         take = s.op("or", "b1", better, s.op("and", "b1", same, earlier))
-        # An empty side holds the worst value, which a real term may equal: its position decides,
-        # unless the real term is on the other side and the empty one looks better (a NaN never is).
         return [
             s.select(take, self.dtype, right[0], left[0]),
             s.select(take, "i64", right[1], left[1]),
@@ -103,10 +100,10 @@ class Combine:
         if not is_float(self.dtype):
             prefix = "s" if is_signed(self.dtype) else "u"
             return s.compare(prefix + ("gt" if largest else "lt"), self.dtype, x, than)
-        beats = s.compare("ogt" if largest else "olt", self.dtype, x, than)
-        x_is_nan = s.compare("uno", self.dtype, x, x)
-        other_is_number = s.compare("ord", self.dtype, than, than)
-        return s.op("or", "b1", beats, s.op("and", "b1", x_is_nan, other_is_number))
+        # The unordered comparison holds for any NaN; one that is there already stays.
+        beats = s.compare("ugt" if largest else "ult", self.dtype, x, than)
+        replaceable = s.compare("ord", self.dtype, than, than)
+        return s.op("and", "b1", beats, replaceable)
 
     # The results of blocks: a sum of floats carries its total and what rounding took from it.
 
