@@ -39,6 +39,12 @@ def _layout(x: np.ndarray[Any, Any]) -> str:
     return "A"
 
 
+def _fixed_step(x: np.ndarray[Any, Any], axis: int) -> int | None:
+    """An axis' step in elements where code is made for just that step: 1, -1 and 0."""
+    step = x.strides[axis] // x.itemsize
+    return step if x.shape[axis] > 1 and -1 <= step <= 1 else None
+
+
 def leaf_key(x: Any) -> object:
     """What two leaves must have in common to share a history. Raises TraceError for odd arrays."""
     if type(x) is np.ndarray:
@@ -54,8 +60,8 @@ def leaf_key(x: Any) -> object:
         layout = _layout(x)
         if layout != "A":
             return name, small, layout
-        units = tuple(s // x.itemsize if abs(s) == x.itemsize else 0 for s in x.strides)
-        return name, small, layout, units, k_order(x.shape, x.strides)
+        steps = tuple(_fixed_step(x, axis) for axis in range(x.ndim))
+        return name, small, layout, steps, k_order(x.shape, x.strides)
     if isinstance(x, np.ndarray):
         raise TraceError("TJ003", f"an array of type {type(x).__name__}")
     if isinstance(x, np.generic):
@@ -211,12 +217,11 @@ def _array_leaf(
         return ArrayLeaf(x.dtype, dims, layout)  # type: ignore[arg-type]
     steps: list[int | str] = []
     for axis, s in enumerate(x.strides):
-        if abs(s) == x.itemsize and x.shape[axis] > 1:
-            steps.append(s // x.itemsize)
-        else:
-            name = f"st{k}_{axis}"
-            strides[name] = s // x.itemsize
-            steps.append(name)
+        step: int | str | None = _fixed_step(x, axis)
+        if step is None:
+            step = f"st{k}_{axis}"
+            strides[step] = s // x.itemsize
+        steps.append(step)
     return ArrayLeaf(x.dtype, dims, "A", tuple(steps), k_order(x.shape, x.strides))
 
 
