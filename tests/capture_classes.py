@@ -96,6 +96,23 @@ def compiled_helper(x):
     return x * K
 
 
+class Compiled:
+    def __init__(self, k):
+        self.k = k
+
+    @tracejit.jit
+    def scaled(self, x):
+        return x * self.k
+
+    @staticmethod
+    @tracejit.jit
+    def doubled(x):
+        return x * 2
+
+
+COMPILED = Compiled(2.0)
+
+
 def class_contents(x):
     return Special.shared[0] + SPECIAL.table["a"] + x + SPECIAL.activation(0.5)
 
@@ -157,6 +174,38 @@ def numpy_forms(x):
 
 def compiled_callee(x):
     return compiled_helper(x) + compiled_helper(1.0)
+
+
+def compiled_methods(x):
+    model = Compiled(x)
+    return model.scaled(x), Compiled.doubled(x), COMPILED.scaled(x)
+
+
+def decorated_inside(x):
+    def scaled(k):
+        def decorator(f):
+            @functools.wraps(f)
+            def inner(*args):
+                return f(*args) * k
+
+            return inner
+
+        return decorator
+
+    @scaled(2.0)
+    @scaled(K)
+    def plus_one(v):
+        """Add one."""
+        return v + 1
+
+    return plus_one(x), plus_one.__name__, plus_one.__doc__
+
+
+def array_by_scalar_type(x):
+    y = np.zeros(3)
+    z = np.float64(y)
+    z[0] = 5.0
+    return y, np.float32(x), np.float64(x.reshape(3, 1)[1])
 
 
 def explicit_branch(x):

@@ -16,6 +16,7 @@ from tests.capture_samples import LAYERS, MODEL, WEIGHTS, counted
 SCALE = 2.0
 LOG: list[Any] = []
 SET = {1, 2}
+VIEW = {"a": 2.0}.values()
 COUNTER = iter([1, 2, 3])
 RNG = np.random.default_rng(0)
 COUNTS = {"calls": 0}
@@ -124,6 +125,38 @@ def uses_iterator(x):
 
 def uses_set(x):
     return x if 1 in SET else -x
+
+
+def text_of_set(x):
+    return x, f"{SET}"
+
+
+def percent_of_set(x):
+    return x, "%s" % SET  # noqa: UP031
+
+
+def length_of_set(x):
+    return x + len(SET)
+
+
+def iterates_view(x):
+    return [x + v for v in VIEW]
+
+
+def length_of_view(x):
+    return x + len(VIEW)
+
+
+def text_of_view(x):
+    return x, str(VIEW)
+
+
+def tests_view(x):
+    return x if VIEW else -x
+
+
+def looks_into_view(x):
+    return x if 2.0 in VIEW else -x
 
 
 def uses_getattr_class(x):

@@ -53,9 +53,9 @@ FOLLOWED: dict[str, tuple[Any, ...]] = {
 
 CLASSES = """
 class_contents special_methods equal_objects dataclasses_inside frozen_from_outside namespace
-cyclic_list ufunc_forms numpy_forms compiled_callee explicit_branch explicit_loop
-several_kinds_of_functions generators text sets iterators displays comparisons annotations
-power_operators
+cyclic_list ufunc_forms numpy_forms compiled_callee compiled_methods decorated_inside
+array_by_scalar_type explicit_branch explicit_loop several_kinds_of_functions generators text
+sets iterators displays comparisons annotations power_operators
 """.split()
 REFUSED = {
     "object_as_condition": "TJ008",
@@ -94,8 +94,8 @@ def test_refused(name: str) -> None:
 
 
 def test_keyword_arguments() -> None:
-    compiled = follows(classes.keyword_arguments, X, 1, 2.0, a=X, b=1.0)
-    follows(classes.keyword_arguments, X, 1, 2.0, b=X, a=1.0, compiled=compiled)
+    compiled = follows(classes.keyword_arguments, X, X, 2.0, a=X, b=1.0)
+    follows(classes.keyword_arguments, X, X, 2.0, b=X, a=1.0, compiled=compiled)
     follows(classes.keyword_arguments, X, compiled=compiled)
 
 

@@ -240,7 +240,7 @@ def _convert(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         raise TraceError("TJ004", f"{cls.__name__} of a complex value", user_line())
     trace = here()
     if isinstance(x, TracedArray):
-        out = x.astype(dtype)
+        out = x.astype(dtype, copy=False)  # an array of that dtype is given back itself
         return out if out.ndim else trace.wrap(trace.emit("element", (out.value(),)))
     assert isinstance(x, TracedScalar)
     if isinstance(x.type, PyScalar):

@@ -25,6 +25,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import (
+    VIEWS,
     build_dataclass,
     dataclass_fields,
     is_constant,
@@ -308,6 +309,7 @@ class Capture:
         else:
             source.check = SameAs(get)
         source.stand_in = obj
+        self._note_mutable(obj)
         self.objects.setdefault(id(obj), source)
 
     def _rebuild(self, source: Source, value: Any) -> Any:
@@ -357,6 +359,12 @@ class Capture:
     def add_argument(self, obj: Any) -> None:
         """Note an object that the signature of a call finds by identity."""
         self.arguments[id(obj)] = obj
+        self._note_mutable(obj)
+
+    def _note_mutable(self, obj: Any) -> None:
+        """Sets and views are not rebuilt: what they hold from outside is not to be looked at."""
+        if type(obj) in (set, *VIEWS):
+            self.trace.external[id(obj)] = obj
 
     # After the trace -----------------------------------------------------------------------------
 

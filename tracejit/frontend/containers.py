@@ -19,6 +19,7 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import Tracer, check_dtype, user_line
 
 __all__ = [
+    "LEAF",
     "VIEWS",
     "Identity",
     "Static",
@@ -41,10 +42,11 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), typ
 _LEAVES = frozenset({np.ndarray, int, float, complex, bool})
 #: The classes of a dict's views.
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_LEAF = "leaf"
+#: The place of a leaf in a tree.
+LEAF = "leaf"
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: _LEAF | Static | Identity | (class, keys, subtrees)
+#: LEAF | Static | Identity | (class, keys, subtrees)
 _Node: TypeAlias = Any
 
 
@@ -192,7 +194,7 @@ class _Flattener:
             if cls is np.ndarray or isinstance(x, np.generic):
                 check_dtype(x.dtype)
             self.leaves.append(x)
-            return _LEAF
+            return LEAF
         if is_constant(x):
             return Static(x)
         if cls is list or cls is tuple or is_namedtuple(cls):
@@ -229,7 +231,7 @@ class _ResultFlattener(_Flattener):
     def node(self, x: Any) -> _Node:
         if isinstance(x, (Tracer, SymInt)):
             self.leaves.append(x)
-            return _LEAF
+            return LEAF
         if type(x) in _LEAVES and not isinstance(x, np.ndarray) or isinstance(x, np.generic):
             return Static(x)
         if isinstance(x, np.ndarray):
@@ -249,15 +251,22 @@ class _ResultFlattener(_Flattener):
 
 
 def _key(key: Any) -> Any:
+    """A dict key as part of a tree."""
     if isinstance(key, SymInt):
         key = int(key)
-    if isinstance(key, Tracer):
+    if _has_tracer(key):
         raise TraceError("TJ003", "a traced dict key", user_line())
+    return Static(key) if _is_constant_key(key) else Identity(key)
+
+
+def _has_tracer(key: Any) -> bool:
     if isinstance(key, tuple):
-        for part in key:
-            _key(part)
-        return Static(key)
-    return Static(key) if is_constant(key) else Identity(key)
+        return any(map(_has_tracer, key))
+    return isinstance(key, (Tracer, SymInt))
+
+
+def _is_constant_key(key: Any) -> bool:
+    return all(map(_is_constant_key, key)) if type(key) is tuple else is_constant(key)
 
 
 def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
@@ -275,7 +284,7 @@ class _StateFlattener(_Flattener):
     def node(self, x: Any) -> _Node:
         if isinstance(x, (Tracer, SymInt)):
             self.leaves.append(x)
-            return _LEAF
+            return LEAF
         return super().node(x)
 
 
@@ -314,7 +323,7 @@ def unflatten(
     remaining = iter(leaves)
 
     def build(node: _Node) -> Any:
-        if node is _LEAF:
+        if node is LEAF:
             return next(remaining)
         if isinstance(node, Static):
             return node.value
@@ -350,7 +359,7 @@ def leaf_names(tree: TreeDef, parameters: Sequence[str]) -> list[str]:
     names: list[str] = []
 
     def walk(node: _Node, name: str) -> None:
-        if node is _LEAF:
+        if node is LEAF:
             names.append(name)
         elif isinstance(node, tuple):
             _, keys, children = node

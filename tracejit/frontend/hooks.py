@@ -130,9 +130,7 @@ class Hooks:
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
             return x
         cls = type(x)
-        if cls in _SEQUENCES or is_namedtuple(cls):
-            return x
-        if cls in (set, frozenset):
+        if cls in (*_SEQUENCES, set, frozenset) or is_namedtuple(cls):
             self.known(x)
             return x
         if isinstance(x, type) and type(x) is not type:
@@ -155,10 +153,10 @@ class Hooks:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
         cls = type(x)
-        if cls in _SEQUENCES or isinstance(x, TracedArray) or is_namedtuple(cls):
-            return iter(x)
-        if cls in _ITERATORS or cls in (set, frozenset):
+        if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
             self.known(x)
+            return iter(x)
+        if isinstance(x, TracedArray):
             return iter(x)
         if self.is_made(x) and hasattr(cls, "__next__"):
             return cast("Iterator[Any]", x)

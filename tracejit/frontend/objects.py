@@ -44,6 +44,9 @@ _SCALAR = frozenset(
     "flatten imag is_integer item itemsize max mean min nbytes ndim numerator prod ptp ravel real "
     "reshape round shape size squeeze std sum tolist var".split()
 )
+_DTYPE = frozenset(
+    "alignment base byteorder char isnative itemsize kind name ndim num shape str type".split()
+)
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 #: The same lookup as object's, under other names.
 _GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
@@ -65,6 +68,8 @@ def attribute(hooks: Hooks, x: Any, name: str) -> Any:
         if name not in _SCALAR:
             raise TraceError("TJ002", f"{type(x).__name__}.{name}", user_line())
         return getattr(x, name)
+    if isinstance(x, np.dtype) and name not in _DTYPE:
+        raise TraceError("TJ002", f"dtype.{name}", user_line())
     if is_constant(x) or type(x) in _BUILTIN or isinstance(x, _INFO):
         if name.startswith("__"):
             raise TraceError("TJ008", f"the attribute {name}", user_line())

@@ -94,6 +94,8 @@ def require_plain(x: Any, what: str, sizes: bool = False) -> None:
     if is_constant(x) or isinstance(x, np.generic) or (sizes and isinstance(x, SymInt)):
         return
     cls = type(x)
+    if cls in (set, *VIEWS) and id(x) in here().external:
+        raise TraceError("TJ006", f"a {cls.__name__} from outside", user_line())
     if cls in _CONTAINERS or is_namedtuple(cls) or cls in VIEWS:
         for part in x:
             require_plain(part, what, sizes)
@@ -130,10 +132,15 @@ def require_key(k: Any) -> None:
     if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
         for part in k:
             require_key(part)
-    elif not (is_constant(k) or isinstance(k, (SymInt, np.generic, *_BY_IDENTITY))):
+    elif not (is_constant(k) or isinstance(k, (SymInt, np.generic)) or _is_opaque(k)):
         cls = type(k)
         if not (is_default(cls, "__hash__") and is_default(cls, "__eq__")):
             raise TraceError("TJ008", f"a key of class {cls.__name__}", user_line())
+
+
+def _is_opaque(x: Any) -> bool:
+    """Whether `x` is compared as a whole, by no code of the program."""
+    return isinstance(x, _BY_IDENTITY) and not isinstance(type(x).__eq__, FunctionType)
 
 
 _BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, ModuleType, enum.Enum, np.ufunc)
@@ -279,7 +286,7 @@ def _compares_by_value(x: Any) -> bool:
 
 
 def _compares_by_identity(x: Any) -> bool:
-    return isinstance(x, _BY_IDENTITY) or is_default(type(x), "__eq__")
+    return _is_opaque(x) or is_default(type(x), "__eq__")
 
 
 def _knows(x: Any) -> bool:
@@ -314,15 +321,16 @@ def _contains(hooks: Hooks, container: Any, item: Any) -> bool:
     cls = type(container)
     if isinstance(container, Tracer) or isinstance(item, Tracer):
         raise TraceError("TJ001", "a test by `in`", user_line())
-    if cls is dict or cls in (set, frozenset):
+    if cls in (set, frozenset, *VIEWS):
         hooks.known(container)
+    if cls in (dict, set, frozenset):
         require_key(item)
         return item in container
     if cls in (list, tuple, range, str, bytes, *VIEWS) or is_namedtuple(cls):
-        if not isinstance(item, _BY_IDENTITY):
+        if not _is_opaque(item):
             require_plain(item, "a test by `in`", sizes=True)
         for part in () if cls in (range, str, bytes) else container:
-            if not isinstance(part, _BY_IDENTITY):
+            if not _is_opaque(part):
                 require_plain(part, "a test by `in`", sizes=True)
         return item in container
     method = _special(hooks, container, "__contains__")
