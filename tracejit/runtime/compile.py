@@ -1,4 +1,4 @@
-"""One call's leaves become a variant: trace, passes, native program, entry."""
+"""One call's leaves become a native program: trace, passes, code."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tracejit import config
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
-from tracejit.ir.dims import Dim, Poly, symbol
+from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value
-from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
@@ -32,20 +29,19 @@ from tracejit.runtime.entry_spec import (
     ScalarLeaf,
     SizeGuard,
 )
-from tracejit.runtime.native import BAIL, MISS
 from tracejit.runtime.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Program
 
-__all__ = ["Lowered", "ResultPlan", "Traced", "Variant", "compile_traced", "trace_call"]
+__all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
 
 _COUNT = itertools.count()
 
 
 @dataclass
 class ResultPlan:
-    """How one result leaf is made: output `index` of the entry, seen through views; or leaf `leaf`."""
+    """How one result leaf is made: from output `index`, through views; or it is leaf `leaf`."""
 
     index: int | None = None
     leaf: int | None = None
@@ -177,9 +173,9 @@ def _plan_results(
             outputs.extend(_output(v) for v in view.indices)
         return tuple(range(first, len(values)))
 
+    # All of them live until the end: results are told apart by identity.
+    flat = [lift(x) if isinstance(x, SymInt) else x for x in flat]
     for k, x in enumerate(flat):
-        if isinstance(x, SymInt):
-            x = lift(x)
         if id(x) in objects:
             plans.append(ResultPlan(same_as=objects[id(x)]))
             continue
@@ -212,32 +208,6 @@ def _output(v: Value) -> Output:
         return OutNpScalar(t.dtype)
     assert isinstance(t, PyScalar)
     return OutPyScalar(t.kind)  # type: ignore[arg-type]
-
-
-def apply_views(
-    array: Any, views: Sequence[View], indices: Sequence[Any], sizes: dict[str, int]
-) -> Any:
-    """The NumPy view of `array` that a chain of index ops means; `indices` are those of gathers."""
-    remaining = list(indices)
-    for view in views:
-        attrs = {k: _concrete(a, sizes) for k, a in view.attrs.items()}
-        if view.op == "broadcast_to":
-            array = np.broadcast_to(array, attrs["shape"])
-        elif view.op == "gather":
-            count = len(view.indices)
-            array = array[tuple(int(i) for i in remaining[:count])]
-            del remaining[:count]
-        else:
-            (array,) = OPS[view.op].evaluate([array], attrs)
-    return array
-
-
-def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
-    if isinstance(attr, Poly):
-        return dims.evaluate(attr, sizes)
-    if isinstance(attr, tuple):
-        return tuple(_concrete(a, sizes) for a in attr)
-    return attr
 
 
 class Lowered:
@@ -343,94 +313,3 @@ def _work(graph: Graph) -> Dim:
                 total = total + v.type.size
     known = set(graph.sizes)
     return total if dims.free_symbols(total) <= known else 0
-
-
-@dataclass
-class Variant:
-    """A compiled specialisation: `entry` takes flat leaves and gives outputs, MISS or BAIL."""
-
-    traced: Traced
-    spec: EntrySpec
-    entry: Callable[..., Any]
-    library: Any
-    entry_name: str
-    native: bool
-    #: The entry gives the user's result itself.
-    direct: bool
-    #: The entry answers calls of the public object.
-    publish: bool = False
-    #: What outside the arguments has changed since the trace.
-    stale: str = ""
-
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        """The user's result for flat leaves; MISS or BAIL."""
-        capture = self.traced.capture
-        if capture is not None:
-            captured = capture.reread()
-            if isinstance(captured, str):
-                self.stale = captured
-                return MISS
-            self.stale = ""
-            leaves = [*leaves, *captured]
-        outputs = self.entry(*leaves)
-        if outputs is MISS or outputs is BAIL:
-            return outputs
-        return self.results(outputs, leaves)
-
-    def results(self, outputs: Any, leaves: Sequence[Any]) -> Any:
-        """The user's result from the entry's outputs."""
-        if self.direct:
-            return outputs
-        outs = list(outputs)
-        flat: list[Any] = []
-        sizes: dict[str, int] | None = None
-        for plan in self.traced.plans:
-            if plan.same_as is not None:
-                flat.append(flat[plan.same_as])
-                continue
-            if plan.leaf is not None:
-                x = leaves[plan.leaf]
-            else:
-                assert plan.index is not None
-                x = outs[plan.index]
-            if plan.views:
-                if sizes is None:
-                    sizes = self._sizes(leaves)
-                x = apply_views(x, plan.views, [outs[k] for k in plan.operands], sizes)
-            flat.append(x)
-        return self.traced.rebuild(flat)
-
-    def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
-        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=True):
-            if isinstance(leaf, ArrayLeaf):
-                for d, n in zip(leaf.dims, x.shape, strict=True):
-                    if isinstance(d, str):
-                        sizes[d] = n
-            elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
-                sizes[leaf.size] = x
-        return sizes
-
-
-def compile_traced(lowered: Lowered) -> Variant:
-    """Link a program with its entry."""
-    from tracejit.codegen.engine import compile_module
-    from tracejit.runtime import native
-
-    spec, program = lowered.spec, lowered.program
-    entry_name = f"{lowered.name}_entry"
-    direct = lowered.traced.shape_of_result != "other"
-    if native.available():
-        glue, symbols = native.entry_ir(spec, lowered.name, entry_name)
-        library = compile_module(
-            program.text,
-            {**program.symbols, **symbols},
-            [lowered.name, *native.entry_exports(entry_name)],
-            glue=glue,
-            keep=(program.keep, spec),
-        )
-        entry: Callable[..., Any] = native.flat_callable(library, entry_name, spec)
-        return Variant(lowered.traced, spec, entry, library, entry_name, True, direct)
-    library = compile_module(program.text, program.symbols, [lowered.name], keep=program.keep)
-    python = native.python_entry(spec, library.address(lowered.name))
-    return Variant(lowered.traced, spec, python, library, entry_name, False, direct)

@@ -21,6 +21,7 @@ import numpy as np
 from tracejit import config
 from tracejit.errors import CODES, FallbackError, TraceError, Where
 from tracejit.runtime import native
+from tracejit.runtime.binding import Binder, Form
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
 
@@ -31,6 +32,9 @@ __all__ = ["Jitted"]
 
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
+#: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
+#: part of the kind.
+_STRUCTURES = 256
 
 
 class _Structure:
@@ -63,6 +67,7 @@ class Jitted(native.JitBase):
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._report = Report(getattr(function, "__qualname__", repr(function)))
         self._signature = inspect.signature(function)
+        self._binder = Binder(function)
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
@@ -131,26 +136,34 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
 
     if np.geterr() != _DEFAULT_ERRORS:
         raise TraceError("TJ009")
+    given = args, kwargs
+    form = Form(len(args), tuple(kwargs))
     if kwargs:
-        bound = _bind(self, args, kwargs)
-        args, kwargs = bound
+        args, kwargs = self._binder.bind(form, args, kwargs)
     leaves, tree = flatten(args, kwargs)
     key = (tree, tuple(leaf_key(x) for x in leaves))
     structure = self._structures.get(key)
     if structure is None:
+        if len(self._structures) >= _STRUCTURES:
+            raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
         with self._lock:
             structure = self._structures.setdefault(key, _Structure())
-    result = _try(structure, leaves)
+    result = _try(self, structure, leaves, form)
     if result is native.MISS and structure.eager is None:
         with self._lock:
-            result = _try(structure, leaves)
+            result = _try(self, structure, leaves, form)
             variant = None
             if result is native.MISS and structure.eager is None:
-                variant = _new_variant(self, structure, leaves, tree, args, kwargs)
+                variant = _new_variant(self, structure, leaves, tree, form)
         if variant is not None:
-            result = variant(leaves)
+            first, variant.first = variant.first, None
+            # Code for flat leaves is only made where a call needs it.
+            result = native.MISS if first is None else first(*given[0], **given[1])
+            if result is native.MISS:
+                result = variant(leaves)
             if result is native.MISS:
                 structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
+                self._report.fallbacks.append(structure.eager)
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
@@ -158,13 +171,23 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _try(structure: _Structure, leaves: Any) -> Any:
+def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
     """The result of the first variant that accepts the leaves; MISS or BAIL."""
     for variant in structure.variants:
         result = variant(leaves)
         if result is not native.MISS:
+            if form not in variant.forms:
+                _publish(self, variant, form)
             return result
     return native.MISS
+
+
+def _publish(self: Any, variant: Any, form: Form) -> None:
+    from tracejit.runtime.publish import publish
+
+    with self._lock:
+        if form not in variant.forms:
+            publish(self, variant, form, self._binder.places(form))
 
 
 def _compiler_fault(self: Any, e: Exception) -> Fallback:
@@ -187,14 +210,6 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
     return result
 
 
-def _bind(self: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Keyword arguments that have a position, at their position. Raises TypeError as the call
-    would.
-    """
-    bound = self._signature.bind(*args, **kwargs)
-    return bound.args, bound.kwargs
-
-
 def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
     """Run a form eagerly that has been reported before."""
     assert fallback is not None
@@ -203,9 +218,7 @@ def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
     return _eagerly(self, args, kwargs)
 
 
-def _new_variant(
-    self: Any, structure: _Structure, leaves: Any, tree: Any, args: Any, kwargs: Any
-) -> Any:
+def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form) -> Any:
     """Compile for a call, or mark its structure as eager and give None."""
     from tracejit.runtime.specialize import specialize_call
 
@@ -214,7 +227,8 @@ def _new_variant(
     try:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
-        variant, reason, text = specialize_call(self, structure, leaves, tree, args, kwargs)
+        places = self._binder.places(form)
+        variant, reason, text = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = _record(self, e, "")
         return None
@@ -225,8 +239,6 @@ def _new_variant(
     structure.variants.append(variant)
     self._report.compiles.append((reason, text))
     self._report.seconds.append(time.perf_counter() - start)
-    if variant.publish:
-        native.append_entry(self, variant.library, variant.entry_name, variant.spec)
     return variant
 
 

@@ -1,4 +1,4 @@
-"""Chooses what a new variant assumes, and drives its compile: retry with constants, reason, dump."""
+"""Chooses what a new variant assumes, and drives its compile: retry with constants, why, dump."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from tracejit import config
 from tracejit.errors import TraceError
 from tracejit.frontend import control
 from tracejit.frontend.containers import flatten
-from tracejit.runtime.compile import Lowered, Traced, Variant, compile_traced, trace_call
+from tracejit.runtime.binding import Form, Places
+from tracejit.runtime.compile import Lowered, Traced, trace_call
+from tracejit.runtime.publish import compile_and_publish
 from tracejit.runtime.signature import History, Specialization, leaf_key, rank_key, specialize
+from tracejit.runtime.variant import Variant
 
 __all__ = ["lower_call", "specialize_call"]
 
@@ -79,20 +82,18 @@ def _what_is_new(known: list[tuple[Any, ...]], key: tuple[Any, ...]) -> str:
 
 
 def specialize_call(
-    self: Any, structure: Any, leaves: Any, tree: Any, args: Any, kwargs: Any
+    self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
 ) -> tuple[Variant, str, str]:
     """A variant for this call, the reason for it and its signature as text.
 
+    Calls of this form are answered natively from now on, if they can be.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
     history = self._histories.setdefault(rank_key(leaves), History())
     reason = _reason(self, structure, leaves, tree)
     traced, chosen = _trace(self, structure, history, leaves, tree)
     lowered = Lowered(traced)
-    variant = compile_traced(lowered)
-    simple = not kwargs and len(args) == len(leaves)
-    simple = simple and all(a is b for a, b in zip(args, leaves, strict=True))
-    variant.publish = variant.native and variant.direct and simple and traced.capture is None
+    variant = compile_and_publish(self, lowered, tree, form, places)
     directory = config.dump_dir()
     if directory is not None:
         from tracejit.runtime.dump import dump_compile

@@ -1,0 +1,69 @@
+"""The form of a call: from how its arguments were given to the parameters that they belong to."""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+__all__ = ["Binder", "Form", "Places"]
+
+
+class Form(NamedTuple):
+    """How many arguments are given by position, and the names of the others in their order."""
+
+    given: int
+    keywords: tuple[str, ...]
+
+
+class Places(NamedTuple):
+    """Numbers of a call's arguments: those that come to stand by position, then those by name."""
+
+    positional: tuple[int, ...]
+    named: tuple[tuple[str, int], ...]
+
+
+class Binder:
+    """Gives a call's keyword arguments a position where they have one, by the function's code.
+
+    What comes out means the same call, with the same errors: arguments that fill no parameter, or
+    one that is filled already, stay as they are.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._known: tuple[CodeType | None, dict[Form, Places]] = (None, {})
+
+    def places(self, form: Form) -> Places:
+        """Where the arguments of a call of this form go."""
+        if not form.keywords or type(self._function) is not FunctionType:
+            named = zip(form.keywords, range(form.given, 2**31), strict=False)
+            return Places(tuple(range(form.given)), tuple(named))
+        code, known = self._known
+        if code is not self._function.__code__:
+            # A function whose code is replaced may have other parameters.
+            code, known = self._known = self._function.__code__, {}
+        found = known.get(form)
+        if found is None:
+            found = known[form] = _places(code, form)
+        return found
+
+    def bind(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Arguments and keyword arguments as `places` says."""
+        positional, named = self.places(form)
+        values = (*args, *kwargs.values())
+        return tuple([values[k] for k in positional]), {name: values[k] for name, k in named}
+
+
+def _places(code: CodeType, form: Form) -> Places:
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    remaining = {name: form.given + k for k, name in enumerate(form.keywords)}
+    positional = list(range(form.given))
+    for name in code.co_varnames[max(form.given, code.co_posonlyargcount) : code.co_argcount]:
+        # Behind a gap, which a default fills, or a parameter without a name, names must stay.
+        if name not in remaining or code.co_varnames[len(positional)] != name:
+            break
+        positional.append(remaining.pop(name))
+    # The order of named parameters means nothing; that of `**kwargs` can be seen.
+    known = [name for name in parameters if name in remaining]
+    order = known + [name for name in remaining if name not in known]
+    return Places(tuple(positional), tuple((name, remaining[name]) for name in order))
