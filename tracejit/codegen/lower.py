@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from tracejit.codegen.collapse import collapse
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim, Poly, floordiv, free_symbols, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -630,6 +631,7 @@ def _lower_all(region: Graph, strides: Strides, flat: bool, in_place: bool) -> K
         body = _lower_update(low, roots[0], in_place)
     else:
         body = _lower_map(low, roots)
+    body = collapse(body)
     params = [p for p in low.params if not p.output]
     if in_place:
         params = [p for p in params if p.name != low.buffer[node.inputs[0]]]
