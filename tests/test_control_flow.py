@@ -1,4 +1,4 @@
-"""Explicit control flow, stores and views: eager, by the evaluator, as text, natively; or reported."""
+"""Explicit control flow, stores and views: eager, evaluated, as text, natively; or reported."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     for a in range(n): for b in range(m): out[s + a*m*c + b*c] = ...
     ->  for k in range(n*m): out[s + k*c] = ...
 
-Two loops are one where in every index of the body the outer variable's coefficient is the inner one's
-times the inner size, and neither variable occurs anywhere else.
+Two loops are one where in every index of the body the outer variable's coefficient is the inner
+one's times the inner size, and neither variable occurs anywhere else.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _collapse_loop(loop: For) -> For:
         return replace(loop, body=(inner,))
     if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):
         return replace(loop, body=(inner,))
-    one = {loop.var: 0, inner.var: symbol(inner.var)}
+    one: dict[str, Dim] = {loop.var: 0, inner.var: symbol(inner.var)}
     merged = tuple(_substitute(s, one) for s in inner.body)
     return For(inner.var, loop.size * inner.size, merged, inner.vector or loop.vector)
 

@@ -169,7 +169,7 @@ class Emitter:
 
     def checked_dim(self, d: Dim) -> str:
         """A size as a register; the run is refused where it leaves 64 bits."""
-        if isinstance(d, int) or len(d.terms) == 1 and d.terms[0][1] == 1 and len(d.terms[0][0]) == 1:
+        if isinstance(d, int):
             return self.dim(d)
         total = "0"
         for monomial, coefficient in d.terms:

@@ -105,7 +105,7 @@ def _predicate(x: Any) -> Tracer:
 
 
 class _Region(Trace):
-    """A region being traced: its results, and which result leaves are constants outside the graph."""
+    """A region being traced: its results, and which of them are constants outside the graph."""
 
     results: list[Value]
     static: list[Any]

@@ -1,4 +1,4 @@
-"""Attributes and methods of traced arrays and scalars, by the NumPy functions of the same meaning."""
+"""Attributes and methods of traced arrays and scalars, by the NumPy functions they mean."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _bound(x: Tracer, name: str) -> Any:
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:
-    """`x.name`. Raises AttributeError where ndarray has no such attribute, TraceError if unknown."""
+    """`x.name`. Raises AttributeError as ndarray does, TraceError for what is not known here."""
     if name == "T":
         return HANDLERS[np.transpose](x)
     if name == "mT":

@@ -50,7 +50,7 @@ def only(function: str, **unsupported: Any) -> None:
 
 
 def call_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """A call of a NumPy function with a tracer among its arguments. Raises TraceError if unknown."""
+    """A NumPy function called with a tracer among its arguments. Raises TraceError if unknown."""
     handler = HANDLERS.get(func)
     name = f"np.{getattr(func, '__name__', func)}"
     if handler is None:

@@ -55,7 +55,7 @@ Monomial: TypeAlias = tuple["str | Atom", ...]
 
 @dataclass(frozen=True)
 class Poly:
-    """A non-constant polynomial: `terms` are (monomial, coefficient), sorted, coefficients not 0."""
+    """A non-constant polynomial: `terms` are (monomial, coefficient != 0), sorted."""
 
     terms: tuple[tuple[Monomial, int], ...]
 

@@ -66,7 +66,7 @@ class Fusion(_RegionOp):
 
 @register
 class Cond(_RegionOp):
-    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one of them runs."""
+    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs."""
 
     name = "cond"
     kind = "control"

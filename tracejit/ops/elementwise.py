@@ -79,7 +79,15 @@ def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def _resolve(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> tuple[np.dtype[Any], ...]:
     resolved = ufunc.resolve_dtypes((*dtypes, *([None] * ufunc.nout)))
-    return tuple(resolved)
+    # Of equal dtypes (long and long long) the one a graph names: equal keys share a cache entry.
+    return tuple(_named(d) for d in resolved)
+
+
+def _named(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    try:
+        return DTYPES[dtype_name(dtype)]
+    except TypeError:
+        return dtype
 
 
 class Elementwise(Op):
@@ -94,7 +102,7 @@ class Elementwise(Op):
     has_scalar: ClassVar[bool] = True
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
-        """The result's dtype. Raises GraphError where the ufunc has no loop for exactly `dtypes`."""
+        """The result's dtype. Raises GraphError where the ufunc has no loop for `dtypes`."""
         try:
             resolved = _resolve(self.numpy, dtypes)
         except TypeError as e:

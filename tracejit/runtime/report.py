@@ -1,4 +1,4 @@
-"""What happened to a function: its compiles with their reasons, and its fallbacks with their lines."""
+"""What happened to a function: its compiles and their reasons, its fallbacks and their lines."""
 
 from __future__ import annotations
 

@@ -92,12 +92,12 @@ class History:
 
 def rank_key(leaves: Sequence[Any]) -> tuple[object, ...]:
     """Leaves with equal keys have vectors that can be compared."""
-    return tuple(x.ndim if isinstance(x, np.ndarray) else type(x) is int for x in leaves)
+    return tuple(("array", x.ndim) if isinstance(x, np.ndarray) else type(x) is int for x in leaves)
 
 
 @dataclass
 class Specialization:
-    """The entry's leaves, the types of the traced ones, and the symbols with their present values."""
+    """The entry's leaves, the types of the traced ones, the symbols with their present values."""
 
     leaves: list[Leaf]
     types: list[Type | None]
