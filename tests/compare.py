@@ -306,15 +306,8 @@ def sharing(outcome: Outcome) -> set[tuple[str, str, bool]]:
         (name, other_name, result is other)
         for i, (name, result) in enumerate(named)
         for other_name, other in others[i + 1 :]
-        if _overlap(result, other)
+        if np.shares_memory(result, other)
     }
-
-
-def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=10_000)
-    except np.exceptions.TooHardError:
-        return np.may_share_memory(a, b)
 
 
 def assert_same_outcome(
