@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.codegen import vector_math
+from tracejit.codegen import vector_math, vector_powers
 from tracejit.codegen.lanes import Lanes
 from tracejit.codegen.scalar_integers import Emitter
 
@@ -26,13 +26,8 @@ LIBM: dict[str, str] = {
     "cbrt": "cbrt",
     "cosh": "cosh",
     "erfc": "erfc",
-    "exp2": "exp2",
     "expm1": "expm1",
     "hypot": "hypot",
-    "log10": "log10",
-    "log1p": "log1p",
-    "log2": "log2",
-    "power": "pow",
     "sinh": "sinh",
     "tan": "tan",
 }
@@ -77,7 +72,30 @@ def _own(name: str) -> Emitter:
     return emit
 
 
+def _in_double(name: str) -> Emitter:
+    """The module's own function of doubles, which serves float32 too."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        module = s.fb.module
+
+        def define() -> None:
+            text, declarations = vector_powers.define(name, s.width, module.target.has_fma)
+            for line in declarations:
+                module.declare_line(line)
+            module.add_function(symbol, text)
+
+        symbol = vector_math.symbol(name, "f64", s.width)
+        function = module.helper(symbol, define)
+        if r != "f64":
+            a = [s.convert("fpext", x, "float", "double") for x in a]
+        value = s.call(function, "f64", ["f64"] * len(a), a)
+        return value if r == "f64" else s.convert("fptrunc", value, "double", "float")
+
+    return emit
+
+
 MATH: dict[str, Emitter] = {
     **{name: libm(function) for name, function in LIBM.items()},
     **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},
+    **{name: _in_double(name) for name in vector_powers.ARITY},
 }

@@ -24,7 +24,14 @@ from collections.abc import Callable
 from .vector_math_emit import FORMATS, Emitter, Float, Int, Mask, literal
 from .vector_math_tables import ERFC_CENTRE, TABLES
 
-__all__ = ["VECTOR_FUNCTIONS", "define", "symbol"]
+__all__ = [
+    "VECTOR_FUNCTIONS",
+    "define",
+    "nearest_integer",
+    "power_of_two",
+    "reduce_exp",
+    "symbol",
+]
 
 
 def symbol(name: str, dtype: str, width: int) -> str:
@@ -62,26 +69,26 @@ def _exp(e: Emitter, x: Float) -> Float:
     """exp(x) = 2^n * exp(r); the bounds on x make overflow and underflow come out by themselves."""
     t = TABLES[e.format.name]
     x = x.at_least(t.exp_low).at_most(t.exp_high)
-    r, r_low, biased = _reduce_exp(e, x, 2 * e.format.bias)
+    r, r_low, biased = reduce_exp(e, x, 2 * e.format.bias)
     head = r + 1.0
     tail = e.muladd(r * r, e.polynomial(r, t.exp), ((1.0 - head) + r) + r_low)
     # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
     half = biased >> 1
-    first, second = _power_of_two(half), _power_of_two(biased - half)
+    first, second = power_of_two(half), power_of_two(biased - half)
     return e.muladd(tail, first, head * first) * second
 
 
-def _reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
+def reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
     """r and its rounding error with x = n * log(2) + r, and n + bias in the low bits."""
     t = TABLES[e.format.name]
-    n, biased = _nearest_integer(e, x, t.log2_e[0], bias)
+    n, biased = nearest_integer(e, x, t.log2_e[0], bias)
     high, low = t.ln2
     rest = e.muladd(n, -high, x)  # Exact, fused or not.
     r = e.muladd(n, -low, rest)
     return r, e.muladd(n, -low, rest - r), biased
 
 
-def _nearest_integer(e: Emitter, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
+def nearest_integer(e: Emitter, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
     """x * scale rounded to an integer n, and bits whose low half is n + bias in two's complement.
 
     The sum with `magic` has a unit in the last place of 1. NaN stays NaN in n.
@@ -91,7 +98,7 @@ def _nearest_integer(e: Emitter, x: Float, scale: float, bias: int = 0) -> tuple
     return total - magic, total.bits()
 
 
-def _power_of_two(biased: Int) -> Float:
+def power_of_two(biased: Int) -> Float:
     """2^k, k in the normal range, from k + bias in the low bits."""
     return (biased << biased.emitter.format.mantissa).as_float()
 
@@ -181,7 +188,7 @@ def _reduce_trig(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
     pi / 4, so a is a multiple of the last place of 0.5; and up to the limit p is below 0.5.
     """
     t = TABLES[e.format.name]
-    n, quadrant = _nearest_integer(e, x, t.two_over_pi[0])
+    n, quadrant = nearest_integer(e, x, t.two_over_pi[0])
     if e.fma:
         first, second, third = t.half_pi_fused
         rest = e.muladd(n, -first, x)  # Exact: no more bits than x has below pi / 4.
@@ -200,7 +207,7 @@ def _tanh(e: Emitter, x: Float) -> Float:
     """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
     t = TABLES[e.format.name]
     v = abs(x).at_most(t.tanh_one) * -2.0
-    r, r_low, biased = _reduce_exp(e, v, e.format.bias)
+    r, r_low, biased = reduce_exp(e, v, e.format.bias)
     # m = (scale - 1) + scale * (exp(r) - 1)
     half_r = r * 0.5
     h = half_r * r
@@ -208,7 +215,7 @@ def _tanh(e: Emitter, x: Float) -> Float:
     curve = h + tail
     first = r + curve
     first_low = ((r - first) + curve) + ((h - curve) + tail)
-    scale = _power_of_two(biased)
+    scale = power_of_two(biased)
     head = scale - 1.0
     m = head + scale * first
     m_low = ((head - m) + scale * first) + (scale * first_low + (scale - (head + 1.0)))
@@ -233,9 +240,9 @@ def _erf(e: Emitter, x: Float) -> Float:
     # The two large coefficients apart, so that the rest rounds less.
     line = e.muladd(z, t.erf[1], z.like(t.erf[0]))
     low = e.muladd(a, e.muladd(z * z, e.polynomial(z, t.erf[2:]), line), a)
-    r, _, biased = _reduce_exp(e, -z, e.format.bias)
+    r, _, biased = reduce_exp(e, -z, e.format.bias)
     r = r - e.product_error(a, a, z)
-    gaussian = (e.muladd(r * r, e.polynomial(r, t.exp), r) + 1.0) * _power_of_two(biased)
+    gaussian = (e.muladd(r * r, e.polynomial(r, t.exp), r) + 1.0) * power_of_two(biased)
     tail = e.polynomial(a - ERFC_CENTRE, t.erfc)
     high = 1.0 - gaussian * tail
     return a.compare("olt", 1.0).select(low, high).with_sign(x.sign())

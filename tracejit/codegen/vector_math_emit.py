@@ -273,9 +273,9 @@ class Float:
     def __abs__(self) -> Float:
         return (self.bits() & (self.emitter.format.sign_mask - 1)).as_float()
 
-    def compare(self, predicate: str, other: float) -> Mask:
+    def compare(self, predicate: str, other: Float | float) -> Mask:
         e = self.emitter
-        right = e.constant(other)
+        right = self.like(other).name
         return Mask(e, e.emit(f"fcmp {predicate} {e.float_type} {self.name}, {right}"))
 
     def at_least(self, low: float) -> Float:
