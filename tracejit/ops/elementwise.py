@@ -8,31 +8,24 @@ says so).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph
-from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ir.kernel import Call, Const
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
 
-__all__ = ["UFUNC_OPS", "Elementwise", "k_order", "parts_dtype"]
-
-Pair: TypeAlias = tuple[Expr, Expr]
-Element: TypeAlias = "Expr | Pair"
+__all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
 
 #: NumPy ufunc -> the op that means it.
 UFUNC_OPS: dict[Any, Elementwise] = {}
-
-
-def parts_dtype(name: str) -> str:
-    """The real dtype of the parts of a complex dtype, by name; a real dtype is its own."""
-    return {"c64": "f32", "c128": "f64"}.get(name, name)
 
 
 def _element_strides(t: ArrayType) -> list[int]:
@@ -208,98 +201,6 @@ def _edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
     return np.concatenate(reps) if shift else np.tile(base, len(base))
 
 
-def _real(name: str, dtype: str, *args: Expr) -> Expr:
-    return Call(name, args, dtype)
-
-
-def _c_add(d: str, args: tuple[Pair, ...]) -> Element:
-    (a, b), (c, e) = args
-    return _real("add", d, a, c), _real("add", d, b, e)
-
-
-def _c_subtract(d: str, args: tuple[Pair, ...]) -> Element:
-    (a, b), (c, e) = args
-    return _real("subtract", d, a, c), _real("subtract", d, b, e)
-
-
-def _c_multiply(d: str, args: tuple[Pair, ...]) -> Element:
-    (a, b), (c, e) = args
-    re = _real("subtract", d, _real("multiply", d, a, c), _real("multiply", d, b, e))
-    im = _real("add", d, _real("multiply", d, a, e), _real("multiply", d, b, c))
-    return re, im
-
-
-def _c_divide(d: str, args: tuple[Pair, ...]) -> Element:
-    """Smith's method (Algorithm 116, CACM 1962), the one NumPy uses."""
-    (a, b), (c, e) = args
-    by_real = _real("greater_equal", "b1", _real("absolute", d, c), _real("absolute", d, e))
-    big, small = _real("select", d, by_real, c, e), _real("select", d, by_real, e, c)
-    one = Const(1.0, d)
-    zero = _real("equal", "b1", big, Const(0.0, d))
-    ratio = _real("divide", d, small, big)
-    scale = _real("divide", d, one, _real("add", d, big, _real("multiply", d, small, ratio)))
-    x, y = _real("select", d, by_real, a, b), _real("select", d, by_real, b, a)
-    re = _real("multiply", d, _real("add", d, x, _real("multiply", d, y, ratio)), scale)
-    direct = _real("subtract", d, b, _real("multiply", d, a, ratio))
-    swapped = _real("subtract", d, _real("multiply", d, b, ratio), a)
-    im = _real("multiply", d, _real("select", d, by_real, direct, swapped), scale)
-    by_zero = (
-        _real("divide", d, a, _real("absolute", d, c)),
-        _real("divide", d, b, _real("absolute", d, c)),
-    )
-    return _real("select", d, zero, by_zero[0], re), _real("select", d, zero, by_zero[1], im)
-
-
-def _c_equal(d: str, args: tuple[Pair, ...]) -> Element:
-    (a, b), (c, e) = args
-    return _real("logical_and", "b1", _real("equal", "b1", a, c), _real("equal", "b1", b, e))
-
-
-def _c_not_equal(d: str, args: tuple[Pair, ...]) -> Element:
-    (a, b), (c, e) = args
-    return _real("logical_or", "b1", _real("not_equal", "b1", a, c), _real("not_equal", "b1", b, e))
-
-
-def _c_negative(d: str, args: tuple[Pair, ...]) -> Element:
-    ((a, b),) = args
-    return _real("negative", d, a), _real("negative", d, b)
-
-
-def _c_conjugate(d: str, args: tuple[Pair, ...]) -> Element:
-    ((a, b),) = args
-    return a, _real("negative", d, b)
-
-
-def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
-    ((a, b),) = args
-    return _real("hypot", d, a, b)
-
-
-def _c_square(d: str, args: tuple[Pair, ...]) -> Element:
-    (a,) = args
-    return _c_multiply(d, (a, a))
-
-
-def _c_isnan(d: str, args: tuple[Pair, ...]) -> Element:
-    ((a, b),) = args
-    return _real("logical_or", "b1", _real("isnan", "b1", a), _real("isnan", "b1", b))
-
-
-_COMPLEX: dict[str, Callable[..., Element]] = {
-    "add": _c_add,
-    "subtract": _c_subtract,
-    "multiply": _c_multiply,
-    "divide": _c_divide,
-    "equal": _c_equal,
-    "not_equal": _c_not_equal,
-    "negative": _c_negative,
-    "conjugate": _c_conjugate,
-    "absolute": _c_absolute,
-    "square": _c_square,
-    "isnan": _c_isnan,
-}
-
-
 def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bool = True) -> None:
     """Define and register the op of one ufunc. `native`: kernels have a function of its name."""
     name = ufunc.__name__
@@ -314,8 +215,8 @@ def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bo
         "arity": ufunc.nin,
         "has_scalar": native,
     }
-    if name in _COMPLEX:
-        body["complex_rule"] = staticmethod(_COMPLEX[name])
+    if name in COMPLEX_RULES:
+        body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
     cls: type[Elementwise] = type(name.title(), (Elementwise,), body)
     UFUNC_OPS[ufunc] = register(cls)()
 
@@ -418,7 +319,7 @@ class Select(Elementwise):
     def complex_rule(d: str, args: tuple[Any, ...]) -> Element:
         cond, (a, b), (c, e) = args
         part = a.dtype
-        return _real("select", part, cond, a, c), _real("select", part, cond, b, e)
+        return real("select", part, cond, a, c), real("select", part, cond, b, e)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         cond = np.array([True, False, True, True, False])
@@ -454,8 +355,8 @@ class Cast(Elementwise):
         to = parts_dtype(out)
         if isinstance(a, tuple) and out == "b1":
             zero = Const(0.0, a[0].dtype)
-            set_ = [_real("not_equal", "b1", part, zero) for part in a]
-            return _real("logical_or", "b1", *set_)
+            set_ = [real("not_equal", "b1", part, zero) for part in a]
+            return real("logical_or", "b1", *set_)
         re, im = a if isinstance(a, tuple) else (a, None)
         cast_re = re if re.dtype == to else Call("cast", (re,), to)
         if out not in ("c64", "c128"):

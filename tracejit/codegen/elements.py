@@ -1,0 +1,345 @@
+"""Elements of a fusion's values as scalar expressions: array ops by index maps, down to loads.
+
+An index is either a tuple of sizes, one for each axis, or flat: the position in memory of a dense
+array, which passes through elementwise ops unchanged, so that whole nests collapse into one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tracejit.errors import GraphError
+from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.kernel import (
+    Call,
+    Const,
+    Expr,
+    IndexValue,
+    Let,
+    Load,
+    Param,
+    Stmt,
+    Store,
+    Var,
+)
+from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of
+from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+
+__all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
+
+#: Element strides of a value that is not dense in its type's order.
+Strides: TypeAlias = Mapping[Value, tuple[Dim, ...]]
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The element at `position` in memory of a dense array of `shape`, axes in `order`."""
+
+    position: Dim
+    shape: tuple[Dim, ...]
+    order: tuple[int, ...]
+
+    def unravel(self) -> tuple[Dim, ...]:
+        """The index along each axis."""
+        out: dict[int, Dim] = {}
+        rest = self.position
+        axes = [a for a in self.order if self.shape[a] != 1]
+        for axis in reversed(axes[1:]):
+            out[axis] = mod(rest, self.shape[axis])
+            rest = floordiv(rest, self.shape[axis])
+        if axes:
+            out[axes[0]] = rest
+        return tuple(out.get(a, 0) for a in range(len(self.shape)))
+
+
+Index: TypeAlias = "tuple[Dim, ...] | Flat"
+
+
+class NeedsNest(Exception):
+    """A flat loop would have to take positions apart: use a nest of loops."""
+
+
+def dense_strides(t: ArrayType) -> tuple[Dim, ...]:
+    """Element strides of a dense array of type `t`."""
+    out: list[Dim] = [0] * t.ndim
+    step: Dim = 1
+    for axis in reversed(t.order):
+        out[axis] = step
+        step = step * t.shape[axis]
+    return tuple(out)
+
+
+def linear(index: tuple[Dim, ...], strides: Sequence[Dim]) -> Dim:
+    out: Dim = 0
+    for i, s in zip(index, strides, strict=True):
+        out = out + i * s
+    return out
+
+
+@dataclass
+class Scope:
+    """Statements of one loop body, and the elements already bound in it."""
+
+    body: list[Stmt] = field(default_factory=list)
+    known: dict[tuple[Value, Index], Element] = field(default_factory=dict)
+
+
+class Lowering:
+    def __init__(self, region: Graph, strides: Strides, flat: bool) -> None:
+        self.region = region
+        self.strides = strides
+        self.flat = flat
+        self.producer = region.producers()
+        self.buffer: dict[Value, str] = {}
+        self.params: list[Param] = []
+        self.scalars: list[Var] = []
+        self.literals: dict[Value, Element] = {}
+        self.scope = Scope()
+        self.loops = 0
+        self.names = 0
+        self.outputs: dict[Value, str] = {}
+        for k, v in enumerate(region.inputs):
+            self._declare_input(v, v.name or f"a{k}")
+
+    def _unique(self, name: str) -> str:
+        taken = {p.name for p in self.params} | {s.name for s in self.scalars}
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        while name in taken:
+            name += "_"
+        return name
+
+    def _declare_input(self, v: Value, name: str) -> None:
+        dtype = dtype_name(dtype_of(v.type))
+        name = self._unique(f"{name}_in")
+        if isinstance(v.type, ArrayType):
+            self.buffer[v] = name
+            self.params.append(self._param(name, dtype, v.type, self.strides.get(v), False))
+            return
+        parts = (f"{name}_re", f"{name}_im") if dtype in ("c64", "c128") else (name,)
+        variables = [Var(p, parts_dtype(dtype)) for p in parts]
+        self.scalars += variables
+        self.literals[v] = (variables[0], variables[1]) if len(parts) == 2 else variables[0]
+
+    def _param(
+        self, name: str, dtype: str, t: ArrayType, strides: tuple[Dim, ...] | None, output: bool
+    ) -> Param:
+        """Buffers are flat: the kernel computes positions itself. Complex elements are two."""
+        size: Dim = prod(t.shape)
+        if strides is not None:
+            size = 1 + linear(tuple(d - 1 for d in t.shape), strides)
+        scale = 2 if dtype in ("c64", "c128") else 1
+        return Param(name, parts_dtype(dtype), (size * scale,), None, output)
+
+    def name(self, stem: str = "t") -> str:
+        """A fresh name."""
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def let(self, expr: Expr) -> Expr:
+        """Bind an expression in the current body."""
+        if isinstance(expr, (Var, Const)):
+            return expr
+        name = self.name()
+        self.scope.body.append(Let(name, expr.dtype, expr))
+        return Var(name, expr.dtype)
+
+    def let_element(self, element: Element) -> Element:
+        """Bind both parts."""
+        if isinstance(element, tuple):
+            return self.let(element[0]), self.let(element[1])
+        return self.let(element)
+
+    # Elements ---------------------------------------------------------------------------------
+
+    def element(self, v: Value, index: Index) -> Element:
+        """The element of `v` at `index`, bound in the current body."""
+        if v in self.literals:
+            return self.literals[v]
+        key = (v, index)
+        found = self.scope.known.get(key)
+        if found is None:
+            found = self.let_element(self._compute(v, index))
+            self.scope.known[key] = found
+        return found
+
+    def _compute(self, v: Value, index: Index) -> Element:
+        if v in self.buffer and v not in self.producer:
+            return self.load(v, index)
+        node = self.producer[v]
+        if isinstance(node.op, Elementwise):
+            dtypes = [dtype_name(dtype_of(i.type)) for i in node.inputs]
+            args = tuple(self.element(i, index) for i in node.inputs)
+            return node.op.scalar(args, dtypes, dtype_name(dtype_of(v.type)))
+        if node.op.name == "constant":
+            self.literals[v] = _literal(node)
+            return self.literals[v]
+        if node.op.name == "iota":
+            (i,) = self._tuple(index)
+            return _cast(IndexValue(i), dtype_name(dtype_of(v.type)))
+        if node.op.name == "gather":
+            return self._gather(node, self._tuple(index))
+        return self.element(node.inputs[0], self._map(node, index))
+
+    def load(self, v: Value, index: Index) -> Element:
+        """An element from memory."""
+        t = v.type
+        assert isinstance(t, ArrayType)
+        strides = self.strides.get(v)
+        if isinstance(index, Flat) and strides is None and _same_layout(index, t):
+            position = index.position
+        else:
+            position = linear(self._tuple(index), strides or dense_strides(t))
+        return _load(self.buffer[v], position, dtype_name(t.dtype))
+
+    def _tuple(self, index: Index) -> tuple[Dim, ...]:
+        if not isinstance(index, Flat):
+            return index
+        if sum(d != 1 for d in index.shape) <= 1:
+            return index.unravel()
+        if self.flat:
+            raise NeedsNest
+        return index.unravel()
+
+    def _map(self, node: Node, index: Index) -> Index:
+        """Where the element of an index op comes from."""
+        source = node.inputs[0].type
+        out = node.outputs[0].type
+        assert isinstance(out, ArrayType)
+        if not isinstance(source, ArrayType):
+            return ()
+        name, attrs = node.op.name, node.attrs
+        if name == "transpose":
+            axes = attrs["axes"]
+            if isinstance(index, Flat):
+                order = tuple(axes[a] for a in index.order)
+                return Flat(index.position, source.shape, order)
+            back: list[Dim] = [0] * len(axes)
+            for k, a in enumerate(axes):
+                back[a] = index[k]
+            return tuple(back)
+        if name == "reshape":
+            return self._reshape(index, source, out)
+        if name == "broadcast_to":
+            if source.shape == out.shape:
+                return index
+            i = self._tuple(index)[out.ndim - source.ndim :]
+            return tuple(0 if d == 1 else k for d, k in zip(source.shape, i, strict=True))
+        if name == "slice":
+            i = self._tuple(index)
+            return tuple(
+                s + k * st for s, k, st in zip(attrs["start"], i, attrs["step"], strict=True)
+            )
+        raise GraphError(f"{name} has no index map")
+
+    def _reshape(self, index: Index, source: ArrayType, out: ArrayType) -> Index:
+        if source.shape == out.shape:
+            return index
+        if isinstance(index, Flat) and _is_c(index):
+            return Flat(index.position, source.shape, c_order(source.ndim))
+        i = self._tuple(index)
+        wide_in = [(k, d) for k, d in enumerate(source.shape) if d != 1]
+        wide_out = [(k, d) for k, d in enumerate(out.shape) if d != 1]
+        if [d for _, d in wide_in] == [d for _, d in wide_out]:
+            result: list[Dim] = [0] * source.ndim
+            for (a, _), (b, _) in zip(wide_in, wide_out, strict=True):
+                result[a] = i[b]
+            return tuple(result)
+        flat = Flat(
+            linear(i, dense_strides(ArrayType(out.dtype, out.shape))),
+            source.shape,
+            c_order(source.ndim),
+        )
+        return flat
+
+    def _gather(self, node: Node, index: tuple[Dim, ...]) -> Element:
+        source = node.inputs[0].type
+        assert isinstance(source, ArrayType)
+        first = node.inputs[1].type
+        b = first.ndim if isinstance(first, ArrayType) else 0
+        places: list[Dim] = []
+        for v, n in zip(node.inputs[1:], source.shape, strict=False):
+            i = self.element(v, index[:b])
+            assert not isinstance(i, tuple)
+            name = self.name("g")
+            wrapped = Call("wrap_index", (i, IndexValue(n)), "i64")
+            self.scope.body.append(Let(name, "i64", wrapped))
+            places.append(symbol(name))
+        return self.element(node.inputs[0], (*places, *index[b:]))
+
+    # Stores -----------------------------------------------------------------------------------
+
+    def output(self, v: Value) -> str:
+        """The output buffer of a result."""
+        if v not in self.outputs:
+            t = v.type
+            assert isinstance(t, ArrayType)
+            name = self._unique(f"o{len(self.outputs)}")
+            self.outputs[v] = name
+            self.params.append(self._param(name, dtype_name(t.dtype), t, None, True))
+        return self.outputs[v]
+
+    def store(self, v: Value, index: Index, element: Element) -> None:
+        """Write an element of a result."""
+        t = v.type
+        assert isinstance(t, ArrayType)
+        name = self.output(v)
+        if isinstance(index, Flat) and _same_layout(index, t):
+            position = index.position
+        else:
+            position = linear(self._tuple(index), dense_strides(t))
+        if isinstance(element, tuple):
+            self.scope.body.append(Store(name, (position * 2,), element[0]))
+            self.scope.body.append(Store(name, (position * 2 + 1,), element[1]))
+        else:
+            self.scope.body.append(Store(name, (position,), element))
+
+    def loop_var(self) -> str:
+        """A fresh loop variable."""
+        self.loops += 1
+        return f"i{self.loops - 1}"
+
+    def nested(self) -> Scope:
+        """Enter a new body; what enclosing bodies have bound stays known."""
+        outer = self.scope
+        self.scope = Scope([], dict(outer.known))
+        return outer
+
+
+def _literal(node: Node) -> Element:
+    value = node.attrs["value"]
+    dtype = dtype_name(dtype_of(node.outputs[0].type))
+    if dtype in ("c64", "c128"):
+        value = complex(value)
+        return Const(value.real, parts_dtype(dtype)), Const(value.imag, parts_dtype(dtype))
+    return Const(value, dtype)
+
+
+def _cast(expr: Expr, dtype: str) -> Element:
+    to = parts_dtype(dtype)
+    real = expr if expr.dtype == to else Call("cast", (expr,), to)
+    return (real, Const(0.0, to)) if to != dtype else real
+
+
+def _load(buffer: str, position: Dim, dtype: str) -> Element:
+    if dtype in ("c64", "c128"):
+        part = parts_dtype(dtype)
+        return (
+            Load(buffer, (position * 2,), part),
+            Load(buffer, (position * 2 + 1,), part),
+        )
+    return Load(buffer, (position,), dtype)
+
+
+def _same_layout(index: Flat, t: ArrayType) -> bool:
+    if index.shape != t.shape:
+        return False
+    wide = [a for a in index.order if t.shape[a] != 1]
+    return wide == [a for a in t.order if t.shape[a] != 1]
+
+
+def _is_c(index: Flat) -> bool:
+    wide = [a for a in index.order if index.shape[a] != 1]
+    return wide == sorted(wide)

@@ -1,0 +1,112 @@
+"""Complex arithmetic by parts: pairs of real expressions in, a pair or a real expression out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tracejit.ir.kernel import Call, Const, Expr
+
+__all__ = ["COMPLEX_RULES", "Element", "Pair", "parts_dtype", "real"]
+
+Pair: TypeAlias = tuple[Expr, Expr]
+Element: TypeAlias = "Expr | Pair"
+
+
+def parts_dtype(name: str) -> str:
+    """The real dtype of the parts of a complex dtype, by name; a real dtype is its own."""
+    return {"c64": "f32", "c128": "f64"}.get(name, name)
+
+
+def real(name: str, dtype: str, *args: Expr) -> Expr:
+    """A kernel function of real expressions."""
+    return Call(name, args, dtype)
+
+
+def _c_add(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return real("add", d, a, c), real("add", d, b, e)
+
+
+def _c_subtract(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return real("subtract", d, a, c), real("subtract", d, b, e)
+
+
+def _c_multiply(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    re = real("subtract", d, real("multiply", d, a, c), real("multiply", d, b, e))
+    im = real("add", d, real("multiply", d, a, e), real("multiply", d, b, c))
+    return re, im
+
+
+def _c_divide(d: str, args: tuple[Pair, ...]) -> Element:
+    """Smith's method (Algorithm 116, CACM 1962), the one NumPy uses."""
+    (a, b), (c, e) = args
+    by_real = real("greater_equal", "b1", real("absolute", d, c), real("absolute", d, e))
+    big, small = real("select", d, by_real, c, e), real("select", d, by_real, e, c)
+    one = Const(1.0, d)
+    zero = real("equal", "b1", big, Const(0.0, d))
+    ratio = real("divide", d, small, big)
+    scale = real("divide", d, one, real("add", d, big, real("multiply", d, small, ratio)))
+    x, y = real("select", d, by_real, a, b), real("select", d, by_real, b, a)
+    re = real("multiply", d, real("add", d, x, real("multiply", d, y, ratio)), scale)
+    direct = real("subtract", d, b, real("multiply", d, a, ratio))
+    swapped = real("subtract", d, real("multiply", d, b, ratio), a)
+    im = real("multiply", d, real("select", d, by_real, direct, swapped), scale)
+    by_zero = (
+        real("divide", d, a, real("absolute", d, c)),
+        real("divide", d, b, real("absolute", d, c)),
+    )
+    return real("select", d, zero, by_zero[0], re), real("select", d, zero, by_zero[1], im)
+
+
+def _c_equal(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return real("logical_and", "b1", real("equal", "b1", a, c), real("equal", "b1", b, e))
+
+
+def _c_not_equal(d: str, args: tuple[Pair, ...]) -> Element:
+    (a, b), (c, e) = args
+    return real("logical_or", "b1", real("not_equal", "b1", a, c), real("not_equal", "b1", b, e))
+
+
+def _c_negative(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("negative", d, a), real("negative", d, b)
+
+
+def _c_conjugate(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return a, real("negative", d, b)
+
+
+def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("hypot", d, a, b)
+
+
+def _c_square(d: str, args: tuple[Pair, ...]) -> Element:
+    (a,) = args
+    return _c_multiply(d, (a, a))
+
+
+def _c_isnan(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("logical_or", "b1", real("isnan", "b1", a), real("isnan", "b1", b))
+
+
+#: Op name -> its rule: (dtype of the parts, operands) -> element.
+COMPLEX_RULES: dict[str, Callable[..., Element]] = {
+    "add": _c_add,
+    "subtract": _c_subtract,
+    "multiply": _c_multiply,
+    "divide": _c_divide,
+    "equal": _c_equal,
+    "not_equal": _c_not_equal,
+    "negative": _c_negative,
+    "conjugate": _c_conjugate,
+    "absolute": _c_absolute,
+    "square": _c_square,
+    "isnan": _c_isnan,
+}
