@@ -46,7 +46,8 @@ class Flat:
         """The index along each axis."""
         out: dict[int, Dim] = {}
         rest = self.position
-        axes = [a for a in self.order if self.shape[a] != 1]
+        # Where an axis is empty no element is ever asked for.
+        axes = [a for a in self.order if self.shape[a] not in (0, 1)]
         for axis in reversed(axes[1:]):
             out[axis] = mod(rest, self.shape[axis])
             rest = floordiv(rest, self.shape[axis])

@@ -205,16 +205,15 @@ def get_item(x: TracedArray, key: Any) -> Any:
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
-        full = key is Ellipsis or (
-            isinstance(key, tuple) and Ellipsis in [k for k in key if k is ...]
-        )
-        if view.ndim == 0 and not full:
+        if view.ndim == 0 and not _has_ellipsis(key):
             return trace.wrap(trace.emit("element", (view.value(),)))
         return view
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
-    if not plan.shape and len(plan.indices) < base.ndim:
+    _check_empty_rows(base, plan)
+    numbers = not any(isinstance(a.index, TracedArray) for a in axes)
+    if numbers and (len(plan.indices) < base.ndim or _has_ellipsis(key)):
         # Numbers known at run time: a view, as with constants.
         if plan.to_front != tuple(range(base.ndim)):
             base = base.view("transpose", axes=plan.to_front)
@@ -222,9 +221,24 @@ def get_item(x: TracedArray, key: Any) -> Any:
     moved = _permute(base.value(), plan.to_front)
     out = trace.emit("gather", (moved, *plan.indices))
     assert isinstance(out.type, ArrayType)
-    if plan.shape:
+    if out.type.ndim or _has_ellipsis(key):
         return trace.wrap(_permute(out, _move_index_axes(plan, out.type.ndim)))
     return trace.wrap(trace.emit("element", (out,)))
+
+
+def _has_ellipsis(key: Any) -> bool:
+    return any(k is Ellipsis for k in (key if isinstance(key, tuple) else (key,)))
+
+
+def _check_empty_rows(x: TracedArray, plan: _Advanced) -> None:
+    """Check the indices where they pick rows without elements: no element is read, NumPy raises."""
+    trace = here()
+    shape = tuple(x.type.shape[k] for k in plan.to_front)
+    count = len(plan.indices)
+    if any(trace.env.decide(d, "==", 0) for d in shape[count:]):
+        for n, index in zip(shape, plan.indices, strict=False):
+            axis = trace.emit("iota", (), size=n, dtype="i64")
+            trace.emit("gather", (axis, index))
 
 
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
@@ -243,6 +257,7 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
         return
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
+    _check_empty_rows(base, plan)
     base_value = base.value()
     moved = _permute(base_value, plan.to_front)
     t = moved.type

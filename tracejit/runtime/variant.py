@@ -33,7 +33,7 @@ def apply_views(
             array = np.broadcast_to(array, attrs["shape"])
         elif view.op == "gather":
             count = len(view.indices)
-            array = array[tuple(int(i) for i in remaining[:count])]
+            array = array[(*(int(i) for i in remaining[:count]), ...)]
             del remaining[:count]
         else:
             (array,) = OPS[view.op].evaluate([array], attrs)
