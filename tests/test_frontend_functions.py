@@ -714,3 +714,62 @@ def test_layouts_of_common_functions_are_known() -> None:
     ):
         for x in (X, np.asfortranarray(X)):
             check(lambda x, f=f: store(x, f), (x,))
+
+
+def test_an_array_without_axes() -> None:
+    x = np.array(3.25)
+    for f in (
+        lambda x: np.squeeze(x, axis=0),
+        lambda x: np.argmax(x, axis=0),
+        lambda x: np.sum(x, axis=0),
+        lambda x: np.max(x, axis=-1),
+        lambda x: np.any(x, axis=0),
+        lambda x: np.cumsum(x, axis=0),
+        lambda x: np.cumprod(x),
+        lambda x: np.argsort(x),
+        lambda x: np.take(x, 0),
+        lambda x: np.take(x, 0, axis=0),
+        lambda x: np.repeat(x, 2),
+        lambda x: np.repeat(x, 2, axis=0),
+        lambda x: np.roll(x, 2),
+        lambda x: np.concatenate([x, x], axis=None),
+        lambda x: np.expand_dims(x, 0),
+        lambda x: np.ptp(x, axis=0),
+        lambda x: np.count_nonzero(x, axis=0),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.sort(x, axis=None),
+        lambda x: np.flip(x),
+        lambda x: np.clip(x, 0, 1),
+        lambda x: np.where(x > 0, x, 0),
+        lambda x: np.dot(x, 2),
+        lambda x: np.outer(x, x),
+        lambda x: np.tile(x, 2),
+        lambda x: np.ravel(x),
+        lambda x: np.atleast_2d(x),
+        lambda x: np.round(x, 1),
+        lambda x: np.mean(x),
+        lambda x: x.item(),
+        lambda x: x + 1,
+        lambda x: x.copy(),
+    ):
+        check(f, (x,))
+    for g in (
+        lambda x: np.sort(x),
+        lambda x: np.mean(x, axis=0),
+        lambda x: np.sum(x, axis=(0,)),
+        lambda x: np.var(x, axis=0),
+        lambda x: np.squeeze(x, axis=1),
+        lambda x: np.linalg.norm(x, axis=0),
+        lambda x: np.swapaxes(x, 0, 0),
+    ):
+        for mode in ("static", "apart"):
+            with pytest.raises(np.exceptions.AxisError):
+                trace_call(g, (x,), mode)
+
+
+def test_shifts_of_other_kinds() -> None:
+    for s in (2.5, -1.0, True, np.int8(3), [1, 2]):
+        check(lambda x: np.roll(x, s), (V,), (W,))  # noqa: B023
+    check(lambda x, n: np.roll(x, n), (V, 3), (W, -20))
+    check(lambda x, n: np.roll(x, n, axis=0), (X, np.int64(2)), (Y, np.int64(-7)))
+    assert refused(lambda x, n: np.roll(x, n), V, 1.5) == "TJ001"

@@ -20,7 +20,7 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.frontend.ufuncs import operand
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_name
 
 __all__ = ["filled", "iota", "stand_in"]
@@ -29,8 +29,10 @@ _F64 = np.dtype(np.float64)
 
 
 def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
-    """0, 1, ..., size - 1."""
+    """0, 1, ..., size - 1. Raises ValueError for a negative size."""
     trace = here()
+    if trace.env.decide(size, "<", 0):
+        raise ValueError("negative dimensions are not allowed")
     wrapped = trace.wrap(trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
     assert isinstance(wrapped, TracedArray)
     return wrapped
@@ -42,6 +44,12 @@ def filled(shape: tuple[Dim, ...], value: Any, dtype: np.dtype[Any]) -> TracedAr
     for d in shape:
         if trace.env.decide(d, "<", 0):
             raise ValueError("negative dimensions are not allowed")
+    size = prod(shape)
+    if isinstance(size, int) and size * dtype.itemsize >= 2**63:
+        raise ValueError(
+            "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum "
+            "possible size."
+        )
     v = operand(value, check_dtype(dtype))
     wrapped = trace.wrap(as_array(trace.wrap(v), shape))
     assert isinstance(wrapped, TracedArray)

@@ -274,7 +274,7 @@ def argsort(
     """The indices that sort the elements."""
     only("np.argsort", order=order)
     x = asarray(a)
-    if axis is None:
+    if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0
     k = normalize_axis_index(axis, x.ndim)
     keep = bool(stable) or kind in ("stable", "mergesort")

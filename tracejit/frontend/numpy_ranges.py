@@ -232,7 +232,8 @@ def eye(
     only("np.eye", device=device, like=like)
     if order != "C":
         raise TraceError("TJ004", f"np.eye with order={order!r}", user_line())
-    rows, columns = iota(as_dim(N)), iota(as_dim(N if M is None else M))
+    (rows_size, columns_size) = shape_dims((N, N if M is None else M))
+    rows, columns = iota(rows_size), iota(columns_size)
     if isinstance(k, SymInt) or k != 0:
         rows = asarray(elementwise(np.add, (rows, k)))
     same = elementwise(np.equal, (rows[:, None], columns))

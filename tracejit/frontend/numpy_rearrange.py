@@ -24,6 +24,7 @@ from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, mod
+from tracejit.ir.types import dtype_of
 
 __all__: list[str] = []
 
@@ -33,8 +34,6 @@ def flip(m: Any, axis: Any = None) -> Any:
     """The view with axes reversed."""
     x = asarray(m)
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
-    if not axes:
-        return x
     return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
 
 
@@ -88,7 +87,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved along axes, those that leave coming back at the other end."""
     x = asarray(a)
     if axis is None:
-        return reshaped(_roll_axis(ravel(x), _total(shift), 0), x.type.shape)
+        return reshaped(copy_of(_roll_axis(ravel(x), _total(shift), 0)), x.type.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
     axes = tuple(normalize_axis_index(k, x.ndim) for k in axes)
@@ -114,12 +113,16 @@ def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
     env = here().env
     n = x.type.shape[axis]
     if isinstance(shift, Tracer):
+        if dtype_of(shift.type).kind not in "iu" or isinstance(shift, TracedArray):
+            raise TraceError("TJ001", "the shift of np.roll", user_line())
         if env.decide(n, "==", 0):
             return x
         size = unwrap(n, env)
         places = elementwise(np.subtract, (iota(n), shift))
         return asarray(_along(x, axis, elementwise(np.remainder, (places, size))))
-    s = as_dim(shift)
+    if not isinstance(shift, (int, float, np.number, SymInt)):
+        raise TraceError("TJ004", f"np.roll by a {type(shift).__name__}", user_line())
+    s = as_dim(shift if isinstance(shift, SymInt) else int(shift))
     if env.decide(n, "==", 0) or s == 0:
         return x
     if env.decide(s, "<", 0):
@@ -137,7 +140,7 @@ def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Each element several times in a row."""
     x = asarray(a)
-    if axis is None:
+    if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0
     axis = normalize_axis_index(axis, x.ndim)
     if isinstance(repeats, Tracer):
@@ -149,6 +152,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
             places = np.repeat(np.arange(n), np.asarray(counts))
             return copy_of(_along(x, axis, asarray(places.tolist(), np.int64)))
         counts = counts[0]
+    if not isinstance(counts, (int, np.integer, SymInt)):
+        raise TraceError("TJ004", f"np.repeat by a {type(counts).__name__}", user_line())
     times = as_dim(counts)
     if here().env.decide(times, "<", 0):
         raise ValueError("repeats may not contain negative values.")
@@ -225,7 +230,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     """Elements at indices along an axis (of all elements where there is none): a copy."""
     only("np.take", out=out)
     x = asarray(a)
-    if axis is None:
+    if axis is None or not x.ndim and axis in (0, -1):
         x, axis = reshaped(x, (x.type.size,)), 0
     axis = normalize_axis_index(axis, x.ndim)
     key = asarray(indices) if isinstance(indices, (list, tuple)) else indices

@@ -44,6 +44,11 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(out))
 
 
+def _no_axis(axis: Any, shape: tuple[Dim, ...]) -> Any:
+    """NumPy takes axis 0 or -1 of an array without axes for none at all."""
+    return () if not shape and type(axis) is int and axis in (0, -1) else axis
+
+
 def _in_memory_order(x: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...], list[int]]:
     """`x` with its axes as they lie in memory, the axes there, and the kept axes of the result."""
     t = x.type
@@ -60,7 +65,7 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool) -> Any:
     """One reduction op over some axes; scalars where no axis is left and `keepdims` is not set."""
     trace = here()
     shape = x.type.shape
-    axes = normalize_axes(axis, len(shape))
+    axes = normalize_axes(_no_axis(axis, shape), len(shape))
     if not axes:
         v = x.value()
         return x if shape else trace.wrap(trace.emit("element", (v,)))
@@ -152,7 +157,7 @@ def _extreme(name: str, op: str) -> Any:
 
 def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
     env = here().env
-    for a in normalize_axes(axis, x.ndim):
+    for a in normalize_axes(_no_axis(axis, x.type.shape), x.ndim):
         if env.decide(x.type.shape[a], "==", 0):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
@@ -284,7 +289,7 @@ def _arg_extreme(name: str) -> Any:
         full = keepdims is True
         ndim = x.ndim
         _not_empty(x, axis, name)
-        flat = axis is None
+        flat = axis is None or not ndim
         source = x.reshape(-1) if flat else x
         (k,) = normalize_axes(0 if flat else axis, source.ndim)
         trace = here()
@@ -305,7 +310,7 @@ def _cumulative(name: str) -> Any:
         only(f"np.{name}", out=out)
         x = asarray(a)
         x = astype(x, _sum_dtype(x.dtype, dtype))
-        if axis is None:
+        if axis is None or _no_axis(axis, x.type.shape) == ():
             x, axis = x.reshape(-1), 0
         (k,) = normalize_axes(axis, x.ndim)
         return here().wrap(here().emit(name, (x.value(),), axis=k))

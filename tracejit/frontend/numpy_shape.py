@@ -37,14 +37,24 @@ __all__ = [
 
 
 def shape_dims(shape: Any) -> tuple[Dim, ...]:
-    """A shape argument (an integer or a sequence of integers) as dimensions."""
+    """A shape argument (an integer or a sequence of integers) as dimensions.
+
+    Raises TypeError for anything else, bools included, as NumPy does.
+    """
     if isinstance(shape, (tuple, list)):
-        return tuple(as_dim(d) for d in shape)
+        return tuple(_size(d, "an integer is required") for d in shape)
     if isinstance(shape, np.ndarray):
         return tuple(int(d) for d in shape.reshape(-1))
     if isinstance(shape, TracedArray):
         raise TraceError("TJ015", "a shape that is a traced array", user_line())
-    return (as_dim(shape),)
+    text = f"expected a sequence of integers or a single integer, got '{shape!r}'"
+    return (_size(shape, text),)
+
+
+def _size(x: Any, text: str) -> Dim:
+    if isinstance(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
+        raise TypeError(text)
+    return as_dim(x)
 
 
 def copy_of(x: TracedArray) -> TracedArray:
@@ -74,10 +84,15 @@ def of_unknown_order(x: Any, like: TracedArray) -> Any:
     return x
 
 
+def whole_view(x: TracedArray) -> TracedArray:
+    """Another array object over the same elements."""
+    return x.view("reshape", shape=x.type.shape)
+
+
 def permuted(x: TracedArray, axes: Sequence[int]) -> TracedArray:
     """The view whose axis k is axis `axes[k]` of `x`."""
     if tuple(axes) == tuple(range(x.ndim)):
-        return TracedArray(x.trace, x.cell, x.views)
+        return whole_view(x)
     return x.view("transpose", axes=tuple(axes))
 
 
@@ -107,7 +122,7 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
     trace = here()
     shape = _filled_in(x.type.size, shape)
     if shape == x.type.shape and not copy:
-        return TracedArray(x.trace, x.cell, x.views)
+        return whole_view(x)
     attrs: dict[str, Any] = {"shape": shape}
     if prod(shape) != x.type.size:
         attrs["assume"] = True
@@ -120,9 +135,7 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
 
 def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
     """The view of `x` with axes of size 1 added or dropped."""
-    if shape == x.type.shape:
-        return TracedArray(x.trace, x.cell, x.views)
-    return x.view("reshape", shape=shape)
+    return x if shape == x.type.shape else x.view("reshape", shape=shape)
 
 
 def fit_dims(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
@@ -258,6 +271,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     shape = x.type.shape
     if axis is None:
         return with_axes(x, tuple(d for d in shape if not env.decide(d, "==", 1)))
+    if not x.ndim and type(axis) is int and axis in (0, -1):
+        return a if isinstance(a, TracedScalar) and not a.is_python else x
     gone = normalize_axis_tuple(axis, x.ndim)
     if any(not env.decide(shape[k], "==", 1) for k in gone):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
