@@ -1,0 +1,1 @@
+"""Code generation: fused graphs to kernels, kernels to LLVM, LLVM to machine code."""

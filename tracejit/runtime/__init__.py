@@ -1,0 +1,1 @@
+"""Run time: calls of decorated functions, their specialisations, entries and reports."""
