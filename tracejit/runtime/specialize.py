@@ -61,24 +61,37 @@ def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
 def _what_is_new(known: list[tuple[Any, ...]], key: tuple[Any, ...]) -> str:
     """How the keys of a call's leaves differ from those of the nearest call that was compiled."""
     if not known:
-        return "new structure of the arguments"
+        return "new structure of the arguments, or a new constant among them"
 
     def distance(other: tuple[Any, ...]) -> int:
-        return sum(a != b for a, b in zip(other, key, strict=True))
+        pairs = [(a, b) for a, b in zip(other, key, strict=True) if a != b]
+        return sum(1 + (_kind(a) != _kind(b)) for a, b in pairs)
 
     nearest = min(known, key=distance)
-    for a, b in zip(nearest, key, strict=True):
-        if a == b:
-            continue
-        if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) > 2 and len(b) > 2):
-            return "new kind of argument"
-        if a[0] != b[0]:
-            return f"new dtype {b[0]}"
-        if a[1] != b[1]:
-            same_rank = isinstance(a[1], tuple) and len(a[1]) == len(b[1])
-            return "a size that is 0 or 1" if same_rank else "new number of axes"
-        return "new memory layout"
-    return "new arguments"
+    changed = [(a, b) for a, b in zip(nearest, key, strict=True) if a != b]
+    return _difference(*changed[0]) if changed else "new arguments"
+
+
+def _kind(key: Any) -> str:
+    """What a leaf's key stands for: an array, "scalar" or "static", or a Python number's type."""
+    if isinstance(key, str):
+        return key
+    return "array" if isinstance(key[1], tuple) else str(key[0])
+
+
+def _difference(old: Any, new: Any) -> str:
+    """How one leaf's key differs from another's; keys are those that `leaf_key` makes."""
+    if _kind(old) != _kind(new):
+        return "new kind of argument"
+    if _kind(new) == "static":
+        return "new constant"
+    if _kind(new) == "scalar":
+        return f"new dtype {new[1]}"
+    if old[0] != new[0]:
+        return f"new dtype {new[0]}"
+    if len(old[1]) != len(new[1]):
+        return "new number of axes"
+    return "a size that is 0 or 1" if old[1] != new[1] else "new memory layout"
 
 
 def specialize_call(
