@@ -209,6 +209,34 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
 
 
 @every_target
+@pytest.mark.parametrize("lanes", (64, 4, 1))
+@pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9))
+def test_short_last_axis(size: int, lanes: int, target: str) -> None:
+    """The channels of a pixel: written out, while the pixels run in lanes."""
+    x = load("a", Q, P, dtype="f32")
+    scaled = call("multiply", x, call("cast", IndexValue(P + 1), dtype="f32"), dtype="f32")
+    targets = (
+        Target("total", "sum", "f32", scaled),
+        Target("top", "max", "f32", x),
+        Target("spot", "argmin", "i64", x),
+    )
+    reduce = Reduce("i", size, (), targets, lanes, 64, vector=True)
+    names = {"total": "f32", "top": "f32", "spot": "i64"}
+    stores = [Store(f"o_{name}", (Q,), Var(name, dtype)) for name, dtype in names.items()]
+    outputs = [Param(f"o_{name}", dtype, (M,), output=True) for name, dtype in names.items()]
+    k = kernel([Param("a", "f32", (M, size)), *outputs], For("j", M, (reduce, *stores)))
+    for m in (0, 1, 5, 16, 37):
+        a = values("f32", m * size)
+        a[3::7] = np.nan
+        a[5::11] = -0.0
+        buffers = {"a": a} | {f"o_{name}": np.zeros(m, DTYPES[d]) for name, d in names.items()}
+        out = run_both(k, target, buffers, {"n": 0, "m": m})
+        rows = a.reshape(m, size)
+        assert np.array_equal(out["o_spot"], rows.argmin(axis=1) if m else np.zeros(0, np.int64))
+        assert same_bits(out["o_top"], rows.max(axis=1), zero_signs=False)
+
+
+@every_target
 def test_nested_reductions(target: str) -> None:
     """A product of row sums: the inner reduction runs in the body of the outer one."""
     inner = Reduce("i", N, (), (Target("s", "sum", "f64", load("a", Q, P)),), vector=True)

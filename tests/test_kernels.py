@@ -68,6 +68,8 @@ ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
     "every other": (2 * P, lambda a, n: a[: 2 * n : 2]),
     "odd ones": (2 * P + 1, lambda a, n: a[1 : 2 * n : 2]),
     "every third": (3 * P + 1, lambda a, n: a[1 : 3 * n : 3]),
+    "every fourth": (4 * P + 3, lambda a, n: a[3 : 4 * n : 4]),
+    "every fifth": (5 * P, lambda a, n: a[: 5 * n : 5]),
     "backwards by two": (2 * N - 2 * P, lambda a, n: a[2 : 2 * n + 2 : 2][::-1]),
     "broadcast": (symbol("m"), lambda a, n: np.full(n, a[2])),
     "runtime stride": (P * M, lambda a, n: a[: 2 * n : 2]),
@@ -85,7 +87,7 @@ def test_every_access(access: str, dtype: str, target: str) -> None:
     body = (Store("out", (P,), load("a", index, dtype=dtype)),)
     k = kernel([Param("a", dtype, (N,)), output(dtype)], For("i", N, body, True))
     for n in (0, 1, 5, 8, 17, 40, 129):
-        a = values(dtype, 3 * n + 4)
+        a = values(dtype, 5 * n + 4)
         out = run_both(k, target, {"a": a, "out": np.zeros(n, a.dtype)}, {"n": n, "m": 2})
         assert same_bits(out["out"], expected(a, n))
 

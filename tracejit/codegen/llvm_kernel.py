@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tracejit.codegen.engine import HostTarget
 from tracejit.codegen.lanes import register_type
 from tracejit.codegen.llvm_memory import Memory
-from tracejit.codegen.llvm_plan import Plan, plan_loop
+from tracejit.codegen.llvm_plan import Plan, is_short, only_short_reductions, plan_loop
 from tracejit.codegen.llvm_reduce import Reductions
 from tracejit.codegen.llvm_text import FunctionBuilder, Module, register
 from tracejit.codegen.llvm_values import Value, Values
@@ -125,7 +125,13 @@ class _Emitter:
         )
 
     def _plan(self, loop: For | Reduce) -> Plan | None:
-        if not loop.vector or self.values.width > 1:
+        if self.values.width > 1:
+            return None
+        if isinstance(loop, Reduce):
+            wanted = loop.vector and not is_short(loop)
+        else:
+            wanted = loop.vector or only_short_reductions(loop.body)
+        if not wanted:
             return None
         return plan_loop(loop, self.memory.offsets, self.target)
 

@@ -167,7 +167,7 @@ class Memory:
     ) -> Value:
         stride = _unit_stride(values, offset)
         names = []
-        if stride is None or (stride == 2 and values.masks is not None):
+        if stride is None or (stride > 1 and (values.masks is not None or stride > values.width)):
             addresses, level = self._lane_addresses(values, buffer, dtype, offset)
             level = max(level, floor)
             for s, pointers in enumerate(addresses):
@@ -266,12 +266,12 @@ def _step(values: Values, pointer: Value, dtype: str, elements: Value) -> Value:
 
 
 def _unit_stride(values: Values, offset: Dim) -> int | None:
-    """1, -1 or 2 if the lanes of an offset are that far apart, else None."""
+    """-1 or 1 to 4 if the lanes of an offset are that far apart, else None."""
     assert values.vector is not None
     split = split_linear(offset, values.vector)
     if split is None or values.varies(split[1]):
         return None
-    return split[0] if isinstance(split[0], int) and split[0] in (1, -1, 2) else None
+    return split[0] if isinstance(split[0], int) and split[0] in (-1, 1, 2, 3, 4) else None
 
 
 def _reversed(lanes: Lanes, element: str, value: str) -> str:
@@ -295,8 +295,8 @@ def _load_run(values: Values, dtype: str, base: str, stride: int, stream: int) -
     lanes, kind = values.lanes, memory_type(dtype)
     vector, size = lanes.of(kind), bits(dtype) // 8
     address = _run_address(values, dtype, base, stride, stream)
-    if stride == 2:
-        return _load_every_other(values, dtype, address)
+    if stride > 1:
+        return _load_spread(values, dtype, address, stride)
     if values.masks is None:
         raw = values.fb.emit(f"load {vector}, ptr {address}, align {size}")
     else:
@@ -314,17 +314,30 @@ def _load_run(values: Values, dtype: str, base: str, stride: int, stream: int) -
     return _reversed(lanes, kind, raw) if stride == -1 else raw
 
 
-def _load_every_other(values: Values, dtype: str, address: str) -> str:
-    """Elements 0, 2, 4, ... as two vectors that end with the last element wanted."""
+def _load_spread(values: Values, dtype: str, address: str, stride: int) -> str:
+    """Elements 0, stride, 2 * stride, ... by vector loads, the last of which ends with the last."""
     lanes, kind = values.lanes, memory_type(dtype)
     vector, size, width = lanes.of(kind), bits(dtype) // 8, lanes.width
-    second = values.fb.emit(f"getelementptr {kind}, ptr {address}, i64 {width - 1}")
-    a = values.fb.emit(f"load {vector}, ptr {address}, align {size}")
-    b = values.fb.emit(f"load {vector}, ptr {second}, align {size}")
-    half = width // 2
-    picks = [2 * k if k < half else width + 2 * k - width + 1 for k in range(width)]
-    order = ", ".join(f"i32 {k}" for k in picks)
-    return values.fb.emit(f"shufflevector {vector} {a}, {vector} {b}, <{width} x i32> <{order}>")
+    places = [stride * k for k in range(width)]
+    starts = [*range(0, (stride - 1) * width, width), places[-1] - width + 1]
+    result = "poison"
+    for start in starts:
+        at = (
+            values.fb.emit(f"getelementptr {kind}, ptr {address}, i64 {start}")
+            if start
+            else address
+        )
+        run = values.fb.emit(f"load {vector}, ptr {at}, align {size}")
+        # A later run takes over the places that it covers.
+        picks = [
+            width + place - start if start <= place < start + width else lane
+            for lane, place in enumerate(places)
+        ]
+        order = ", ".join(f"i32 {k}" for k in picks)
+        result = values.fb.emit(
+            f"shufflevector {vector} {result}, {vector} {run}, <{width} x i32> <{order}>"
+        )
+    return result
 
 
 def _store_run(values: Values, dtype: str, base: str, stride: int, stream: int, raw: str) -> None:

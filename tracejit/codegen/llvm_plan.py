@@ -29,11 +29,30 @@ from tracejit.ir.kernel import (
     Var,
 )
 
-__all__ = ["Plan", "plan_loop"]
+__all__ = ["Plan", "is_short", "only_short_reductions", "plan_loop"]
+
+#: Reductions over no more positions are written out: a colour's channels, a point's coordinates.
+_SHORT = 8
 
 #: Accesses that go lane by lane are written out for each lane: no more than this many.
 _MOST_SEPARATE_LANES = 16
 _MOST_LANES = 64
+
+
+def is_short(reduce: Reduce) -> bool:
+    """Whether a reduction is written out position by position instead of run as a loop."""
+    return isinstance(reduce.size, int) and 0 < reduce.size <= min(_SHORT, reduce.block)
+
+
+def only_short_reductions(body: Sequence[Stmt]) -> bool:
+    """Whether a body has short reductions and no other loop: its own loop may run in lanes."""
+    loops = [stmt for stmt in body if not isinstance(stmt, (Let, Store))]
+    return bool(loops) and all(
+        isinstance(loop, Reduce)
+        and is_short(loop)
+        and all(isinstance(stmt, (Let, Store)) for stmt in loop.body)
+        for loop in loops
+    )
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,10 @@ class _Survey:
                 case For():
                     self._inner(stmt.size, stmt.body)
                 case Reduce():
-                    self._inner(stmt.size, stmt.body)
+                    if is_short(stmt):
+                        self.statements(stmt.body)
+                    else:
+                        self._inner(stmt.size, stmt.body)
                     for t in stmt.targets:
                         self.expression(t.expr)
                         self.note("i64" if t.combine.startswith("arg") else t.dtype)

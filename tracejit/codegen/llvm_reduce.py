@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from tracejit.codegen.lanes import Lanes, bits, memory_type, register_type, vector_type
 from tracejit.codegen.llvm_combine import Combine
-from tracejit.codegen.llvm_plan import Plan
+from tracejit.codegen.llvm_plan import Plan, is_short
 from tracejit.codegen.llvm_values import Value, Values
 from tracejit.ir.dims import symbol
 from tracejit.ir.kernel import Reduce, Stmt
@@ -227,6 +227,8 @@ class _Nested(_Form):
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb
         lanes = self.reduce.lanes if self.ordered else 1
+        if is_short(self.reduce):
+            return self._written_out(int(end), lanes)
         with values.scope():
             if lanes == 1:
                 return self._chain(begin, end)
@@ -246,6 +248,29 @@ class _Nested(_Form):
             fb.do_while(begin, end, "1", (), one)
         self._fold_slots(slots, lanes)
         return self._load(slots, "0")
+
+    def _written_out(self, size: int, lanes: int) -> list[Parts]:
+        """Each position by itself. A lane without one holds the identity, which changes nothing."""
+        values, s = self.values, self.values.lanes
+        identity = [
+            [s.const(x, d) for x, d in zip(c.identity, c.dtypes, strict=True)]
+            for c in self.combines
+        ]
+        slots: list[list[Parts]] = [[identity] * self.streams] * min(lanes, size)
+        for position in range(size):
+            # In a scope of its own nothing is taken for the value at another position.
+            with values.scope():
+                values.set_position(self.reduce.var, str(position))
+                lane = position % lanes
+                slots[lane] = self.advance(slots[lane])
+        half = lanes // 2
+        while half:
+            for lane in range(len(slots) - half):
+                pairs = zip(slots[lane], slots[lane + half], strict=True)
+                slots[lane] = [self.fold(s, [left, right]) for left, right in pairs]
+            slots = slots[:half]
+            half //= 2
+        return slots[0]
 
     def _chain(self, begin: str, end: str) -> list[Parts]:
         values, s = self.values, self.values.lanes
