@@ -27,6 +27,8 @@ def eager() -> Iterator[None]:
         yield
     finally:
         eager_variable.reset(token)
+        # Calls find a value that is set sooner than one that is not.
+        eager_variable.set(eager_variable.get())
 
 
 def is_eager() -> bool:
