@@ -23,7 +23,7 @@ def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
     """Whether `x.reshape(shape)` shares memory with `x`; None where that is not known.
 
     Decisions about sizes become guards. Memory that the caller can see counts as shared: a store
-    into it is refused either way.
+    into it is refused, and a result is made from it by NumPy's own reshape.
     """
     if x.cell.input is not None:
         return True
@@ -34,12 +34,7 @@ def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
 
 
 def is_c_contiguous(x: TracedArray) -> bool | None:
-    """Whether the elements of `x` lie side by side in C order; None where that is not known.
-
-    Memory that the caller can see counts as contiguous.
-    """
-    if x.cell.input is not None:
-        return True
+    """Whether the elements of `x` lie side by side in C order; None where that is not known."""
     layout = _layout(x)
     if layout is None:
         return None
@@ -101,7 +96,7 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
 def _layout(x: TracedArray) -> Layout | None:
     t = x.cell.value.type
     assert isinstance(t, ArrayType)
-    if x.cell.order is None:
+    if x.cell.order is None or not x.cell.packed:
         return None
     layout: Layout | None = _packed(t.shape, x.cell.order)
     for view in x.views:
@@ -133,6 +128,8 @@ def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
         lead = len(new) - len(shape)
         kept = (s if d == n else 0 for s, d, n in zip(strides, shape, new[lead:], strict=True))
         return new, (*(0,) * lead, *kept)
+    if view.op in ("real", "imag"):
+        return shape, tuple(2 * s for s in strides)
     if view.op == "gather":
         count = len(view.indices)
         index = view.indices[0].type

@@ -100,6 +100,8 @@ _EXTRA: dict[str, Callable[..., Any]] = {
 
 def _part(x: Any, name: str) -> Any:
     trace = here()
+    if x.dtype.kind == "c" and isinstance(x, TracedArray):
+        return x.view(name, writeable=False)
     if x.dtype.kind == "c":
         return trace.wrap(trace.emit(name, (x.value(),)))
     if name == "real":

@@ -181,7 +181,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
     elif order != "C":
         raise TraceError("TJ004", f"np.ravel with order={order!r}", user_line())
     flat = is_c_contiguous(x)
-    if flat is None and x.ndim != 1:
+    if flat is None:
         return x.snapshot(here().emit("reshape", (x.value(),), shape=(x.type.size,)))
     return reshaped(x, (x.type.size,), copy=not flat)
 

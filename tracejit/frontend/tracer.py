@@ -214,12 +214,13 @@ def _lengths(t: Type) -> list[Dim]:
 class Cell:
     """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
-    `order` is the one NumPy would give it, or None where that is not known.
+    `order` is the one NumPy would give it, or None where that is not known; `packed` says whether
+    its elements lie side by side.
     A cell with a `source` is a copy that stands for a view of that cell's memory: right as long as
     nothing is stored into either.
     """
 
-    __slots__ = ("input", "lost", "order", "seen", "source", "trace", "value", "version")
+    __slots__ = ("input", "lost", "order", "packed", "seen", "source", "trace", "value", "version")
 
     def __init__(
         self, trace: Trace, value: Value, input: int | None = None, source: Cell | None = None
@@ -231,6 +232,7 @@ class Cell:
             carried = trace.parent is not None and any(v is value for v in trace.builder.inputs)
             unknown = _several_axes(value.type) and (carried or value in trace.unordered)
             self.order = None if unknown else value.type.order
+        self.packed = True
         self.source, self.seen = source, source.version if source else 0
         #: Stored into by a loop that handed it on under another name.
         self.lost = False

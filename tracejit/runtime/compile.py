@@ -129,7 +129,12 @@ def trace_call(
         if t is None:
             return x
         v = trace.builder.input(t, name)
-        return trace.wrap(v, Cell(trace, v, k) if isinstance(t, ArrayType) else None)
+        if not isinstance(t, ArrayType):
+            return trace.wrap(v)
+        cell = Cell(trace, v, k)
+        leaf = specialization.leaves[k]
+        cell.packed = not isinstance(leaf, ArrayLeaf) or leaf.layout != "A"
+        return trace.wrap(v, cell)
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
@@ -193,11 +198,25 @@ def _plan_results(
             plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
             plans[-1].operands = add_operands(x)
             continue
+        if isinstance(x, TracedArray) and _may_share(x, flat):
+            raise TraceError("TJ005", "whether a result shares memory with another array")
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()
         values.append(v)
         outputs.append(_output(v))
     return values, outputs, plans
+
+
+def _may_share(x: TracedArray, flat: Sequence[Any]) -> bool:
+    """Whether `x` is a copy that stands for what may be a view of an argument or a result."""
+    source = x.cell.source
+    while source is not None:
+        if source.input is not None and source.input >= 0:
+            return True
+        if any(isinstance(y, TracedArray) and y.cell is source for y in flat):
+            return True
+        source = source.source
+    return False
 
 
 def _output(v: Value) -> Output:

@@ -33,11 +33,23 @@ def apply_views(
             array = np.broadcast_to(array, attrs["shape"])
         elif view.op == "gather":
             count = len(view.indices)
-            array = array[(*(int(i) for i in remaining[:count]), ...)]
+            array = _gathered(array, remaining[:count])
             del remaining[:count]
+        elif view.op in ("real", "imag"):
+            array = getattr(array, view.op)
         else:
             (array,) = OPS[view.op].evaluate([array], attrs)
     return array
+
+
+def _gathered(array: Any, indices: Sequence[Any]) -> Any:
+    """The view at numbers, or along the diagonal that index arrays step through."""
+    if not np.ndim(indices[0]):
+        return array[(*(int(i) for i in indices), ...)]
+    first, second = indices
+    if not first.size:
+        return np.moveaxis(np.diagonal(array)[..., :0], -1, 0)
+    return np.moveaxis(np.diagonal(array, int(second[0] - first[0])), -1, 0)
 
 
 def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
