@@ -371,6 +371,10 @@ class Capture:
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
         self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
+        with_code = {id(get()) for get, _ in self.codes}
+        if all(isinstance(s.read, ObjectRead) and id(s.value) in with_code for s in self._order):
+            # A function has its code only as long as it lives.
+            self.steps = []
         for source in self._order:
             source.value = source.stand_in = None
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt):
@@ -383,7 +387,7 @@ class Capture:
     @property
     def trivial(self) -> bool:
         """Whether nothing but exempt names was read."""
-        return not self.steps
+        return not self.steps and not self.codes
 
     def reread(self) -> list[Any] | str:
         """The present values of `inputs`, or what has changed so that the trace does not hold."""

@@ -7,6 +7,7 @@ part of the tree by type and value, all other objects by identity.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import MemberDescriptorType, MethodType
@@ -17,6 +18,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import Tracer, check_dtype, user_line
+from tracejit.ir.types import DTYPES
 
 __all__ = [
     "LEAF",
@@ -38,8 +40,13 @@ __all__ = [
     "unflatten",
 ]
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
+_PLAIN = frozenset(
+    {int, float, complex, bool, str, bytes, *map(type, (None, Ellipsis, NotImplemented))}
+)
 _LEAVES = frozenset({np.ndarray, int, float, complex, bool})
+_NUMBERS = _LEAVES - {np.ndarray}
+_TEXTS = frozenset({str, bytes, type(None)})
+_DTYPES = frozenset(DTYPES.values())
 #: The classes of a dict's views.
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: The place of a leaf in a tree.
@@ -75,8 +82,8 @@ class Identity:
 
     __slots__ = ("_hash", "get")
 
-    def __init__(self, value: Any) -> None:
-        self.get = reference(value)
+    def __init__(self, value: Any, get: Callable[[], Any] | None = None) -> None:
+        self.get = get or reference(value)
         parts = (value.__self__, value.__func__) if isinstance(value, MethodType) else (value,)
         self._hash = hash((type(value), *map(id, parts)))
 
@@ -93,12 +100,53 @@ class Identity:
         return f"Identity({self.get()!r})"
 
 
-@dataclasses.dataclass(frozen=True)
+#: The records of objects in use, one for each, so that calls need not make them anew.
+_IDENTITIES: dict[int, Identity] = {}
+
+
+def _identity(value: Any) -> Identity:
+    key = id(value)
+    known = _IDENTITIES.get(key)
+    if known is not None and known.get() is value:
+        return known
+
+    def forget(reference: Any) -> None:
+        record = _IDENTITIES.get(key)
+        if record is not None and record.get is reference:
+            del _IDENTITIES[key]
+
+    if isinstance(value, MethodType):
+        return Identity(value)
+    try:
+        made = Identity(value, weakref.ref(value, forget))
+    except TypeError:
+        return Identity(value)
+    _IDENTITIES[key] = made
+    return made
+
+
+@functools.lru_cache(maxsize=512, typed=True)
+def _static(value: str | bytes | None) -> Static:
+    return Static(value)
+
+
 class TreeDef:
     """The structure around `count` leaves."""
 
-    root: _Node
-    count: int
+    __slots__ = ("_hash", "count", "root")
+
+    def __init__(self, root: _Node, count: int) -> None:
+        self.root, self.count = root, count
+        self._hash = hash(root)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, TreeDef) and self.root == other.root
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"TreeDef({self.root!r}, {self.count})"
 
 
 def reference(obj: Any) -> Callable[[], Any]:
@@ -191,19 +239,24 @@ class _Flattener:
     def node(self, x: Any) -> _Node:
         cls = type(x)
         if cls in _LEAVES or isinstance(x, np.generic):
-            if cls is np.ndarray or isinstance(x, np.generic):
+            if cls not in _NUMBERS and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
             self.leaves.append(x)
             return LEAF
-        if is_constant(x):
-            return Static(x)
-        if cls is list or cls is tuple or is_namedtuple(cls):
-            if cls is list:
-                self.once(x)
+        if cls is tuple:
+            return (cls, (), tuple([self.node(v) for v in x]))
+        if cls is list:
+            self.once(x)
             return (cls, (), tuple([self.node(v) for v in x]))
         if cls is dict:
             self.once(x)
             return (cls, tuple(map(_key, x)), tuple([self.node(v) for v in x.values()]))
+        if cls in _TEXTS:
+            return _static(x)
+        if is_constant(x):
+            return Static(x)
+        if is_namedtuple(cls):
+            return (cls, (), tuple([self.node(v) for v in x]))
         if isinstance(x, np.ndarray):
             raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
         if is_plain_dataclass(x):
@@ -213,7 +266,7 @@ class _Flattener:
         return self.other(x)
 
     def other(self, x: Any) -> _Node:
-        return Identity(x)
+        return _identity(x)
 
     def once(self, x: Any) -> None:
         """Note a container that can change: shared by two places, a change would show in both."""
@@ -252,6 +305,8 @@ class _ResultFlattener(_Flattener):
 
 def _key(key: Any) -> Any:
     """A dict key as part of a tree."""
+    if type(key) is str:
+        return _static(key)
     if isinstance(key, SymInt):
         key = int(key)
     if _has_tracer(key):
@@ -275,9 +330,21 @@ def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], 
     The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
     cannot hold, and for a list, dict or dataclass that occurs twice.
     """
+    if not kwargs and _LEAVES.issuperset(map(type, args)):
+        for x in args:
+            if type(x) is np.ndarray and x.dtype not in _DTYPES:
+                check_dtype(x.dtype)
+        return list(args), _only_leaves(len(args))
     flattener = _Flattener()
-    root = flattener.node((tuple(args), dict(kwargs)))
+    node = flattener.node
+    positional = (tuple, (), tuple([node(x) for x in args]))
+    root = (tuple, (), (positional, node(kwargs)))
     return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+@functools.lru_cache(maxsize=64)
+def _only_leaves(count: int) -> TreeDef:
+    return TreeDef((tuple, (), ((tuple, (), (LEAF,) * count), (dict, (), ()))), count)
 
 
 class _StateFlattener(_Flattener):

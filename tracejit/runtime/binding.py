@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+#: How many arguments are given by position, and the names of the others in their order.
+Form: TypeAlias = tuple[int, tuple[str, ...]]
 
 __all__ = ["Binder", "Form", "Places"]
-
-
-class Form(NamedTuple):
-    """How many arguments are given by position, and the names of the others in their order."""
-
-    given: int
-    keywords: tuple[str, ...]
 
 
 class Places(NamedTuple):
@@ -35,16 +31,17 @@ class Binder:
 
     def places(self, form: Form) -> Places:
         """Where the arguments of a call of this form go."""
-        if not form.keywords or type(self._function) is not FunctionType:
-            named = zip(form.keywords, range(form.given, 2**31), strict=False)
-            return Places(tuple(range(form.given)), tuple(named))
+        given, keywords = form
+        if not keywords or type(self._function) is not FunctionType:
+            numbers = range(given, given + len(keywords))
+            return Places(tuple(range(given)), tuple(zip(keywords, numbers, strict=True)))
         code, known = self._known
         if code is not self._function.__code__:
             # A function whose code is replaced may have other parameters.
             code, known = self._known = self._function.__code__, {}
         found = known.get(form)
         if found is None:
-            found = known[form] = _places(code, form)
+            found = known[form] = _places(code, given, keywords)
         return found
 
     def bind(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -54,11 +51,11 @@ class Binder:
         return tuple([values[k] for k in positional]), {name: values[k] for name, k in named}
 
 
-def _places(code: CodeType, form: Form) -> Places:
+def _places(code: CodeType, given: int, keywords: tuple[str, ...]) -> Places:
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    remaining = {name: form.given + k for k, name in enumerate(form.keywords)}
-    positional = list(range(form.given))
-    for name in code.co_varnames[max(form.given, code.co_posonlyargcount) : code.co_argcount]:
+    remaining = {name: given + k for k, name in enumerate(keywords)}
+    positional = list(range(given))
+    for name in code.co_varnames[max(given, code.co_posonlyargcount) : code.co_argcount]:
         # Behind a gap, which a default fills, or a parameter without a name, names must stay.
         if name not in remaining or code.co_varnames[len(positional)] != name:
             break

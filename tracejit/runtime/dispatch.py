@@ -130,18 +130,24 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return _fall_back(self, None, "", e, args, kwargs)
 
 
-def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
-    """Raises TraceError where the arguments cannot be traced at all."""
+@functools.cache
+def _flatten() -> Any:
+    """A decorated function costs no front end before it is called."""
     from tracejit.frontend.containers import flatten
 
-    if np.geterr() != _DEFAULT_ERRORS:
+    return flatten
+
+
+def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
+    """Raises TraceError where the arguments cannot be traced at all."""
+    if not native.usual_errors() and np.geterr() != _DEFAULT_ERRORS:
         raise TraceError("TJ009")
     given = args, kwargs
-    form = Form(len(args), tuple(kwargs))
+    form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
-    leaves, tree = flatten(args, kwargs)
-    key = (tree, tuple(leaf_key(x) for x in leaves))
+    leaves, tree = _flatten()(args, kwargs)
+    key = (tree, tuple([leaf_key(x) for x in leaves]))
     structure = self._structures.get(key)
     if structure is None:
         if len(self._structures) >= _STRUCTURES:

@@ -108,7 +108,7 @@ def call_spec(
             reread = _values(capture)
             leaves += [(RereadItem(k), leaf) for k, leaf in enumerate(inputs)]
     return dataclasses.replace(
-        flat, leaves=tuple(leaves), nargs=form.given, keywords=form.keywords, reread=reread
+        flat, leaves=tuple(leaves), nargs=form[0], keywords=form[1], reread=reread
     )
 
 

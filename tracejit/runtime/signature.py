@@ -25,10 +25,12 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     k_order,
 )
+from tracejit.runtime.native.reflect import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 
 _SCALARS: dict[type, str] = {float: "float", complex: "complex", int: "int"}
+_NAMES = {id(dtype): name for name, dtype in DTYPES.items()}
 
 
 def _layout(x: np.ndarray[Any, Any]) -> str:
@@ -45,23 +47,30 @@ def _fixed_step(x: np.ndarray[Any, Any], axis: int) -> int | None:
     return step if x.shape[axis] > 1 and -1 <= step <= 1 else None
 
 
+def _checked_name(dtype: np.dtype[Any]) -> str:
+    try:
+        name = dtype_name(dtype)
+    except TypeError as e:
+        raise TraceError("TJ003", str(e)) from None
+    if dtype != DTYPES[name] or dtype.metadata is not None:
+        raise TraceError("TJ003", f"an array of {dtype}")
+    return name
+
+
 def leaf_key(x: Any) -> object:
     """What two leaves must have in common to share a history. Raises TraceError for odd arrays."""
     if type(x) is np.ndarray:
-        try:
-            name = dtype_name(x.dtype)
-        except TypeError as e:
-            raise TraceError("TJ003", str(e)) from None
-        if x.dtype != DTYPES[name] or x.dtype.metadata is not None:
-            raise TraceError("TJ003", f"an array of {x.dtype}")
-        if not x.flags.aligned or any(s % x.itemsize for s in x.strides):
+        name = _NAMES.get(id(x.dtype)) or _checked_name(x.dtype)
+        flags = x.flags.num
+        small = tuple([n if n < 2 else 2 for n in x.shape])
+        if flags & ALIGNED and flags & C_CONTIGUOUS:
+            return name, small, "C"
+        if flags & ALIGNED and flags & F_CONTIGUOUS:
+            return name, small, "F"
+        if not flags & ALIGNED or any(s % x.itemsize for s in x.strides):
             raise TraceError("TJ003", "an array that is not aligned to its elements")
-        small = tuple(n if n < 2 else 2 for n in x.shape)
-        layout = _layout(x)
-        if layout != "A":
-            return name, small, layout
-        steps = tuple(_fixed_step(x, axis) for axis in range(x.ndim))
-        return name, small, layout, steps, k_order(x.shape, x.strides)
+        steps = tuple([_fixed_step(x, axis) for axis in range(x.ndim)])
+        return name, small, "A", steps, k_order(x.shape, x.strides)
     if isinstance(x, np.ndarray):
         raise TraceError("TJ003", f"an array of type {type(x).__name__}")
     if isinstance(x, np.generic):

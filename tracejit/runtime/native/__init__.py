@@ -34,6 +34,7 @@ __all__ = [
     "flat_callable",
     "jit_type",
     "python_entry",
+    "usual_errors",
     "why_not",
 ]
 
@@ -64,6 +65,15 @@ def _environment() -> _Environment | str:
 def available() -> bool:
     """Whether native entries work with this interpreter, this NumPy and this machine."""
     return not isinstance(_environment(), str)
+
+
+def usual_errors() -> bool:
+    """Whether this context has never changed NumPy's handling of floating-point errors.
+
+    False where that is not known.
+    """
+    environment = _environment()
+    return not isinstance(environment, str) and environment.errors.is_usual()
 
 
 def why_not() -> str:

@@ -49,6 +49,10 @@ class ErrorState:
     name: int
     modes: int
 
+    def is_usual(self) -> bool:
+        """Whether the running context never changed it."""
+        return self.variable.get() is self.default
+
 
 def _capsule_function(name: str, *parameters: Any) -> Any:
     return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, *parameters)(
