@@ -134,5 +134,5 @@ class GraphError(ValueError):
     """A graph, its text or a kernel is not well formed."""
 
 
-class Bailout(Exception):  # noqa: N818 - a signal, not an error
+class Bailout(Exception):
     """A compiled or evaluated graph met a case that only eager execution can report exactly."""
