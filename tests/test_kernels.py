@@ -45,10 +45,8 @@ from tracejit.ir.types import DTYPES
 
 
 @every_target
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if name[0] != "c"])
 def test_elementwise_on_every_dtype_and_length(dtype: str, target: str) -> None:
-    if dtype[0] == "c":
-        pytest.skip("a complex buffer is two real ones by then")
     operation = "logical_xor" if dtype == "b1" else "add"
     expr = call(operation, load("a", P, dtype=dtype), load("b", P, dtype=dtype), dtype=dtype)
     k = kernel(
