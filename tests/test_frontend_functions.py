@@ -773,3 +773,13 @@ def test_shifts_of_other_kinds() -> None:
     check(lambda x, n: np.roll(x, n), (V, 3), (W, -20))
     check(lambda x, n: np.roll(x, n, axis=0), (X, np.int64(2)), (Y, np.int64(-7)))
     assert refused(lambda x, n: np.roll(x, n), V, 1.5) == "TJ001"
+
+
+def test_numbers_in_where_are_cast_as_arrays() -> None:
+    c = np.array([True, False])
+    for number, dtype in ((-3, "u8"), (300, "i1"), (2.7, "i1"), (2**40, "i4"), (-1, "u1")):
+        x = np.array([1, 2], dtype)
+        check(lambda c, x: np.where(c, number, x), (c, x))  # noqa: B023
+        check(lambda c, x: np.where(c, x, number), (c, x))  # noqa: B023
+        check(lambda c, x, n: np.where(c, n, x), (c, x, number))
+    check(lambda c, x: np.where(c, x.shape[0] - 9, x), (c, c.astype(np.uint8)))

@@ -20,7 +20,7 @@ from tracejit.frontend.numpy_shape import (
     ravel,
     stack,
 )
-from tracejit.frontend.shapes import as_dim
+from tracejit.frontend.shapes import SymInt, as_dim
 from tracejit.frontend.tracer import (
     TracedArray,
     TracedScalar,
@@ -28,10 +28,12 @@ from tracejit.frontend.tracer import (
     broadcast_dims,
     here,
     is_number,
+    lift,
     user_line,
 )
-from tracejit.frontend.ufuncs import apply_to_arrays, elementwise, operand
-from tracejit.ir.types import shape_of
+from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand
+from tracejit.ir.graph import Value
+from tracejit.ir.types import dtype_of, shape_of
 
 __all__ = ["as_operand", "as_scalar"]
 
@@ -54,6 +56,20 @@ def truth(x: Any) -> Any:
     return t if t.dtype.kind == "b" else elementwise(np.not_equal, (t, t.dtype.type(0)))
 
 
+def _cast_number(x: Any, dtype: np.dtype[Any]) -> Value:
+    """An operand in `dtype`: np.where makes Python numbers arrays first and then casts them."""
+    if isinstance(x, SymInt):
+        x = lift(x)
+    if isinstance(x, TracedScalar) and x.is_python:
+        return cast_value(operand(x, dtype_of(x.type)), dtype)
+    if not isinstance(x, Tracer):
+        if type(x) is int and not -(2**63) <= x < 2**63:
+            raise TraceError("TJ003", "an int that does not fit 64 bits", user_line())
+        with np.errstate(all="ignore"):
+            x = np.asarray(x).astype(dtype)[()]
+    return operand(x, dtype)
+
+
 @handles(np.where)
 def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
     """`x` where the condition holds, else `y`; Python numbers do not promote. Always an array."""
@@ -62,7 +78,7 @@ def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
     sides = [v if is_number(v) else asarray(v) for v in (x, y)]
     dtype = np.result_type(*(stand_in(v) for v in sides))
     test = truth(condition)
-    values = [test.value(), *(operand(v, dtype) for v in sides)]
+    values = [test.value(), *(_cast_number(v, dtype) for v in sides)]
     shape = broadcast_dims([shape_of(v.type) for v in values])
     return apply_to_arrays("select", values, shape, (test, *sides))
 
