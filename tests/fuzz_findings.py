@@ -32,3 +32,49 @@ def no_column_of_a_row(x: Any, i: Any) -> Any:
 
 def cumsum_of_all(x: Any) -> Any:
     return np.cumsum(np.transpose(x))
+
+
+def flat_views_and_copies(x: Any) -> Any:
+    return np.ravel(x[::-1]), x.ravel(), x.reshape(-1), x.T.reshape(-1), x.T.ravel(), x.flatten()
+
+
+def slices_of_a_flat_argument(x: Any) -> Any:
+    flat = x.reshape(-1)
+    return flat, flat[1:], flat[::2]
+
+
+def store_into_a_flat_copy(x: Any) -> Any:
+    flat = x.T.reshape(-1)
+    flat[0] = 7
+    return flat
+
+
+def the_same_or_another_view(x: Any) -> Any:
+    return (
+        *(x.reshape(x.shape), np.squeeze(x), np.swapaxes(x, 0, 0), np.transpose(x, [0, 1]), x[:]),
+        *(np.atleast_2d(x), np.asarray(x), x[...], x.T.T, x.real, np.moveaxis(x, 0, 0), +x),
+    )
+
+
+def views_of_a_new_array(x: Any) -> Any:
+    y = x + 1
+    return y, y.reshape(y.shape), y.T, y.ravel(), y[::2], y.T.reshape(-1)
+
+
+def parts_of_complex(z: Any) -> Any:
+    w = z * 2
+    return z.real, z.imag, z.real.T, z[0].imag.reshape(-1), w, w.real, w.imag[1:]
+
+
+def stores_into_parts(z: Any) -> Any:
+    w = z.copy()
+    w.real[0] = 5
+    w.imag[...] = -w.imag
+    w.imag *= 2
+    return w, w.real.ravel()
+
+
+def store_of_another_order(x: Any) -> Any:
+    y = np.zeros((x.shape[1], x.shape[0]))
+    y[...] = x.T
+    return y, y.reshape(-1), y.T

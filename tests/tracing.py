@@ -54,16 +54,20 @@ class Traced:
 
     graph: Graph
     env: ShapeEnv
-    arguments: list[tuple[tuple[Dim, ...], tuple[int, ...]]]
+    arguments: list[tuple[tuple[Dim, ...], tuple[int, ...], tuple[Dim, ...] | None]]
     tree: Any
 
     def sizes(self, args: Sequence[Any]) -> dict[str, int] | None:
         """The sizes that other arguments give; None where the trace does not hold for them."""
         sizes: dict[str, int] = {}
-        for (dims, order), x in zip(self.arguments, args, strict=True):
+        for (dims, order, strides), x in zip(self.arguments, args, strict=True):
             shape = getattr(x, "shape", ())
             if len(dims) != len(shape) or _axis_order(x) != order:
                 return None
+            if (strides is None) != _is_packed(x):
+                return None
+            for axis, d in enumerate(strides or ()):
+                sizes[str(d)] = x.strides[axis] // x.itemsize
             for d, n in zip(dims, shape, strict=True):
                 if isinstance(d, int):
                     if d != n:
@@ -128,6 +132,20 @@ def _axis_order(x: Any) -> tuple[int, ...]:
     return tuple(order)
 
 
+def _is_packed(x: Any) -> bool:
+    """Whether its strides follow from its axis order."""
+    return not isinstance(x, np.ndarray) or x.flags.c_contiguous or x.flags.f_contiguous
+
+
+def _input_strides(x: np.ndarray, env: ShapeEnv) -> tuple[Dim, ...] | None:
+    if _is_packed(x):
+        return None
+    names = [f"stride{len(env.intervals)}_{axis}" for axis in range(x.ndim)]
+    for name, step in zip(names, x.strides, strict=True):
+        env.declare(name, step // x.itemsize, None)
+    return tuple(map(symbol, names))
+
+
 def _input_dims(shape: tuple[int, ...], mode: str, env: ShapeEnv) -> tuple[Dim, ...]:
     dims: list[Dim] = []
     for n in shape:
@@ -154,13 +172,14 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
         if isinstance(t, ArrayType):
             t = ArrayType(t.dtype, _input_dims(x.shape, mode, env), _axis_order(x))
             value = trace.builder.input(t, f"x{k}")
-            tracers.append(TracedArray(trace, Cell(trace, value, k)))
-            arguments.append((t.shape, t.order))
+            strides = _input_strides(x, env)
+            tracers.append(TracedArray(trace, Cell(trace, value, k, strides=strides)))
+            arguments.append((t.shape, t.order, strides))
         else:
             value = trace.builder.input(t, f"x{k}")
             tracers.append(TracedScalar(trace, value))
-            arguments.append(((), ()))
-    trace.builder.sizes = list(env.intervals)
+            arguments.append(((), (), None))
+    trace.builder.sizes = [s for s in env.intervals if not s.startswith("stride")]
     outputs: list[Value] = []
 
     def take(tree: Any) -> Any:

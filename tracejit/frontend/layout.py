@@ -22,11 +22,8 @@ Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
     """Whether `x.reshape(shape)` shares memory with `x`; None where that is not known.
 
-    Decisions about sizes become guards. Memory that the caller can see counts as shared: a store
-    into it is refused, and a result is made from it by NumPy's own reshape.
+    Decisions about sizes and strides become guards.
     """
-    if x.cell.input is not None:
-        return True
     layout = _layout(x)
     if layout is None:
         return None
@@ -77,6 +74,8 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
     shape: tuple[Dim, ...] = x.cell.value.type.shape  # type: ignore[union-attr]
     kind = ArrayType(t.dtype, shape, x.cell.order)
     for view in x.views:
+        if view.op in ("real", "imag"):
+            continue
         if view.op == "broadcast_to":
             # Repeated axes stay repeated in every view of the view that keeps the axes apart.
             lead = len(view.attrs["shape"]) - kind.ndim
@@ -94,11 +93,16 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
 
 
 def _layout(x: TracedArray) -> Layout | None:
-    t = x.cell.value.type
+    cell = x.cell
+    t = cell.value.type
     assert isinstance(t, ArrayType)
-    if x.cell.order is None or not x.cell.packed:
+    layout: Layout | None
+    if cell.strides is not None:
+        layout = t.shape, cell.strides
+    elif cell.order is not None and cell.source is None:
+        layout = _packed(t.shape, cell.order)
+    else:
         return None
-    layout: Layout | None = _packed(t.shape, x.cell.order)
     for view in x.views:
         if layout is not None:
             layout = _through(layout, view, x.trace.env)
@@ -129,7 +133,7 @@ def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
         kept = (s if d == n else 0 for s, d, n in zip(strides, shape, new[lead:], strict=True))
         return new, (*(0,) * lead, *kept)
     if view.op in ("real", "imag"):
-        return shape, tuple(2 * s for s in strides)
+        return shape, tuple(s * 2 for s in strides)
     if view.op == "gather":
         count = len(view.indices)
         index = view.indices[0].type

@@ -100,9 +100,9 @@ _EXTRA: dict[str, Callable[..., Any]] = {
 
 def _part(x: Any, name: str) -> Any:
     trace = here()
-    if x.dtype.kind == "c" and isinstance(x, TracedArray):
-        return x.view(name, writeable=False)
     if x.dtype.kind == "c":
+        if isinstance(x, TracedArray):
+            return x.view(name)
         return trace.wrap(trace.emit(name, (x.value(),)))
     if name == "real":
         return x

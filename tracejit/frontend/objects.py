@@ -28,7 +28,7 @@ from tracejit.frontend.capture import MISSING, Source, class_lookup, is_exempt_m
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.tracer import Tracer, user_line
+from tracejit.frontend.tracer import TracedArray, Tracer, user_line
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -301,6 +301,11 @@ def special(hooks: Hooks, x: Any, name: str) -> Any:
 
 def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
     """`x.name = value` on an object made inside. Raises TraceError TJ005 for any other."""
+    if isinstance(x, TracedArray) and name in ("real", "imag"):
+        if name == "imag" and x.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        getattr(x, name)[...] = value
+        return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
     hooks.may_change(x)

@@ -44,12 +44,12 @@ class ShapeEnv:
 
     def __init__(self) -> None:
         self.hints: dict[str, int] = {}
-        self.intervals: dict[str, tuple[int, int | None]] = {}
+        self.intervals: dict[str, tuple[int | None, int | None]] = {}
         self.guards: list[Guard] = []
         #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
         self.lift: Callable[[Dim], Any] = lambda d: NotImplemented
 
-    def declare(self, name: str, hint: int | None, low: int = 2) -> None:
+    def declare(self, name: str, hint: int | None, low: int | None = 2) -> None:
         """A new symbol with its present value (None: known only at run time) and lower bound."""
         if hint is not None:
             self.hints[name] = hint

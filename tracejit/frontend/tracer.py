@@ -214,16 +214,23 @@ def _lengths(t: Type) -> list[Dim]:
 class Cell:
     """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
-    `order` is the one NumPy would give it, or None where that is not known; `packed` says whether
-    its elements lie side by side.
+    `order` is the one NumPy would give it, or None where that is not known. `strides` count elements;
+    None for memory without gaps in this order.
     A cell with a `source` is a copy that stands for a view of that cell's memory: right as long as
     nothing is stored into either.
     """
 
-    __slots__ = ("input", "lost", "order", "packed", "seen", "source", "trace", "value", "version")
+    __slots__ = (
+        *("input", "lost", "order", "seen", "source", "strides", "trace", "value", "version"),
+    )
 
     def __init__(
-        self, trace: Trace, value: Value, input: int | None = None, source: Cell | None = None
+        self,
+        trace: Trace,
+        value: Value,
+        input: int | None = None,
+        source: Cell | None = None,
+        strides: tuple[Dim, ...] | None = None,
     ) -> None:
         self.trace, self.value, self.version, self.input = trace, value, 0, input
         self.order: tuple[int, ...] | None = ()
@@ -232,10 +239,15 @@ class Cell:
             carried = trace.parent is not None and any(v is value for v in trace.builder.inputs)
             unknown = _several_axes(value.type) and (carried or value in trace.unordered)
             self.order = None if unknown else value.type.order
-        self.packed = True
         self.source, self.seen = source, source.version if source else 0
+        self.strides = strides
         #: Stored into by a loop that handed it on under another name.
         self.lost = False
+
+    @property
+    def root(self) -> Cell:
+        """The memory itself, for a copy that stands for a view of it."""
+        return self if self.source is None else self.source.root
 
     def check(self) -> None:
         """Raise TraceError where the memory this cell is a copy of has been stored into since."""
@@ -256,10 +268,22 @@ class Cell:
             raise TraceError(
                 "TJ005", "an array made outside a branch or loop is stored into inside"
             )
+        t = value.type
+        if isinstance(t, ArrayType) and self.order is not None and t.order != self.order:
+            value = _laid_out(trace, value, self.order)
         self.value = value
-        if isinstance(value.type, ArrayType) and value.type.order != self.order:
-            trace.unordered.add(value)
         self.version += 1
+
+
+def _laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
+    """A copy of an array with its axes in `order`."""
+    t = value.type
+    assert isinstance(t, ArrayType)
+    shape = tuple(t.shape[a] for a in order)
+    value = trace.emit("transpose", (value,), axes=order)
+    value = trace.emit("reshape", (value,), shape=(prod(shape),))
+    value = trace.emit("reshape", (value,), shape=shape)
+    return trace.emit("transpose", (value,), axes=tuple(order.index(k) for k in range(len(order))))
 
 
 class Tracer:
@@ -460,6 +484,10 @@ def _write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
         raise TraceError("TJ005", "a store into a read-only view", user_line())
     if view.op == "gather":
         return trace.emit("scatter", (base, new, *view.indices))
+    if view.op == "real":
+        return trace.emit("make_complex", (new, trace.emit("imag", (base,))))
+    if view.op == "imag":
+        return trace.emit("make_complex", (trace.emit("real", (base,)), new))
     if view.op == "slice":
         return trace.emit("update_slice", (base, new), **view.attrs)
     if view.op == "transpose":

@@ -1,6 +1,7 @@
 """The ops. Importing the package fills the registry `tracejit.ir.op.OPS`."""
 
 from tracejit.ops import (
+    complex_parts,
     control,
     conversion,
     creation,
@@ -15,6 +16,7 @@ from tracejit.ops import (
 )
 
 __all__ = [
+    "complex_parts",
     "control",
     "conversion",
     "creation",

@@ -164,7 +164,7 @@ class Elementwise(Op):
             codes = loop.split("->")[0]
             dtypes = [np.dtype(c) for c in codes if c not in "gGOmMqQSUVp"]
             if len(dtypes) == len(codes) and _resolve_ok(self.numpy, tuple(dtypes)):
-                values = [_edge_values(d, k) for k, d in enumerate(dtypes)]
+                values = [edge_values(d, k) for k, d in enumerate(dtypes)]
                 length = min(len(v) for v in values)
                 out.append(([v[:length] for v in values], {}))
         return out
@@ -178,7 +178,7 @@ def _resolve_ok(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> bool:
     return resolved[: len(dtypes)] == dtypes
 
 
-def _edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
+def edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
     """Values near every special point of a dtype, rotated by `shift` so that operands meet."""
     if dtype.kind == "b":
         base = np.array([False, True, True, False, True])
@@ -296,7 +296,7 @@ class Erf(Elementwise):
         return erf(inputs[0])
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        return [([_edge_values(DTYPES[d], 0)], {}) for d in ("f32", "f64")]
+        return [([edge_values(DTYPES[d], 0)], {}) for d in ("f32", "f64")]
 
 
 @register
@@ -368,45 +368,6 @@ class Cast(Elementwise):
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         small = [np.array([0, 1, 2, 100]).astype(d) for d in DTYPES.values()]
         return [([x], {"dtype": to}) for x in small for to in DTYPES]
-
-
-class _Part(Elementwise):
-    part: ClassVar[int]
-
-    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
-        require(dtypes[0].kind == "c", f"{self.name}: operand must be complex")
-        return DTYPES[parts_dtype(dtype_name(dtypes[0]))]
-
-    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        part = inputs[0].imag if self.part else inputs[0].real
-        return part.copy() if isinstance(part, np.ndarray) else part
-
-    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        return True
-
-    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
-        (a,) = args
-        assert isinstance(a, tuple)
-        return a[self.part]
-
-    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        return [([_edge_values(DTYPES[d], 0)], {}) for d in ("c64", "c128")]
-
-
-@register
-class Real(_Part):
-    """The real part of a complex operand."""
-
-    name = "real"
-    part = 0
-
-
-@register
-class Imag(_Part):
-    """The imaginary part of a complex operand."""
-
-    name = "imag"
-    part = 1
 
 
 def broadcast_result(shape: tuple[Dim, ...], t: ArrayType) -> tuple[int, ...]:

@@ -129,12 +129,15 @@ def trace_call(
         if t is None:
             return x
         v = trace.builder.input(t, name)
-        if not isinstance(t, ArrayType):
+        if not isinstance(leaf, ArrayLeaf):
             return trace.wrap(v)
-        cell = Cell(trace, v, k)
-        leaf = specialization.leaves[k]
-        cell.packed = not isinstance(leaf, ArrayLeaf) or leaf.layout != "A"
-        return trace.wrap(v, cell)
+        if leaf.layout != "A":
+            return trace.wrap(v, Cell(trace, v, k))
+        for s in leaf.strides:
+            if isinstance(s, str):
+                env.declare(s, specialization.strides[s], None)
+        strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
+        return trace.wrap(v, Cell(trace, v, k, strides=strides))
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
@@ -165,10 +168,7 @@ def _plan_results(
     outputs: list[Output] = []
     plans: list[ResultPlan] = []
     objects: dict[int, int] = {}
-    shared: dict[int, int] = {}
-    for x in flat:
-        if isinstance(x, TracedArray):
-            shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
+    shared = _count_cells(flat)
     bases: dict[int, int] = {}
 
     def add_operands(x: TracedArray) -> tuple[int, ...]:
@@ -198,8 +198,6 @@ def _plan_results(
             plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
             plans[-1].operands = add_operands(x)
             continue
-        if isinstance(x, TracedArray) and _may_share(x, flat):
-            raise TraceError("TJ005", "whether a result shares memory with another array")
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()
         values.append(v)
@@ -207,16 +205,24 @@ def _plan_results(
     return values, outputs, plans
 
 
-def _may_share(x: TracedArray, flat: Sequence[Any]) -> bool:
-    """Whether `x` is a copy that stands for what may be a view of an argument or a result."""
-    source = x.cell.source
-    while source is not None:
-        if source.input is not None and source.input >= 0:
-            return True
-        if any(isinstance(y, TracedArray) and y.cell is source for y in flat):
-            return True
-        source = source.source
-    return False
+def _count_cells(flat: Sequence[Any]) -> dict[int, int]:
+    """How many results each cell has, by identity.
+
+    Raises TraceError for a copy that stands for a view of an argument's or another result's memory:
+    the caller would see that it is none.
+    """
+    shared: dict[int, int] = {}
+    roots: dict[int, int] = {}
+    arrays = list({id(x): x for x in flat if isinstance(x, TracedArray)}.values())
+    for x in arrays:
+        shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
+        root = id(x.cell.root)
+        roots[root] = roots.get(root, 0) + 1
+    for x in arrays:
+        root_cell = x.cell.root
+        if root_cell is not x.cell and (root_cell.input is not None or roots[id(root_cell)] > 1):
+            raise TraceError("TJ005", "a result that may or may not share memory with another array")
+    return shared
 
 
 def _output(v: Value) -> Output:
