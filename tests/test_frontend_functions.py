@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tracing import check, refused, tnp, trace_call
-from tracejit.errors import TraceError
+from tracejit.errors import Bailout, TraceError
 from tracejit.frontend.tracer import TracedArray
 from tracejit.ir.types import DTYPES
 
@@ -783,3 +783,47 @@ def test_numbers_in_where_are_cast_as_arrays() -> None:
         check(lambda c, x: np.where(c, x, number), (c, x))  # noqa: B023
         check(lambda c, x, n: np.where(c, n, x), (c, x, number))
     check(lambda c, x: np.where(c, x.shape[0] - 9, x), (c, c.astype(np.uint8)))
+
+
+NUMBERS: list[Any] = [3, 2.7, -1, 300, True, float("nan"), 1e300, np.float32(2.5), np.int64(-3)]
+NUMBERS += [np.complex64(1j), np.float64(1e9), 1j]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+def test_numbers_are_stored_as_numpy_stores_them(number: Any) -> None:
+    def store(x: Any, v: Any) -> Any:
+        y = np.copy(x)
+        y[0] = v
+        return y
+
+    def refill(x: Any, v: Any) -> Any:
+        y = np.copy(x)
+        y.fill(v)
+        return y
+
+    fills: list[F] = [
+        store,
+        refill,
+        lambda x, v: tnp.full(x.shape, v, x.dtype),
+        lambda x, v: np.full_like(x, v),
+        lambda x, v: tnp.full(x.shape, v),
+    ]
+    for f in fills:
+        for dtype in ("i1", "u1", "i8", "f4", "f8", "c8", "?", "f2"):
+            x = np.array([1, 0, 2]).astype(dtype)
+            try:
+                with np.errstate(all="ignore"):
+                    f(x, number)
+                error = None
+            except Exception as e:
+                error = type(e)
+            for g, args in ((f, (x, number)), (lambda x, f=f: f(x, number), (x,))):
+                try:
+                    check(g, args, modes=("static",))
+                    assert error is None
+                except (TraceError, Bailout) as e:
+                    # What is no number of the dtype is left to NumPy.
+                    small = 0 <= np.real(number) <= 127 and type(number) is not complex
+                    assert error or np.iscomplexobj(number) or not small, (g, dtype, e)
+                except (TypeError, ValueError, OverflowError) as e:
+                    assert type(e) is error

@@ -118,6 +118,10 @@ def _castable(x: Any, d: np.dtype[Any]) -> Any:
     kind = np.asarray(stand_in(x)).dtype.kind
     if kind == "c" and d.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
+    if isinstance(x, float) and d.kind in "iu":
+        info = np.iinfo(d)
+        if not info.min <= x <= info.max:
+            raise TraceError("TJ004", f"{x} stored into an array of {d}", user_line())
     return x
 
 

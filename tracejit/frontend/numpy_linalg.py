@@ -271,7 +271,6 @@ def trace(
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """The elements along a diagonal, as the last axis: a view that cannot be stored into."""
     from tracejit.frontend.numpy_creation import iota
-    from tracejit.ir.dims import minimum
 
     x = asarray(a)
     if x.ndim < 2:
@@ -285,13 +284,8 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     rows, columns = x.type.shape[:2]
     first, second = (0, offset) if offset >= 0 else (-offset, 0)
     left, right = rows - first, columns - second
-    if env.decide(left, "<=", 0) or env.decide(right, "<=", 0):
-        size: Dim = 0
-    elif env.decide(left, "<=", right):
-        size = left
-    else:
-        size = minimum(left, right, env.intervals)
-        size = right if size != right else size
+    none = env.decide(left, "<=", 0) or env.decide(right, "<=", 0)
+    size: Dim = 0 if none else env.minimum(left, right)
     k = iota(size)
     places = [elementwise(np.add, (k, first)).value(), elementwise(np.add, (k, second)).value()]
     picked = x.view("gather", *places, writeable=False)

@@ -76,7 +76,9 @@ def operand(x: Any, dtype: np.dtype[Any]) -> Value:
     trace = here()
     if _is_static_number(x):
         # NumPy's own conversion: raises OverflowError for a Python int that does not fit.
-        converted = np.asarray(x).astype(dtype)[()] if isinstance(x, np.generic) else dtype.type(x)
+        with np.errstate(all="ignore"):
+            strong = isinstance(x, np.generic)
+            converted = np.asarray(x).astype(dtype)[()] if strong else dtype.type(x)
         return trace.constant(converted.item(), NpScalar(dtype))
     return cast_value(lift(x).value(), dtype)
 
