@@ -233,3 +233,14 @@ def refused(f: Callable[..., Any], *args: Any) -> str:
     except TraceError as e:
         return e.code
     raise AssertionError("the call was traced")
+
+
+def wave(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """Numbers of both signs with ties, in no order."""
+    n = int(np.prod(shape))
+    x = (np.arange(n) * 7919) % 23 - 11
+    if np.dtype(dtype).kind in "fc":
+        x = x / 4
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * ((np.arange(n) * 31) % 7)
+    return np.asarray(x).astype(dtype).reshape(shape)

@@ -6,7 +6,7 @@ Importing the package gives tracers their operators and fills the table of NumPy
 import importlib
 
 for _name in (
-    "ufuncs numpy_reduce numpy_shape numpy_creation numpy_ranges numpy_rearrange numpy_linalg "
-    "numpy_einsum numpy_misc numpy_calculus numpy_queries"
+    "ufuncs numpy_reduce numpy_shape numpy_join numpy_creation numpy_ranges numpy_rearrange "
+    "numpy_linalg numpy_einsum numpy_misc numpy_calculus numpy_queries"
 ).split():
     importlib.import_module(f"tracejit.frontend.{_name}")

@@ -67,7 +67,7 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
 
 def asarray(x: Any, dtype: Any = None) -> TracedArray:
     """A number, tracer or nested sequence of them as a traced array."""
-    from tracejit.frontend.numpy_shape import stack
+    from tracejit.frontend.numpy_join import stack
 
     trace = here()
     if isinstance(x, (list, tuple)):

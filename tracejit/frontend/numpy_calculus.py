@@ -9,8 +9,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles
+from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_misc import where
-from tracejit.frontend.numpy_shape import concatenate, ravel
+from tracejit.frontend.numpy_shape import ravel
 from tracejit.frontend.tracer import TracedArray, here, is_number
 from tracejit.frontend.ufuncs import elementwise
 

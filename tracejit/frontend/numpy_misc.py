@@ -10,16 +10,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
+from tracejit.frontend.numpy_join import concatenate, stack
 from tracejit.frontend.numpy_ranges import lower_mask
 from tracejit.frontend.numpy_reduce import normalize_axes
-from tracejit.frontend.numpy_shape import (
-    concatenate,
-    copy_of,
-    moveaxis,
-    of_unknown_order,
-    ravel,
-    stack,
-)
+from tracejit.frontend.numpy_shape import copy_of, moveaxis, of_unknown_order, ravel
 from tracejit.frontend.shapes import SymInt, as_dim
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -246,6 +240,31 @@ def average(
     scale = np.sum(w, axis=axis, dtype=common, **keep)
     product = asarray(elementwise(np.multiply, (x, w), common))
     return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
+
+
+@handles(np.median)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
+) -> Any:
+    """The mean of the one or two middle elements; NaN where there is one."""
+    only("np.median", out=out, overwrite_input=overwrite_input or None)
+    x = asarray(a)
+    if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
+        raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())
+    kept = tuple(1 if axis is None or k == axis % x.ndim else d for k, d in enumerate(x.shape))
+    flat, k = (ravel(x), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
+    n = flat.shape[k]
+    if n == 0:
+        raise TraceError("TJ004", "np.median of no elements", user_line())
+    ordered = sort(flat, axis=k)
+    key = (slice(None),) * k
+    middle = n // 2
+    first = middle if n % 2 == 1 else middle - 1
+    result = np.mean(ordered[(*key, slice(first, middle + 1))], axis=k)
+    if x.dtype.kind == "f":
+        last = ordered[(*key, n - 1)]
+        result = as_scalar(where(elementwise(np.isnan, (last,)), last, result))
+    return asarray(result).reshape(kept) if keepdims else result
 
 
 def _nan_reduction(name: str, full: Any, start: int) -> Any:

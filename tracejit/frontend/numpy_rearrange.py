@@ -11,8 +11,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, handles, only
 from tracejit.frontend.numpy_creation import filled, iota
+from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_shape import (
-    concatenate,
     copy_of,
     in_c_order,
     of_unknown_order,

@@ -10,13 +10,12 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.numpy_api import asarray, astype, handles, only
-from tracejit.frontend.shapes import SymInt, as_dim
+from tracejit.frontend.numpy_api import asarray, handles
+from tracejit.frontend.shapes import as_dim
 from tracejit.frontend.tracer import (
     Cell,
     TracedArray,
     TracedScalar,
-    Tracer,
     broadcast_dims,
     broadcasts_to,
     here,
@@ -31,7 +30,6 @@ __all__ = [
     "permuted",
     "reshaped",
     "shape_dims",
-    "stack",
     "with_axes",
 ]
 
@@ -156,7 +154,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         return reshaped(x, dims, copy=copy is True)
     if order != "F":
         raise TraceError("TJ004", f"np.reshape with order={order!r}", user_line())
-    return _transposed(reshaped(_transposed(x), dims[::-1], copy=copy is True))
+    return reversed_axes(reshaped(reversed_axes(x), dims[::-1], copy=copy is True))
 
 
 def _memory_order(x: TracedArray) -> str:
@@ -166,7 +164,8 @@ def _memory_order(x: TracedArray) -> str:
     raise TraceError("TJ004", 'order="A" of an array that is not in C order', user_line())
 
 
-def _transposed(x: TracedArray) -> TracedArray:
+def reversed_axes(x: TracedArray) -> TracedArray:
+    """The view with the axes in reverse."""
     return permuted(x, tuple(reversed(range(x.ndim))))
 
 
@@ -177,7 +176,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
     if order in ("A", "K"):
         order = _memory_order(x)
     if order == "F":
-        x = _transposed(x)
+        x = reversed_axes(x)
     elif order != "C":
         raise TraceError("TJ004", f"np.ravel with order={order!r}", user_line())
     flat = is_c_contiguous(x)
@@ -193,7 +192,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         return a
     x = asarray(a)
     if axes is None:
-        return _transposed(x)
+        return reversed_axes(x)
     if len(axes) != x.ndim:
         raise ValueError("axes don't match array")
     order = tuple(normalize_axis_index(k, x.ndim) for k in axes)
@@ -279,7 +278,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return with_axes(x, tuple(d for k, d in enumerate(shape) if k not in gone))
 
 
-def _at_least(x: Any, ndim: int) -> TracedArray:
+def at_least(x: Any, ndim: int) -> TracedArray:
+    """`x` with at least so many axes, as np.atleast_1d, _2d and _3d add them."""
     array = asarray(x)
     shape = array.type.shape
     if array.ndim >= ndim:
@@ -293,7 +293,7 @@ def _at_least(x: Any, ndim: int) -> TracedArray:
 
 def _at_least_handler(ndim: int) -> Any:
     def run(*arys: Any) -> Any:
-        results = tuple(_at_least(x, ndim) for x in arys)
+        results = tuple(at_least(x, ndim) for x in arys)
         return results[0] if len(results) == 1 else results
 
     return run
@@ -334,111 +334,3 @@ def broadcast_arrays(*args: Any, subok: Any = False) -> Any:
     if all(x.type.shape == shape for x in arrays):
         return tuple(arrays)
     return tuple(_broadcast_view(x, shape) for x in arrays)
-
-
-def parts_of(arrays: Any) -> list[TracedArray]:
-    """The arrays of a sequence argument: a list or tuple, or an array along its first axis."""
-    if isinstance(arrays, TracedArray):
-        return [asarray(x) for x in arrays]
-    if isinstance(arrays, (list, tuple)):
-        return [asarray(x) for x in arrays]
-    if isinstance(arrays, (Tracer, SymInt)):
-        raise TypeError("iteration over a 0-d array")
-    raise TraceError("TJ004", f"a {type(arrays).__name__} of arrays", user_line())
-
-
-@handles(np.concatenate, np.concat)
-def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
-    """Arrays joined along one axis (all elements where `axis` is None)."""
-    only("np.concatenate", out=out)
-    parts = parts_of(arrays)
-    if not parts:
-        raise ValueError("need at least one array to concatenate")
-    if axis is None:
-        parts, axis = [ravel(x) for x in parts], 0
-    if any(not x.ndim for x in parts):
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    common = np.result_type(*(x.dtype for x in parts)) if dtype is None else np.dtype(dtype)
-    for x in parts:
-        if not np.can_cast(x.dtype, common, casting):
-            raise TypeError(f"Cannot cast array data from {x.dtype} to {common}")
-    axis = normalize_axis_index(axis, parts[0].ndim)
-    fitted = [_fit_beside(x, parts[0], axis) for x in parts]
-    values = [astype(x, common).value() for x in fitted]
-    return here().wrap(here().emit("concatenate", values, axis=axis))
-
-
-def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:
-    """`x` with the sizes of `first` except along `axis`. Raises ValueError where they differ."""
-    env = here().env
-    if x.ndim != first.ndim:
-        raise ValueError(
-            "all the input arrays must have same number of dimensions, but the array at index 0 "
-            f"has {first.ndim} dimension(s) and another has {x.ndim} dimension(s)"
-        )
-    pairs = list(zip(x.type.shape, first.type.shape, strict=True))
-    for k, (a, b) in enumerate(pairs):
-        if k != axis and not env.decide(a, "==", b):
-            raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match "
-                f"exactly, but along dimension {k}, the sizes are {b} and {a}"
-            )
-    return fit_dims(x, tuple(a if k == axis else b for k, (a, b) in enumerate(pairs)))
-
-
-@handles(np.stack)
-def stack(
-    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
-    """Arrays of one shape joined along a new axis."""
-    parts = parts_of(arrays)
-    if not parts:
-        raise ValueError("need at least one array to stack")
-    first = parts[0]
-    env = here().env
-    for x in parts:
-        pairs = zip(x.type.shape, first.type.shape, strict=False)
-        if x.ndim != first.ndim or any(not env.decide(a, "==", b) for a, b in pairs):
-            raise ValueError("all input arrays must have the same shape")
-    axis = normalize_axis_index(axis, first.ndim + 1)
-    new = [expand_dims(x, axis) for x in parts]
-    return concatenate(new, axis=axis, out=out, dtype=dtype, casting=casting)
-
-
-@handles(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined along the first axis; vectors are rows."""
-    rows = [_at_least(x, 2) for x in parts_of(tup)]
-    return concatenate(rows, axis=0, dtype=dtype, casting=casting)
-
-
-@handles(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Arrays joined along the second axis; vectors along their own."""
-    parts = [_at_least(x, 1) for x in parts_of(tup)]
-    axis = 0 if parts and parts[0].ndim == 1 else 1
-    return concatenate(parts, axis=axis, dtype=dtype, casting=casting)
-
-
-@handles(np.dstack)
-def dstack(tup: Any) -> Any:
-    """Arrays joined along the third axis."""
-    return concatenate([_at_least(x, 3) for x in parts_of(tup)], axis=2)
-
-
-@handles(np.column_stack)
-def column_stack(tup: Any) -> Any:
-    """Arrays joined as columns."""
-    parts = parts_of(tup)
-    columns = [x if x.ndim >= 2 else _transposed(_at_least(x, 2)) for x in parts]
-    return concatenate(columns, axis=1)
-
-
-@handles(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """`values` joined behind `arr`."""
-    if axis is None:
-        return concatenate((ravel(arr), ravel(values)), axis=0)
-    return concatenate((asarray(arr), asarray(values)), axis=axis)
