@@ -67,6 +67,9 @@ FORMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
     "a named bool": (p.flag, (X,), {"deep": True, "mode": "two"}),
     "all kinds": (p.positions, (X, 2.0), {"d": X, "c": 1.0}),
     "variadic": (p.several, (X,), {"plus": X, "minus": 2.0}),
+    "containers": (p.nested, ({"w": X, "layers": [1.5, (X + 1, 2)]}, X), {}),
+    "named containers": (p.both, (), {"ys": [X], "xs": (X, None)}),
+    "containers outside": (p.global_containers, (X,), {}),
     "a cell": (p.closure(2.0)[0], (X,), {}),
     "an array in a cell": (p.closure(np.arange(4.0))[0], (X,), {}),
 }
@@ -113,6 +116,55 @@ def test_a_structure_of_containers_is_not_taken_for_another() -> None:
         with pytest.raises(TypeError):
             f(None, X)
         assert_same(f(X), X * 2)
+
+
+def test_containers_that_change() -> None:
+    f = tracejit.jit(p.nested)
+    params: dict[str, Any] = {"w": X, "layers": [1.5, (X + 1, 2)]}
+    agree(f, params, X)
+    changes: list[tuple[Any, Any, Any]] = [
+        (params, "w", X[:1]),
+        (params, "w", 2.0),
+        (params, "layers", [2.5, (X, 3), None]),
+        (params, "layers", ([2.5], (X, 3))),
+        (params, "layers", [2.5, [X, 3]]),
+        (params, "more", X),
+        (params, "w", X),
+    ]
+    for container, key, value in changes:
+        container[key] = value
+        agree(f, params, X)
+    agree(f, {"layers": params["layers"], "w": params["w"]}, X)
+
+
+def test_containers_outside_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    params: dict[str, Any] = {"w": X, "layers": [1.5, (X + 1, 2)]}
+    monkeypatch.setattr(p, "PARAMETERS", params)
+    f = tracejit.jit(p.global_containers)
+    agree(f, X)
+    for value in (X + 1, np.ones((2, 4)), 3.0, np.float32(3), X):
+        params["w"] = value
+        agree(f, X)
+    params["layers"][1] = (X, 5)
+    agree(f, X)
+    params["layers"].append(1)
+    agree(f, X)
+    params["layers"] = tuple(params["layers"])
+    agree(f, X)
+    p.PARAMETERS = {"w": X, "layers": [0.5, (X, 2)]}
+    agree(f, X)
+    del params["w"]
+    p.PARAMETERS = params
+    with pytest.raises(KeyError):
+        f(X)
+
+
+def test_one_list_in_two_places() -> None:
+    f = tracejit.jit(p.both)
+    xs = [X]
+    agree(f, xs, [X + 1])
+    agree(f, xs, xs)
+    agree(f, xs, [X + 1])
 
 
 def test_names_are_bound_by_the_present_code() -> None:

@@ -129,3 +129,19 @@ class Model:
     @tracejit.jit
     def scaled(self, x):
         return x * self.factor
+
+
+PARAMETERS = {"w": np.arange(4.0), "layers": [1.5, (np.ones(4), 2)]}
+
+
+def nested(params, x):
+    w, (b, k) = params["w"], params["layers"][1]
+    return x * w + b * k * params["layers"][0]
+
+
+def global_containers(x):
+    return nested(PARAMETERS, x)
+
+
+def both(xs, ys):
+    return xs[0] + ys[0] * 2

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import builtins
 import enum
-import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -35,10 +34,14 @@ from tracejit.frontend.containers import (
     same_object,
 )
 from tracejit.frontend.places import (
+    AttributeRead,
     CellRead,
     DefaultRead,
     EqualTo,
     GlobalRead,
+    HasKeys,
+    HasSize,
+    ItemRead,
     ObjectRead,
     OfClass,
     SameAs,
@@ -183,7 +186,7 @@ class Capture:
 
     def attribute(self, parent: Source, name: str, value: Any) -> Any:
         """The stand-in of `parent.name`, which is `value` now."""
-        read: Read = lambda o: getattr(o, name)  # noqa: E731
+        read = AttributeRead(name)
         return self.reach(self.step(parent, ("attribute", name), read, f".{name}", value))
 
     def class_attribute(self, cls: type, name: str, after: type | None = None) -> Source | None:
@@ -222,7 +225,7 @@ class Capture:
     def guard_type(self, source: Source, cls: type) -> None:
         """The condition that a source still holds an object of the class `cls`."""
         self.object_source(cls, cls.__name__)
-        self.step(source, "type", type, " (its class)", cls).check = lambda v, _: v is cls
+        self.step(source, "type", type, " (its class)", cls).check = SameAs(reference(cls))
 
     def guard_code(self, source: Source, code: CodeType) -> None:
         """The condition that a function has this code; checked where there is something else to."""
@@ -320,16 +323,12 @@ class Capture:
             for k in keys:
                 if not _is_key(k):
                     raise TraceError("TJ006", f"a dict key of {type(k).__name__}", user_line())
-            types = tuple(map(type, keys))
-            source.check = lambda v, _: (
-                type(v) is dict and tuple(map(type, v)) == types and tuple(v) == keys
-            )
+            source.check = HasKeys(keys)
             new = source.stand_in = {}
             for k in keys:
                 new[k] = self._element(source, k, f"[{k!r}]", value[k])
         elif isinstance(value, (list, tuple)):
-            n = len(value)
-            source.check = lambda v, _: type(v) is cls and len(v) == n
+            source.check = HasSize(cls, len(value))
             items = (self._element(source, k, f"[{k}]", x) for k, x in enumerate(value))
             if isinstance(value, list):
                 new = source.stand_in = []
@@ -349,7 +348,7 @@ class Capture:
 
     def _element(self, parent: Source, key: Any, label: str, value: Any) -> Any:
         typed = ("item", type(key), key)
-        return self.reach(self.step(parent, typed, operator.itemgetter(key), label, value))
+        return self.reach(self.step(parent, typed, ItemRead(key), label, value))
 
     def add_rebuilt(self, new: Any) -> None:
         """Note a container that stands for one from outside: it must not be changed."""

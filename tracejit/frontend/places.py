@@ -11,7 +11,19 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
-__all__ = ["CellRead", "DefaultRead", "EqualTo", "GlobalRead", "OfClass", "ObjectRead", "SameAs"]
+__all__ = [
+    "AttributeRead",
+    "CellRead",
+    "DefaultRead",
+    "EqualTo",
+    "GlobalRead",
+    "HasKeys",
+    "HasSize",
+    "ItemRead",
+    "ObjectRead",
+    "OfClass",
+    "SameAs",
+]
 
 
 class GlobalRead:
@@ -62,6 +74,30 @@ class DefaultRead:
         return (f.__kwdefaults__ if isinstance(self.key, str) else f.__defaults__)[self.key]
 
 
+class AttributeRead:
+    """An attribute."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, obj: Any) -> Any:
+        return getattr(obj, self.name)
+
+
+class ItemRead:
+    """An item of a container."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __call__(self, container: Any) -> Any:
+        return container[self.key]
+
+
 class EqualTo:
     """The same type and value, where 0.0 and -0.0 differ and NaN equals itself."""
 
@@ -102,3 +138,29 @@ class OfClass:
 
     def __call__(self, value: Any, _: Sequence[Any]) -> bool:
         return type(value) is self.cls
+
+
+class HasSize:
+    """A list or tuple of exactly this class and size."""
+
+    __slots__ = ("cls", "size")
+
+    def __init__(self, cls: Any, size: int) -> None:
+        self.cls, self.size = cls, size
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return type(value) is self.cls and len(value) == self.size
+
+
+class HasKeys:
+    """A dict with these keys, of these types and in this order."""
+
+    __slots__ = ("_types", "keys")
+
+    def __init__(self, keys: tuple[Any, ...]) -> None:
+        self.keys, self._types = keys, tuple(map(type, keys))
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        if type(value) is not dict or tuple(map(type, value)) != self._types:
+            return False
+        return tuple(value) == self.keys

@@ -17,12 +17,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import CellType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from tracejit.ir.dims import Dim, free_symbols
+from tracejit.runtime.sources import (
+    CellSource,
+    DictItem,
+    ElementSource,
+    FunctionField,
+    GlobalSource,
+    ObjectSource,
+    Positional,
+    RereadItem,
+    Source,
+    TupleItem,
+)
 from tracejit.runtime.watch import Watched
 
 __all__ = [
@@ -30,6 +41,7 @@ __all__ = [
     "ArrayLeaf",
     "CellSource",
     "DictItem",
+    "DictLeaf",
     "EntrySpec",
     "FunctionField",
     "GlobalSource",
@@ -46,6 +58,7 @@ __all__ = [
     "RereadItem",
     "ScalarKind",
     "ScalarLeaf",
+    "SequenceLeaf",
     "SizeGuard",
     "Source",
     "StaticLeaf",
@@ -118,82 +131,30 @@ class AbsentLeaf:
     """Nothing: the namespace or dict that is the source has no such key."""
 
 
-Leaf: TypeAlias = ArrayLeaf | ScalarLeaf | NpScalarLeaf | StaticLeaf | WatchedLeaf | AbsentLeaf
-
-
 @dataclass(frozen=True)
-class Positional:
-    """Argument number `index`: positional ones first, then keywords in the call's order."""
+class SequenceLeaf:
+    """An object of exactly this class, which is list, tuple or a subclass of tuple, and size."""
 
-    index: int
-
-
-@dataclass(frozen=True, eq=False)
-class GlobalSource:
-    """`namespace[key]`, read at each call; a missing key is a miss."""
-
-    namespace: dict[str, Any]
-    key: str
+    cls: type[tuple[Any, ...]] | type[list[Any]]
+    size: int
 
 
 @dataclass(frozen=True, eq=False)
-class CellSource:
-    """The contents of a closure cell, read at each call; an empty cell is a miss."""
+class DictLeaf:
+    """A dict (no subclass) with these keys in this order; keys match as constants do."""
 
-    cell: CellType
-
-
-@dataclass(frozen=True, eq=False)
-class ObjectSource:
-    """An object that is watched; a miss when it has died."""
-
-    watched: Watched
+    keys: tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionField:
-    """A field of a Python function as it is at each call; a miss where it is None."""
-
-    function: ObjectSource
-    name: Literal["code", "defaults", "kwdefaults"]
-
-
-@dataclass(frozen=True, eq=False)
-class TupleItem:
-    """`items[index]` of a function's defaults, from the end; a miss if there are not so many."""
-
-    items: FunctionField
-    index: int
-
-    def __post_init__(self) -> None:
-        if self.index >= 0:
-            raise ValueError("the index of a default counts from the end")
-
-
-@dataclass(frozen=True, eq=False)
-class DictItem:
-    """`items[key]` of a function's keyword defaults; a missing key is a miss."""
-
-    items: FunctionField
-    key: str
-
-
-@dataclass(frozen=True)
-class RereadItem:
-    """Item `index` of what the spec's `reread` gives."""
-
-    index: int
-
-
-Source: TypeAlias = (
-    Positional
-    | GlobalSource
-    | CellSource
-    | ObjectSource
-    | FunctionField
-    | TupleItem
-    | DictItem
-    | RereadItem
+Leaf: TypeAlias = (
+    ArrayLeaf
+    | ScalarLeaf
+    | NpScalarLeaf
+    | StaticLeaf
+    | WatchedLeaf
+    | AbsentLeaf
+    | SequenceLeaf
+    | DictLeaf
 )
 
 
@@ -279,7 +240,7 @@ class EntrySpec:
     runs without the GIL.
 
     `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
-    which is a miss.
+    which is a miss. The objects in `distinct` are pairwise different ones.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -291,6 +252,7 @@ class EntrySpec:
     work: Dim = 0
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
+    distinct: tuple[Source, ...] = ()
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 
@@ -319,7 +281,14 @@ class EntrySpec:
         if used - bound:
             raise ValueError(f"sizes that no leaf binds: {', '.join(sorted(used - bound))}")
         count = self.nargs + len(self.keywords)
-        for source, _ in self.leaves:
+        sizes: dict[Source, int] = {}
+        for source, leaf in self.leaves:
+            if isinstance(leaf, SequenceLeaf):
+                sizes[source] = leaf.size
+            elif isinstance(leaf, DictLeaf):
+                sizes[source] = len(leaf.keys)
+            if isinstance(source, ElementSource) and source.index >= sizes.get(source.parent, 0):
+                raise ValueError(f"no container is known to have element {source.index}")
             if isinstance(source, Positional) and not 0 <= source.index < count:
                 raise ValueError(f"there is no argument {source.index}")
             if isinstance(source, RereadItem) and self.reread is None:

@@ -1,9 +1,9 @@
 """What a call must check becomes the spec of a native entry, for one form of the call.
 
 The spec holds the call to all that the Python path holds it to: the tree of the arguments by
-position and name, the leaves by their own rules, and what the trace has captured. Captured names,
-cells, defaults and codes are checked by machine code; attributes, items and the rest are read again
-by `Capture.reread`, which the entry calls.
+position and name, the leaves by their own rules, and what the trace has captured. Names, cells,
+defaults, codes, attributes, classes and items are checked by machine code. Where anything else was
+captured, such as what a class holds, the entry calls `Capture.reread`.
 """
 
 from __future__ import annotations
@@ -16,25 +16,32 @@ from typing import Any, TypeAlias
 
 from tracejit.frontend import places as at
 from tracejit.frontend.capture import MISSING, Capture, Step
-from tracejit.frontend.containers import LEAF, Static, TreeDef
+from tracejit.frontend.containers import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced
 from tracejit.runtime.entry_spec import (
     AbsentLeaf,
+    DictLeaf,
+    EntrySpec,
+    Leaf,
+    SequenceLeaf,
+    StaticLeaf,
+    WatchedLeaf,
+)
+from tracejit.runtime.sources import (
+    AttributeSource,
     CellSource,
     DictItem,
-    EntrySpec,
+    ElementSource,
     FunctionField,
     GlobalSource,
-    Leaf,
     ObjectSource,
     Positional,
     RereadItem,
     Source,
-    StaticLeaf,
     TupleItem,
-    WatchedLeaf,
+    TypeSource,
 )
 from tracejit.runtime.variant import Variant, compile_variant
 from tracejit.runtime.watch import watch
@@ -95,20 +102,27 @@ def call_spec(
     `flat` is the spec of the leaves: those of the arguments, then what was captured. `places` tells
     where the arguments of such a call are in the tree.
     """
+    given = _Arguments(flat)
     try:
-        leaves = _arguments(flat, arguments, places)
+        given.read(arguments, places)
     except _PythonOnly:
         return None
     inputs = [leaf for _, leaf in flat.leaves[arguments.count :]]
+    leaves = given.leaves
     reread: Callable[[], tuple[Any, ...] | None] | None = None
     if capture is not None:
         try:
-            leaves += _captured(capture, inputs)
+            leaves = leaves + _Captured(capture, given.objects).read(inputs)
         except _PythonOnly:
             reread = _values(capture)
-            leaves += [(RereadItem(k), leaf) for k, leaf in enumerate(inputs)]
+            leaves = leaves + [(RereadItem(k), leaf) for k, leaf in enumerate(inputs)]
     return dataclasses.replace(
-        flat, leaves=tuple(leaves), nargs=form[0], keywords=form[1], reread=reread
+        flat,
+        leaves=tuple(leaves),
+        nargs=form[0],
+        keywords=form[1],
+        reread=reread,
+        distinct=tuple(given.mutable),
     )
 
 
@@ -120,30 +134,53 @@ def _values(capture: Capture) -> Callable[[], tuple[Any, ...] | None]:
     return values
 
 
-# Arguments ---------------------------------------------------------------------------------------
+class _Arguments:
+    """The checks for the tree of a call's arguments."""
 
+    def __init__(self, flat: EntrySpec) -> None:
+        self.leaves: list[_Checked] = []
+        #: Where objects are that are known by identity.
+        self.objects: dict[int, Source] = {}
+        #: Containers that must not occur twice.
+        self.mutable: list[Source] = []
+        self._flat = (leaf for _, leaf in flat.leaves)
 
-def _arguments(flat: EntrySpec, arguments: TreeDef, places: Places) -> list[_Checked]:
-    """The leaves of the arguments in order, then what is constant in their tree."""
-    _, _, ((_, _, positional), (_, names, named)) = arguments.root
-    by_name = dict(places.named)
-    nodes = list(zip(places.positional, positional, strict=True))
-    nodes += [(by_name[key.value], node) for key, node in zip(names, named, strict=True)]
-    remaining = iter(flat.leaves)
-    leaves: list[_Checked] = []
-    constants: list[_Checked] = []
-    for index, node in nodes:
+    def read(self, arguments: TreeDef, places: Places) -> None:
+        """Fill the tables. Raises _PythonOnly."""
+        _, _, ((_, _, positional), (_, names, named)) = arguments.root
+        for index, node in zip(places.positional, positional, strict=True):
+            self._node(Positional(index), node)
+        by_name = dict(places.named)
+        for name, node in zip(names, named, strict=True):
+            self._node(Positional(by_name[name.value]), node)
+
+    def _node(self, source: Source, node: Any) -> None:
         if node is LEAF:
-            leaves.append((Positional(index), next(remaining)[1]))
-        elif isinstance(node, tuple):
-            raise _PythonOnly
+            self.leaves.append((source, next(self._flat)))
         elif isinstance(node, Static):
             if isinstance(node.value, (slice, range)):
                 raise _PythonOnly  # Each call makes its own: no two are one object.
-            constants.append((Positional(index), StaticLeaf(node.value)))
+            self.leaves.append((source, StaticLeaf(node.value)))
+        elif isinstance(node, Identity):
+            obj = node.get()
+            self.objects[id(obj)] = source
+            self.leaves.append((source, _weakly(obj)))
         else:
-            constants.append((Positional(index), _weakly(node.get())))
-    return leaves + constants
+            self._container(source, *node)
+
+    def _container(self, source: Source, cls: Any, keys: Any, children: Any) -> None:
+        if cls is dict:
+            if not all(isinstance(key, Static) for key in keys):
+                raise _PythonOnly
+            self.leaves.append((source, DictLeaf(tuple(key.value for key in keys))))
+        elif cls is list or issubclass(cls, tuple) and not keys:
+            self.leaves.append((source, SequenceLeaf(cls, len(children))))
+        else:
+            raise _PythonOnly
+        if cls is dict or cls is list:
+            self.mutable.append(source)
+        for index, child in enumerate(children):
+            self._node(ElementSource(source, index), child)
 
 
 def _weakly(obj: Any) -> WatchedLeaf:
@@ -154,39 +191,96 @@ def _weakly(obj: Any) -> WatchedLeaf:
         raise _PythonOnly from None
 
 
-# Captured values ---------------------------------------------------------------------------------
+class _Captured:
+    """The checks of all that `Capture.reread` checks, in its order."""
 
+    def __init__(self, capture: Capture, arguments: dict[int, Source]) -> None:
+        self._capture = capture
+        self._arguments = arguments
+        #: What each step reads, or None for what is always there.
+        self._sources: list[Source | None] = []
 
-def _captured(capture: Capture, inputs: list[Leaf]) -> list[_Checked]:
-    """The captured inputs in order, then all else that `Capture.reread` would check."""
-    checks: list[_Checked] = []
-    for get, code in capture.codes:
-        checks.append((FunctionField(_object(get), "code"), StaticLeaf(code)))
-    for namespace, name, value in capture.bindings:
-        leaf = AbsentLeaf() if value is MISSING else StaticLeaf(value)
-        checks.append((GlobalSource(namespace, name), leaf))
-    number = {source.index: k for k, source in enumerate(capture.inputs)}
-    found: dict[int, Source] = {}
-    with_code = {id(get()) for get, _ in capture.codes}
-    for index, step in enumerate(capture.steps, 1):
-        if isinstance(step.read, at.ObjectRead):
-            # The object that the reference gives is the one it gave: only its death can show.
-            if not isinstance(step.check, at.SameAs):
-                raise _PythonOnly
-            if isinstance(step.read.get, weakref.ref) and id(step.read.get()) not in with_code:
-                source = _object(step.read.get)
-                checks.append((source, WatchedLeaf(source.watched)))
-            continue
-        place = _source(capture, step)
-        if index in number:
-            found[number[index]] = place
-        elif isinstance(step.check, at.EqualTo):
-            checks.append((place, StaticLeaf(step.check.value)))
-        elif isinstance(step.check, at.SameAs):
-            checks.append((place, _same_as(step.check)))
-        else:
+    def read(self, inputs: list[Leaf]) -> list[_Checked]:
+        """The checks, and the captured inputs among them. Raises _PythonOnly."""
+        capture = self._capture
+        checks: list[_Checked] = []
+        for namespace, name, value in capture.bindings:
+            leaf = AbsentLeaf() if value is MISSING else StaticLeaf(value)
+            checks.append((GlobalSource(namespace, name), leaf))
+        for get, code in capture.codes:
+            checks.append((FunctionField(_object(get), "code"), StaticLeaf(code)))
+        order = [source.index for source in capture.inputs]
+        if order != sorted(order):
             raise _PythonOnly
-    return [(found[k], leaf) for k, leaf in enumerate(inputs)] + checks
+        remaining = dict(zip(order, inputs, strict=True))
+        for index, step in enumerate(capture.steps, 1):
+            source = self._source(step)
+            self._sources.append(source)
+            if source is None:
+                continue
+            found = remaining[index] if index in remaining else self._leaf(step)
+            checks.append((source, found))
+        return checks
+
+    def _source(self, step: Step) -> Source | None:
+        read = step.read
+        if isinstance(read, at.GlobalRead):
+            return GlobalSource(read.namespace, read.name)
+        if isinstance(read, at.CellRead):
+            return CellSource(read.cell)
+        if isinstance(read, at.ObjectRead):
+            # The object that the reference gives is the one it gave: only its death can show.
+            if isinstance(read.get, weakref.ref):
+                known = self._arguments.get(id(read.get()))
+                return known or _object(read.get)
+            return None
+        if isinstance(read, at.DefaultRead):
+            return self._default(step.parent, read.key)
+        parent = self._sources[step.parent - 1] if step.parent else None
+        if parent is None:
+            raise _PythonOnly
+        if isinstance(read, at.AttributeRead):
+            return AttributeSource(parent, read.name)
+        if isinstance(read, at.ItemRead):
+            return ElementSource(parent, self._position(step.parent, read.key))
+        if read is type:
+            return TypeSource(parent)
+        raise _PythonOnly
+
+    def _default(self, parent: int, key: int | str) -> Source:
+        owner = self._capture.steps[parent - 1].check
+        # Being the very function, it can be looked at without going there.
+        if not isinstance(owner, at.SameAs) or type(owner.get()) is not FunctionType:
+            raise _PythonOnly
+        function = _object(owner.get)
+        if isinstance(key, str):
+            return DictItem(FunctionField(function, "kwdefaults"), key)
+        return TupleItem(FunctionField(function, "defaults"), key)
+
+    def _position(self, parent: int, key: Any) -> int:
+        container = self._capture.steps[parent - 1].check
+        if isinstance(container, at.HasSize) and type(key) is int:
+            return key
+        if isinstance(container, at.HasKeys):
+            for index, known in enumerate(container.keys):
+                if known is key:
+                    return index
+        raise _PythonOnly
+
+    def _leaf(self, step: Step) -> Leaf:
+        check = step.check
+        if isinstance(check, at.EqualTo):
+            return StaticLeaf(check.value)
+        if isinstance(check, at.SameAs):
+            # An object that the capture itself holds weakly where it can.
+            if isinstance(check.get, weakref.ref):
+                return WatchedLeaf(_object(check.get).watched)
+            return StaticLeaf(check.get())
+        if isinstance(check, at.HasSize):
+            return SequenceLeaf(check.cls, check.size)
+        if isinstance(check, at.HasKeys):
+            return DictLeaf(check.keys)
+        raise _PythonOnly
 
 
 def _object(get: Callable[[], Any]) -> ObjectSource:
@@ -194,28 +288,3 @@ def _object(get: Callable[[], Any]) -> ObjectSource:
     if obj is None or not isinstance(get, weakref.ref):
         raise _PythonOnly
     return ObjectSource(watch(obj))
-
-
-def _same_as(check: at.SameAs) -> Leaf:
-    """A check for an object that the capture itself holds weakly where it can."""
-    if isinstance(check.get, weakref.ref):
-        return WatchedLeaf(_object(check.get).watched)
-    return StaticLeaf(check.get())
-
-
-def _source(capture: Capture, step: Step) -> Source:
-    read = step.read
-    if isinstance(read, at.GlobalRead):
-        return GlobalSource(read.namespace, read.name)
-    if isinstance(read, at.CellRead):
-        return CellSource(read.cell)
-    if not isinstance(read, at.DefaultRead):
-        raise _PythonOnly
-    owner = capture.steps[step.parent - 1].check
-    # Being the very function, it can be looked at without going there.
-    if not isinstance(owner, at.SameAs) or type(owner.get()) is not FunctionType:
-        raise _PythonOnly
-    function = _object(owner.get)
-    if isinstance(read.key, str):
-        return DictItem(FunctionField(function, "kwdefaults"), read.key)
-    return TupleItem(FunctionField(function, "defaults"), read.key)

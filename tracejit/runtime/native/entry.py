@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.ir.dims import Poly
 from tracejit.runtime.entry_spec import (
+    DictLeaf,
     EntrySpec,
     OutArray,
     OutLeaf,
@@ -24,6 +25,7 @@ from tracejit.runtime.entry_spec import (
     OutPyScalar,
     SizeGuard,
 )
+from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.reflect import Layout
@@ -103,6 +105,8 @@ class _Writer:
         text.label("entry")
         text.do(f"%in = alloca [{max(spec.in_count, 1)} x i64]")
         text.do(f"%out = alloca [{max(spec.out_count, 1)} x i64]")
+        if any(isinstance(leaf, DictLeaf) for _, leaf in spec.leaves):
+            text.do(f"{CURSOR} = alloca [3 x i64]")
         axes = [len(o.shape) for o in spec.outputs if isinstance(o, OutArray)]
         if axes:
             text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")

@@ -18,29 +18,37 @@ from tracejit.ir.types import DTYPES
 from tracejit.runtime.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
-    CellSource,
-    DictItem,
+    DictLeaf,
     EntrySpec,
-    FunctionField,
-    GlobalSource,
     Leaf,
     NpScalarLeaf,
-    ObjectSource,
     OutArray,
     OutLeaf,
     OutNpScalar,
     OutObject,
     Output,
     OutPyScalar,
-    Positional,
-    RereadItem,
     ScalarLeaf,
+    SequenceLeaf,
     SizeGuard,
-    Source,
     StaticLeaf,
-    TupleItem,
     WatchedLeaf,
     k_order,
+)
+from tracejit.runtime.sources import (
+    AttributeSource,
+    CellSource,
+    DictItem,
+    ElementSource,
+    FunctionField,
+    GlobalSource,
+    ObjectSource,
+    Positional,
+    RereadItem,
+    Source,
+    TupleItem,
+    TypeSource,
+    is_argument,
 )
 
 __all__ = ["BAIL", "MISS", "PythonEntry"]
@@ -95,11 +103,17 @@ class PythonEntry:
             _require(len(args) == spec.nargs and tuple(kwargs) == spec.keywords)
             args += tuple(kwargs.values())
             sizes: dict[str, int] = {}
-            captured = self._reread(args)
-            objects = [_fetch(source, args, captured) for source, _ in spec.leaves]
-            for obj, (_, leaf), slot in zip(objects, spec.leaves, spec.leaf_slots, strict=False):
-                value = _check(obj, leaf, sizes)
+            for source, leaf in spec.leaves:
+                if is_argument(source):
+                    _check(_Place(args).get(source), leaf, sizes)
+            sizes.clear()
+            place = _Place(args, self._reread())
+            objects = []
+            for (source, leaf), slot in zip(spec.leaves, spec.leaf_slots, strict=False):
+                objects.append(place.get(source))
+                value = _check(objects[-1], leaf, sizes)
                 memory[_WORD * slot : _WORD * slot + len(value)] = value
+            _require(len({id(place.get(s)) for s in spec.distinct}) == len(spec.distinct))
             for guard in spec.guards:
                 _require(_holds(guard, sizes))
         except _Miss:
@@ -115,17 +129,11 @@ class PythonEntry:
             return BAIL
         return self._run(memory, objects, shapes)
 
-    def _reread(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        if self.spec.reread is None:
-            return ()
-        sizes: dict[str, int] = {}
-        for source, leaf in self.spec.leaves:
-            if isinstance(source, Positional):
-                _check(args[source.index], leaf, sizes)
-        values = self.spec.reread()
+    def _reread(self) -> tuple[Any, ...]:
+        values = () if self.spec.reread is None else _try(self.spec.reread)
         if values is None:
             raise _Miss
-        return values
+        return tuple(values)
 
     def _run(self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]) -> Any:
         spec = self.spec
@@ -152,30 +160,51 @@ class PythonEntry:
         return tuple(results) if spec.result == "tuple" else results
 
 
-def _fetch(source: Source, args: Sequence[Any], values: Sequence[Any]) -> Any:
-    """What a source holds now; `_NOTHING` for a key that is not there."""
-    match source:
-        case Positional(index):
-            return args[index]
-        case RereadItem(index):
-            return values[index]
-        case GlobalSource(namespace, key):
-            return namespace.get(key, _NOTHING)
-        case CellSource(cell):
-            try:
-                return cell.cell_contents
-            except ValueError:
-                raise _Miss from None
-        case ObjectSource(watched):
-            return _present(watched.get())
-        case FunctionField(function, name):
-            return _present(getattr(_fetch(function, args, values), f"__{name}__"))
-        case TupleItem(items, index):
-            found = _fetch(items, args, values)
-            _require(len(found) >= -index)
-            return found[index]
-        case DictItem(items, key):
-            return _fetch(items, args, values).get(key, _NOTHING)
+class _Place:
+    """Objects of one call, each attribute read once."""
+
+    def __init__(self, args: Sequence[Any], values: Sequence[Any] = ()) -> None:
+        self._args, self._values = args, values
+        self._attributes: dict[Source, Any] = {}
+
+    def get(self, source: Source) -> Any:
+        """What a source holds now; `_NOTHING` for a key that is not there."""
+        match source:
+            case Positional(index):
+                return self._args[index]
+            case RereadItem(index):
+                return self._values[index]
+            case GlobalSource(namespace, key):
+                return namespace.get(key, _NOTHING)
+            case CellSource(cell):
+                return _try(lambda: cell.cell_contents)
+            case ObjectSource(watched):
+                return _present(watched.get())
+            case FunctionField(function, name):
+                return _present(getattr(self.get(function), f"__{name}__"))
+            case TupleItem(items, index):
+                found = self.get(items)
+                _require(len(found) >= -index)
+                return found[index]
+            case DictItem(items, key):
+                return self.get(items).get(key, _NOTHING)
+            case TypeSource(parent):
+                return type(self.get(parent))
+            case ElementSource(parent, index):
+                container = self.get(parent)
+                return [*container.values()][index] if type(container) is dict else container[index]
+            case AttributeSource(parent, name):
+                if source not in self._attributes:
+                    obj = self.get(parent)
+                    self._attributes[source] = _try(lambda: getattr(obj, name))
+                return self._attributes[source]
+
+
+def _try(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except Exception:
+        raise _Miss from None
 
 
 def _present(obj: Any) -> Any:
@@ -210,6 +239,10 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
             return struct.pack("=dd", obj.real, obj.imag)
         case StaticLeaf(value):
             _require(_same(obj, value))
+        case SequenceLeaf(cls, size):
+            _require(type(obj) is cls and len(obj) == size)
+        case DictLeaf(keys):
+            _require(type(obj) is dict and len(obj) == len(keys) and all(map(_same, obj, keys)))
         case WatchedLeaf(watched):
             _require(obj is watched.get())
     return b""

@@ -1,0 +1,142 @@
+"""Where a native entry finds an object to check: arguments, names, and what hangs on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CellType
+from typing import Any, Literal, TypeAlias
+
+from tracejit.runtime.watch import Watched
+
+__all__ = [
+    "AttributeSource",
+    "CellSource",
+    "DictItem",
+    "ElementSource",
+    "FunctionField",
+    "GlobalSource",
+    "ObjectSource",
+    "Positional",
+    "RereadItem",
+    "Source",
+    "TupleItem",
+    "TypeSource",
+    "is_argument",
+    "runs_python",
+]
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Argument number `index`: positional ones first, then keywords in the call's order."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalSource:
+    """`namespace[key]`, read at each call; a missing key is a miss."""
+
+    namespace: dict[str, Any]
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class CellSource:
+    """The contents of a closure cell, read at each call; an empty cell is a miss."""
+
+    cell: CellType
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectSource:
+    """An object that is watched; a miss when it has died."""
+
+    watched: Watched
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionField:
+    """A field of a Python function as it is at each call; a miss where it is None."""
+
+    function: ObjectSource
+    name: Literal["code", "defaults", "kwdefaults"]
+
+
+@dataclass(frozen=True, eq=False)
+class TupleItem:
+    """`items[index]` of a function's defaults, from the end; a miss if there are not so many."""
+
+    items: FunctionField
+    index: int
+
+    def __post_init__(self) -> None:
+        if self.index >= 0:
+            raise ValueError("the index of a default counts from the end")
+
+
+@dataclass(frozen=True, eq=False)
+class DictItem:
+    """`items[key]` of a function's keyword defaults; a missing key is a miss."""
+
+    items: FunctionField
+    key: str
+
+
+@dataclass(frozen=True)
+class AttributeSource:
+    """`getattr(parent, name)`; an error is a miss."""
+
+    parent: Source
+    name: str
+
+
+@dataclass(frozen=True)
+class TypeSource:
+    """The class of an object."""
+
+    parent: Source
+
+
+@dataclass(frozen=True)
+class ElementSource:
+    """Element `index` of a tuple, list or dict (in its order), which a leaf before has checked."""
+
+    parent: Source
+    index: int
+
+
+@dataclass(frozen=True)
+class RereadItem:
+    """Item `index` of what the spec's `reread` gives."""
+
+    index: int
+
+
+Source: TypeAlias = (
+    Positional
+    | GlobalSource
+    | CellSource
+    | ObjectSource
+    | FunctionField
+    | TupleItem
+    | DictItem
+    | AttributeSource
+    | TypeSource
+    | ElementSource
+    | RereadItem
+)
+
+
+def runs_python(source: Source) -> bool:
+    """Whether going to a source may run Python code."""
+    if isinstance(source, (TypeSource, ElementSource)):
+        return runs_python(source.parent)
+    return isinstance(source, (AttributeSource, RereadItem))
+
+
+def is_argument(source: Source) -> bool:
+    """Whether a source is an argument or an element of one."""
+    if isinstance(source, (TypeSource, ElementSource)):
+        return is_argument(source.parent)
+    return isinstance(source, Positional)
