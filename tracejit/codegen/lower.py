@@ -34,7 +34,7 @@ from tracejit.ir.kernel import (
 from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of
 from tracejit.ops.elementwise import Element, parts_dtype
-from tracejit.ops.reduction import Reduction, accumulator_dtype
+from tracejit.ops.reduction import Reduction
 
 __all__ = ["lower_fusion"]
 
@@ -81,7 +81,7 @@ def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Eleme
     op = node.op
     assert isinstance(op, Reduction)
     x = low.element(node.inputs[0], index)
-    dtype = dtype_name(accumulator_dtype(dtype_of(node.inputs[0].type)))
+    dtype = dtype_name(op.accumulator(dtype_of(node.inputs[0].type)))
     parts = x if isinstance(x, tuple) else (x,)
     targets, results = [], []
     for part in parts:

@@ -16,16 +16,11 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
-from tracejit.ir.types import DTYPES, Type
+from tracejit.ir.types import DTYPES, Type, dtype_name
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take, without
 from tracejit.ops.sample_values import LAYOUTS, array, arrays, edges
 
-__all__ = ["ArgExtreme", "Reduction", "accumulator_dtype"]
-
-
-def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which sums and products of `dtype` accumulate: f32 for f16, else its own."""
-    return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
+__all__ = ["ArgExtreme", "Reduction"]
 
 
 def rows_of(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -65,6 +60,10 @@ class Reduction(Op):
     def chained(self, dtype: np.dtype[Any]) -> bool:
         """Whether a reduction of `dtype` runs strictly from left to right, in no lanes."""
         return self.combine == "prod" and dtype.kind in "fc"
+
+    def accumulator(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype in which elements of `dtype` are combined."""
+        return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
 
     def native(self, dtypes: Sequence[str]) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
@@ -111,11 +110,12 @@ class _Accumulating(Reduction):
         if dtype.kind in "iu":  # wraps, in any order
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         if dtype.kind == "f":
-            wide = rows.astype(accumulator_dtype(dtype), copy=False)
+            wide = rows.astype(self.accumulator(dtype), copy=False)
             return ordered_reduce(wide, lanes, block, ufunc).astype(dtype, copy=False)
         if ufunc is np.multiply:  # from left to right, as for real numbers
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         out = np.empty(rows.shape[:1], dtype)
+        rows = rows.astype(self.accumulator(dtype), copy=False)
         out.real = ordered_reduce(rows.real, lanes, block, ufunc)
         out.imag = ordered_reduce(rows.imag, lanes, block, ufunc)
         return out
@@ -132,6 +132,11 @@ class ReduceSum(_Accumulating):
     combine: ClassVar[str] = "sum"
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.sum
+
+    def accumulator(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """f32 and c64 add up in double precision, f16 in f32."""
+        wide = {"f16": "f32", "f32": "f64", "c64": "c128"}.get(dtype_name(dtype))
+        return dtype if wide is None else DTYPES[wide]
 
 
 @register
