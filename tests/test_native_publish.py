@@ -118,6 +118,20 @@ def test_a_structure_of_containers_is_not_taken_for_another() -> None:
         assert_same(f(X), X * 2)
 
 
+def test_constants_among_the_arguments() -> None:
+    f = tracejit.jit(p.flag)
+    for _ in range(2):
+        for mode in ("one", "two", None, "".join(["o", "ne"]), 1, b"one", Ellipsis, p.flag):
+            agree(f, X, mode)
+            agree(f, X, mode=mode)
+        for deep in (True, False, 1, 0, None, "", 0.0):
+            agree(f, X, "one", deep)
+            agree(f, X, deep=deep, mode="two")
+    g = tracejit.jit(p.both)
+    for last in (None, "a", (), (None,), True):
+        agree(g, (X, last), [X])
+
+
 def test_containers_that_change() -> None:
     f = tracejit.jit(p.nested)
     params: dict[str, Any] = {"w": X, "layers": [1.5, (X + 1, 2)]}
@@ -164,6 +178,8 @@ def test_one_list_in_two_places() -> None:
     xs = [X]
     agree(f, xs, [X + 1])
     agree(f, xs, xs)
+    # The graph was made for two lists: one alone is not traced.
+    assert len(f.report().fallbacks) == 1
     agree(f, xs, [X + 1])
 
 

@@ -95,10 +95,6 @@ class Fetcher:
 
     # Sources -------------------------------------------------------------------------------------
 
-    def forget(self) -> None:
-        """Python code may have run: what was borrowed must be fetched again."""
-        self._borrowed.clear()
-
     def reread(self, function: Any) -> None:
         """Ask for the values of `RereadItem`s."""
         text = self.text
@@ -106,6 +102,8 @@ class Fetcher:
         self.require(text.op(f"icmp ne ptr {self._values}, {text.object(None)}"))
 
     def _new(self, function: str, *arguments: str) -> str:
+        """A new reference, by a call that may run Python code: nothing borrowed lasts beyond it."""
+        self._borrowed.clear()
         obj = self.text.call(function, *arguments)
         self.text.require(self.text.op(f"icmp ne ptr {obj}, null"), self.miss_with_error())
         self.own(obj)
@@ -127,10 +125,8 @@ class Fetcher:
             if not isinstance(source.parent, (Positional, AttributeSource)):
                 self.hold(parent)
             name = self.text.object(source.name)
-            held = self._held[source] = self._new(
-                "PyObject_GetAttr", f"ptr {parent}", f"ptr {name}"
-            )
-            self.forget()
+            held = self._new("PyObject_GetAttr", f"ptr {parent}", f"ptr {name}")
+            self._held[source] = held
         return held
 
     def _get(self, source: Source) -> str:

@@ -82,7 +82,6 @@ class GuardEmitter(Fetcher):
             if spec.reread is not None:
                 self.reread(spec.reread)
             self._leaves(in_slots, lambda source, leaf: not is_argument(source))
-            self.forget()
             self.sizes.clear()
             self._leaves(in_slots, lambda source, leaf: is_argument(source) or _is_given(leaf))
         else:
