@@ -42,6 +42,7 @@ def run(quick: bool) -> list[Table]:
             {
                 "": compiler,
                 "import over numpy": median(compiler, "one-liner", "import"),
+                "modules at the first call": median(compiler, "one-liner", "modules"),
                 "back-end start": median(compiler, "one-liner", "first") - line,
                 "first call, one line": line,
                 "first call, Black-Scholes": median(compiler, "black-scholes", "second"),
@@ -58,6 +59,7 @@ def run(quick: bool) -> list[Table]:
     table.notes += [
         f"medians of {rounds} processes; no cache on disk is used by anyone",
         "back-end start: the first function's first call less that of a second as small",
+        "modules at the first call: imported only then; numba's and jax's are in the start",
         "numba compiles Black-Scholes as a loop; scipy.special is imported beforehand",
         *absent("numba", "jax"),
     ]
