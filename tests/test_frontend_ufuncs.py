@@ -252,3 +252,31 @@ def test_size_zero_and_one_broadcast() -> None:
     for mode in ("static", "shared", "apart"):
         for a, b in (((0,), (1,)), ((3, 1), (1, 0)), ((1,), (4, 1)), ((), (2, 0)), ((5, 1), (5,))):
             check(operator.add, (np.ones(a), np.ones(b)), modes=(mode,))
+
+
+SIZE_OPERANDS = [1, 2, 3, -2, 7, 40, 2.5, -1.0, 4.0, 0.0, float("inf"), float("nan"), True]
+
+
+@pytest.mark.parametrize("f", OPERATORS, ids=lambda f: f.__name__)
+def test_sizes_are_ints(f: Any) -> None:
+    for y in SIZE_OPERANDS:
+        for call in (lambda x, y=y: f(x.shape[0], y), lambda x, y=y: f(y, x.shape[0])):
+            for n in (0, 1, 4, 9):
+                args = (np.ones(n),)
+                try:
+                    call(*args)
+                except (ZeroDivisionError, ValueError, TypeError, OverflowError) as error:
+                    try:
+                        traced = trace_call(call, args, "apart")
+                        with pytest.raises(Bailout):
+                            traced.run(args, traced.sizes(args) or {})
+                    except Exception as e:
+                        assert type(e) in (type(error), TraceError)
+                    continue
+                try:
+                    check(call, args, (np.ones(n + 5),) if n > 1 else args, modes=("apart",))
+                except TraceError as e:
+                    assert e.code == "TJ004"
+    check(
+        lambda x: (~x.shape[0], round(x.shape[0]), -x.shape[0], abs(x.shape[0] - 9)), (np.ones(4),)
+    )

@@ -8,6 +8,7 @@ the code.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -187,21 +188,86 @@ class SymInt:
     def _positive(self, divisor: object) -> bool:
         return self.env.decide(0, "<", as_dim(divisor))
 
+    def _divided(
+        self,
+        other: object,
+        on_dims: Callable[[Dim, Dim], Dim],
+        f: Callable[[Any, Any], Any],
+        swap: bool = False,
+    ) -> Any:
+        """A division: of sizes where the divisor is positive, of their values where it is not."""
+        if type(other) not in (int, bool, SymInt):
+            return self._traced(other, f, swap)
+        if self._positive(self if swap else other):
+            return self._binary(other, on_dims, swap)
+        return self._by_value(other, f, swap)
+
+    def _by_value(self, other: object, f: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+        """The operation on the present values, under the guard that they stay so."""
+        if type(other) not in (int, bool, SymInt):
+            return NotImplemented
+        a, b = int(self), operator.index(other)  # type: ignore[arg-type]
+        return f(b, a) if swap else f(a, b)
+
     def __floordiv__(self, other: object) -> Any:
-        if type(other) in (int, bool, SymInt) and self._positive(other):
-            return self._binary(other, floordiv)
-        return NotImplemented if isinstance(other, float) else int(self) // int(other)  # type: ignore
+        return self._divided(other, floordiv, operator.floordiv)
 
     def __mod__(self, other: object) -> Any:
-        if type(other) in (int, bool, SymInt) and self._positive(other):
-            return self._binary(other, mod)
-        return NotImplemented if isinstance(other, float) else int(self) % int(other)  # type: ignore
+        return self._divided(other, mod, operator.mod)
 
     def __rfloordiv__(self, other: object) -> Any:
-        return self._binary(other, floordiv, swap=True) if self > 0 else NotImplemented
+        return self._divided(other, floordiv, operator.floordiv, swap=True)
 
     def __rmod__(self, other: object) -> Any:
-        return self._binary(other, mod, swap=True) if self > 0 else NotImplemented
+        return self._divided(other, mod, operator.mod, swap=True)
+
+    def __divmod__(self, other: object) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> Any:
+        return other // self, other % self
+
+    def __rshift__(self, other: object) -> Any:
+        if type(other) is int and 0 <= other < 62:
+            return self._make(floordiv(self.dim, 1 << other))
+        return self._by_value(other, operator.rshift)
+
+    def __lshift__(self, other: object) -> Any:
+        if type(other) is int and 0 <= other < 62:
+            return self._make(self.dim * (1 << other))
+        return self._by_value(other, operator.lshift)
+
+    def __and__(self, other: object) -> Any:
+        if type(other) is int and other > 0 and not other & (other + 1):
+            return self._make(mod(self.dim, other + 1))
+        return self._by_value(other, operator.and_)
+
+    def __or__(self, other: object) -> Any:
+        return self._by_value(other, operator.or_)
+
+    def __xor__(self, other: object) -> Any:
+        return self._by_value(other, operator.xor)
+
+    def __rrshift__(self, other: object) -> Any:
+        return self._by_value(other, operator.rshift, swap=True)
+
+    def __rlshift__(self, other: object) -> Any:
+        return self._by_value(other, operator.lshift, swap=True)
+
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Any:
+        return self._make(-self.dim - 1)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if digits is None or digits >= 0 else round(int(self), digits)
+
+    def __trunc__(self) -> SymInt:
+        return self
+
+    __floor__ = __ceil__ = __trunc__
 
     def __pow__(self, other: object) -> Any:
         if type(other) is int and 0 <= other <= 8:
@@ -209,16 +275,34 @@ class SymInt:
             for _ in range(other):
                 out = out * self.dim
             return self._make(out)
+        if type(other) in (int, bool, SymInt):
+            return self._by_value(other, operator.pow)
         return self._traced(other, operator.pow)
 
     def __rpow__(self, other: object) -> Any:
+        if type(other) in (int, bool):
+            return self._by_value(other, operator.pow, swap=True)
         return self._traced(other, operator.pow, swap=True)
 
     def _compare(self, other: object, relation: str, swap: bool = False) -> Any:
+        if isinstance(other, float):
+            return self._compare_float(float(other), relation, swap)
         if type(other) not in (int, bool, SymInt):
             return NotImplemented
         a, b = self.dim, as_dim(other)
         return self.env.decide(b, relation, a) if swap else self.env.decide(a, relation, b)
+
+    def _compare_float(self, other: float, relation: str, swap: bool) -> bool:
+        """A comparison with a float, which is one with the nearest integer on its side."""
+        if not math.isfinite(other):
+            return bool(_RELATIONS[relation](other, 0) if swap else _RELATIONS[relation](0, other))
+        whole = math.floor(other)
+        if whole == other:
+            return bool(self._compare(whole, relation, swap))
+        if relation in _NEGATED:
+            return relation == "!="
+        # No size lies between `whole` and `other`.
+        return bool(self > whole if swap else self <= whole)
 
     def __eq__(self, other: object) -> Any:
         return self._compare(other, "==")

@@ -31,7 +31,7 @@ __all__ = [
     "symbol",
 ]
 
-Bounds: TypeAlias = Mapping[str, tuple[int, int | None]]
+Bounds: TypeAlias = Mapping[str, tuple[int | None, int | None]]
 
 
 @dataclass(frozen=True)
