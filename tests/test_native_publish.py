@@ -70,6 +70,9 @@ FORMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
     "containers": (p.nested, ({"w": X, "layers": [1.5, (X + 1, 2)]}, X), {}),
     "named containers": (p.both, (), {"ys": [X], "xs": (X, None)}),
     "containers outside": (p.global_containers, (X,), {}),
+    "many results": (p.many_results, (X,), {}),
+    "a view": (p.tail, (X,), {}),
+    "an argument itself": (p.with_itself, (X,), {}),
     "a cell": (p.closure(2.0)[0], (X,), {}),
     "an array in a cell": (p.closure(np.arange(4.0))[0], (X,), {}),
 }
@@ -116,6 +119,26 @@ def test_a_structure_of_containers_is_not_taken_for_another() -> None:
         with pytest.raises(TypeError):
             f(None, X)
         assert_same(f(X), X * 2)
+
+
+def test_results_that_share_memory() -> None:
+    f, g = tracejit.jit(p.many_results), tracejit.jit(p.with_itself)
+    for size in (4, 4, 5, 6, 6):
+        x = np.arange(float(size))
+        result = f(x)
+        assert_same(p.many_results(x), result)
+        first, second, third = result["same"]
+        assert first is x
+        assert second is third
+        assert np.shares_memory(result["view"], x)
+        assert np.shares_memory(result["of"][0], second)
+        assert np.shares_memory(result["of"][1], x)
+        assert g(x)[0] is x
+        x = x.reshape(-1, 1)
+        assert_same(p.many_results(x, 3.0), f(x, 3.0))
+    with counting(f) as calls:
+        f(np.arange(7.0))
+    assert not calls
 
 
 def test_constants_among_the_arguments() -> None:

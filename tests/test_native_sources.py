@@ -251,3 +251,34 @@ def test_a_cell_and_a_value_read_again() -> None:
     assert both.both() == "hit"
     cell.cell_contents = 2.0
     assert both.both() is native.MISS
+
+
+def test_results_that_python_finishes() -> None:
+    seen: list[Any] = []
+
+    def finish(values: tuple[Any, ...]) -> Any:
+        seen.append(len(values))
+        if not values[0].size % 2:
+            raise OverflowError("even")
+        return [values[1]]
+
+    outputs = (OutArray(F8, (N,)), OutLeaf(0))
+    rest: dict[str, Any] = {"sizes": ("n",), "outputs": outputs, "result": "tuple"}
+    leaf = ((Positional(0), ArrayLeaf(F8, ("n",))),)
+    linked = Linked(EntrySpec(leaves=leaf, nargs=1, finish=finish, **rest))
+    x, even = np.arange(3.0), np.arange(4.0)
+    for entry_of in (linked.native, linked.python):
+        assert entry_of(x)[0] is x
+        assert entry_of(1.0) is native.MISS
+        with pytest.raises(OverflowError, match="even"):
+            entry_of(even)
+    before = [sys.getrefcount(o) for o in (x, even, finish)]
+    for _ in range(20):
+        linked.native(x)
+        with pytest.raises(OverflowError):
+            linked.native(even)
+    assert [sys.getrefcount(o) for o in (x, even, finish)] == before
+    assert set(seen) == {2}
+    rest["result"] = "list"
+    with pytest.raises(ValueError, match="finished"):
+        EntrySpec(leaves=leaf, nargs=1, finish=finish, **rest)

@@ -145,3 +145,16 @@ def global_containers(x):
 
 def both(xs, ys):
     return xs[0] + ys[0] * 2
+
+
+def many_results(x, k=2):
+    y = x + 1
+    return {"same": [x, y, y], "view": x[1:], "of": (y[::-1], x.T), "k": k, "none": None}
+
+
+def tail(x):
+    return x[1:]
+
+
+def with_itself(x):
+    return x, x + 1

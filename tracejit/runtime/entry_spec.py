@@ -241,6 +241,7 @@ class EntrySpec:
 
     `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
     which is a miss. The objects in `distinct` are pairwise different ones.
+    `finish` makes the result from the tuple of the outputs; what it raises, the call raises.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -253,6 +254,7 @@ class EntrySpec:
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
     distinct: tuple[Source, ...] = ()
+    finish: Callable[[tuple[Any, ...]], Any] | None = None
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 
@@ -293,6 +295,8 @@ class EntrySpec:
                 raise ValueError(f"there is no argument {source.index}")
             if isinstance(source, RereadItem) and self.reread is None:
                 raise ValueError("nothing is read again")
+        if self.finish is not None and self.result != "tuple":
+            raise ValueError("only a tuple can be finished")
         if self.result == "single" and len(self.outputs) != 1:
             raise ValueError("a single result has exactly one output")
 

@@ -25,10 +25,12 @@ from tracejit.runtime.entry_spec import (
     DictLeaf,
     EntrySpec,
     Leaf,
+    OutLeaf,
     SequenceLeaf,
     StaticLeaf,
     WatchedLeaf,
 )
+from tracejit.runtime.results import make_results
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
@@ -89,9 +91,14 @@ def _spec(
 ) -> EntrySpec | None:
     if not native.available() or len(owner._entries) >= _ENTRIES:
         return None
-    if traced.shape_of_result == "other":
-        return None
-    return call_spec(flat, arguments, traced.capture, form, places)
+    spec = call_spec(flat, arguments, traced.capture, form, places)
+    results = make_results(traced)
+    if spec is None or results is None:
+        return spec
+    needed = iter(zip(range(len(spec.leaves)), spec.leaves, strict=True))
+    numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
+    leaves = tuple(OutLeaf(numbers[k]) for k in results.leaves)
+    return dataclasses.replace(spec, outputs=(*flat.outputs, *leaves), finish=results.finish)
 
 
 def call_spec(

@@ -6,58 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tracejit.frontend.containers import TreeDef
-from tracejit.frontend.tracer import View
-from tracejit.ir import dims
-from tracejit.ir.dims import Poly
-from tracejit.ir.op import OPS
 from tracejit.runtime import native
 from tracejit.runtime.binding import Form
 from tracejit.runtime.compile import Lowered, Traced
-from tracejit.runtime.entry_spec import ArrayLeaf, EntrySpec, ScalarLeaf
+from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native import BAIL, MISS
+from tracejit.runtime.results import Results, make_results
 
 __all__ = ["Variant", "compile_variant"]
-
-
-def apply_views(
-    array: Any, views: Sequence[View], indices: Sequence[Any], sizes: dict[str, int]
-) -> Any:
-    """The NumPy view of `array` that a chain of index ops means; `indices` are those of gathers."""
-    remaining = list(indices)
-    for view in views:
-        attrs = {k: _concrete(a, sizes) for k, a in view.attrs.items()}
-        if view.op == "broadcast_to":
-            array = np.broadcast_to(array, attrs["shape"])
-        elif view.op == "gather":
-            count = len(view.indices)
-            array = _gathered(array, remaining[:count])
-            del remaining[:count]
-        elif view.op in ("real", "imag"):
-            array = getattr(array, view.op)
-        else:
-            (array,) = OPS[view.op].evaluate([array], attrs)
-    return array
-
-
-def _gathered(array: Any, indices: Sequence[Any]) -> Any:
-    """The view at numbers, or along the diagonal that index arrays step through."""
-    if not np.ndim(indices[0]):
-        return array[(*(int(i) for i in indices), ...)]
-    first, second = indices
-    if not first.size:
-        return np.moveaxis(np.diagonal(array)[..., :0], -1, 0)
-    return np.moveaxis(np.diagonal(array, int(second[0] - first[0])), -1, 0)
-
-
-def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
-    if isinstance(attr, Poly):
-        return dims.evaluate(attr, sizes)
-    if isinstance(attr, tuple):
-        return tuple(_concrete(a, sizes) for a in attr)
-    return attr
 
 
 @dataclass
@@ -72,8 +29,8 @@ class Variant:
     #: The symbol of the program in `library`.
     name: str
     library: Any
-    #: The outputs are the user's result itself.
-    direct: bool
+    #: Makes the user's result; None where the outputs are it already.
+    results: Results | None
     #: Forms of call that are answered natively, or never will be.
     forms: set[Form] = field(default_factory=set)
     #: Its published entry, for the call that it was compiled for; MISS and BAIL as for leaves.
@@ -98,7 +55,7 @@ class Variant:
         outputs = entry(*leaves)
         if outputs is MISS or outputs is BAIL:
             return outputs
-        return outputs if self.direct else self._results(outputs, leaves)
+        return outputs if self.results is None else self.results(outputs, leaves)
 
     def _flat_entry(self) -> Callable[..., Any]:
         if not native.available():
@@ -114,38 +71,6 @@ class Variant:
         symbols[self.name] = self.library.address(self.name)
         exports = native.entry_exports(name)
         return compile_module("", symbols, exports, glue=glue, keep=(self.library, spec))
-
-    def _results(self, outputs: Any, leaves: Sequence[Any]) -> Any:
-        """The user's result from the entry's outputs."""
-        outs = list(outputs)
-        flat: list[Any] = []
-        sizes: dict[str, int] | None = None
-        for plan in self.traced.plans:
-            if plan.same_as is not None:
-                flat.append(flat[plan.same_as])
-                continue
-            if plan.leaf is not None:
-                x = leaves[plan.leaf]
-            else:
-                assert plan.index is not None
-                x = outs[plan.index]
-            if plan.views:
-                if sizes is None:
-                    sizes = self._sizes(leaves)
-                x = apply_views(x, plan.views, [outs[k] for k in plan.operands], sizes)
-            flat.append(x)
-        return self.traced.rebuild(flat)
-
-    def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
-        for leaf, x in zip(self.traced.specialization.leaves, leaves, strict=True):
-            if isinstance(leaf, ArrayLeaf):
-                for d, n in zip(leaf.dims, x.shape, strict=True):
-                    if isinstance(d, str):
-                        sizes[d] = n
-            elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
-                sizes[leaf.size] = x
-        return sizes
 
 
 def compile_variant(
@@ -170,8 +95,8 @@ def compile_variant(
         glue=glue,
         keep=(program.keep, call or flat),
     )
-    direct = lowered.traced.shape_of_result != "other"
-    variant = Variant(lowered.traced, flat, arguments, lowered.name, library, direct)
+    results = make_results(lowered.traced)
+    variant = Variant(lowered.traced, flat, arguments, lowered.name, library, results)
     if call is None and native.available():
         variant._entry = native.flat_callable(library, entry_name, flat)
     return variant

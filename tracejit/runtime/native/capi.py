@@ -34,6 +34,7 @@ _PYTHON = {
     "PyLong_AsLongLongAndOverflow": ("i64", "ptr, ptr"),
     "PyLong_FromLongLong": ("ptr", "i64"),
     "PyObject_CallNoArgs": ("ptr", "ptr"),
+    "PyObject_CallOneArg": ("ptr", "ptr, ptr"),
     "PyObject_GetAttr": ("ptr", "ptr, ptr"),
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),

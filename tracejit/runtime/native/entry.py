@@ -270,6 +270,11 @@ class _Writer:
         text.require(text.op(f"icmp ne ptr {container}, null"), self._drop_and("fail", False))
         for k, made in enumerate(self.made):
             text.call(f"{kind}_SetItem", f"ptr {container}", f"i64 {k}", f"ptr {made}")
+        if spec.finish is not None:
+            finish = f"ptr {text.object(spec.finish)}"
+            result = text.call("PyObject_CallOneArg", finish, f"ptr {container}")
+            text.call("Py_DecRef", f"ptr {container}")
+            container = result
         text.do(f"ret ptr {container}")
 
     def _box(self, output: Output, slot: str) -> str:

@@ -157,6 +157,8 @@ class PythonEntry:
         ]
         if spec.result == "single":
             return results[0]
+        if spec.finish is not None:
+            return spec.finish(tuple(results))
         return tuple(results) if spec.result == "tuple" else results
 
 

@@ -1,0 +1,134 @@
+"""From a program's outputs to the user's result: views, shared objects, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.frontend.containers import LEAF
+from tracejit.frontend.tracer import View
+from tracejit.ir import dims
+from tracejit.ir.dims import Poly
+from tracejit.ir.op import OPS
+from tracejit.runtime.compile import Traced
+from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, ScalarLeaf
+
+__all__ = ["Results", "make_results"]
+
+
+def make_results(traced: Traced) -> Results | None:
+    """What makes the results of a trace, or None where the entry's result is the user's."""
+    return Results(traced) if traced.shape_of_result == "other" else None
+
+
+class Results:
+    """Makes the user's result from the outputs and from leaves, by their numbers."""
+
+    def __init__(self, traced: Traced) -> None:
+        self._plans = traced.plans
+        self._rebuild = traced.rebuild
+        root = traced.tree.root
+        whole = isinstance(root, tuple) and root[0] in (tuple, list)
+        self._container = root[0] if whole and all(x is LEAF for x in root[2]) else None
+        self._single = root is LEAF
+        views = [view for plan in self._plans for view in plan.views]
+        leaves = traced.specialization.leaves
+        self._sized: dict[int, Leaf] = {}
+        if any(_has_sizes(tuple(view.attrs.values())) for view in views):
+            self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
+        #: The numbers of the leaves that the results are made from.
+        self.leaves = sorted({p.leaf for p in self._plans if p.leaf is not None} | {*self._sized})
+        self._count = len(traced.outputs)
+
+    def finish(self, values: Sequence[Any]) -> Any:
+        """The result from the outputs followed by the leaves `self.leaves`."""
+        given = values[self._count :]
+        return self(values, dict(zip(self.leaves, given, strict=True)))
+
+    def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
+        """The user's result."""
+        flat: list[Any] = []
+        sizes: dict[str, int] | None = None
+        for plan in self._plans:
+            if plan.same_as is not None:
+                flat.append(flat[plan.same_as])
+                continue
+            if plan.leaf is not None:
+                x = leaves[plan.leaf]
+            else:
+                assert plan.index is not None
+                x = outputs[plan.index]
+            if plan.views:
+                if sizes is None:
+                    sizes = self._sizes(leaves) if self._sized else {}
+                x = apply_views(x, plan.views, [outputs[k] for k in plan.operands], sizes)
+            flat.append(x)
+        if self._single:
+            return flat[0]
+        return self._rebuild(flat) if self._container is None else self._container(flat)
+
+    def _sizes(self, leaves: Mapping[int, Any] | Sequence[Any]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for k, leaf in self._sized.items():
+            if isinstance(leaf, ArrayLeaf):
+                for d, n in zip(leaf.dims, leaves[k].shape, strict=True):
+                    if isinstance(d, str):
+                        sizes[d] = n
+            elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
+                sizes[leaf.size] = leaves[k]
+        return sizes
+
+
+def _binds(leaf: Leaf) -> bool:
+    """Whether a leaf gives a size symbol its value."""
+    if isinstance(leaf, ArrayLeaf):
+        return any(isinstance(d, str) for d in leaf.dims)
+    return isinstance(leaf, ScalarLeaf) and leaf.size is not None
+
+
+def _has_sizes(attr: Any) -> bool:
+    if isinstance(attr, tuple):
+        return any(map(_has_sizes, attr))
+    return isinstance(attr, Poly)
+
+
+def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
+    if isinstance(attr, Poly):
+        return dims.evaluate(attr, sizes)
+    if isinstance(attr, tuple):
+        return tuple(_concrete(a, sizes) for a in attr)
+    return attr
+
+
+def apply_views(
+    array: Any, views: Sequence[View], indices: Sequence[Any], sizes: dict[str, int]
+) -> Any:
+    """The NumPy view of `array` that a chain of index ops means; `indices` are those of gathers."""
+    remaining = list(indices)
+    for view in views:
+        attrs = view.attrs
+        if sizes:
+            attrs = {k: _concrete(a, sizes) for k, a in attrs.items()}
+        if view.op == "broadcast_to":
+            array = np.broadcast_to(array, attrs["shape"])
+        elif view.op == "gather":
+            count = len(view.indices)
+            array = _gathered(array, remaining[:count])
+            del remaining[:count]
+        elif view.op in ("real", "imag"):
+            array = getattr(array, view.op)
+        else:
+            (array,) = OPS[view.op].evaluate([array], attrs)
+    return array
+
+
+def _gathered(array: Any, indices: Sequence[Any]) -> Any:
+    """The view at numbers, or along the diagonal that index arrays step through."""
+    if not np.ndim(indices[0]):
+        return array[(*(int(i) for i in indices), ...)]
+    first, second = indices
+    if not first.size:
+        return np.moveaxis(np.diagonal(array)[..., :0], -1, 0)
+    return np.moveaxis(np.diagonal(array, int(second[0] - first[0])), -1, 0)
