@@ -214,8 +214,8 @@ def _lengths(t: Type) -> list[Dim]:
 class Cell:
     """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
-    `order` is the one NumPy would give it, or None where that is not known. `strides` count elements;
-    None for memory without gaps in this order.
+    `order` is the one NumPy would give it, or None where that is not known. `strides` count
+    elements; None for memory without gaps in this order.
     A cell with a `source` is a copy that stands for a view of that cell's memory: right as long as
     nothing is stored into either.
     """

@@ -221,7 +221,9 @@ def _count_cells(flat: Sequence[Any]) -> dict[int, int]:
     for x in arrays:
         root_cell = x.cell.root
         if root_cell is not x.cell and (root_cell.input is not None or roots[id(root_cell)] > 1):
-            raise TraceError("TJ005", "a result that may or may not share memory with another array")
+            raise TraceError(
+                "TJ005", "a result that may or may not share memory with another array"
+            )
     return shared
 
 
