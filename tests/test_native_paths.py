@@ -114,6 +114,14 @@ def test_dicts_have_the_same_keys_in_the_same_order() -> None:
     assert linked.both(holes) == "hit"
 
 
+def test_dicts_of_open_order() -> None:
+    linked = entry((FIRST, DictLeaf(("w", "b"), ordered=False)))
+    for good in ({"w": 1, "b": 2}, {"b": 2, "w": 1}):
+        assert linked.both(good) == "hit"
+    for bad in ({"w": 1}, {"w": 1, "c": 2}, {"w": 1, "b": 2, "c": 3}, ("w", "b")):
+        assert linked.both(bad) is native.MISS
+
+
 def test_nested_and_empty_containers() -> None:
     inner = ElementSource(FIRST, 1)
     linked = entry(

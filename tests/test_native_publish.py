@@ -73,6 +73,9 @@ FORMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
     "many results": (p.many_results, (X,), {}),
     "a view": (p.tail, (X,), {}),
     "an argument itself": (p.with_itself, (X,), {}),
+    "a dataclass": (p.layer, (p.Layer(X, 2.0), X), {}),
+    "a namedtuple": (p.layer, (p.Pair(X, 2.0), X), {}),
+    "a dataclass in one": (p.deep, (p.Slim(2.0, p.Layer(X, X)),), {"x": X}),
     "a cell": (p.closure(2.0)[0], (X,), {}),
     "an array in a cell": (p.closure(np.arange(4.0))[0], (X,), {}),
 }
@@ -194,6 +197,39 @@ def test_containers_outside_that_change(monkeypatch: pytest.MonkeyPatch) -> None
     p.PARAMETERS = params
     with pytest.raises(KeyError):
         f(X)
+
+
+def test_dataclasses_that_change() -> None:
+    f = tracejit.jit(p.deep)
+    inner = p.Layer(X, 1.5)
+    outer = p.Slim(2.0, inner)
+    agree(f, outer, X)
+    inner.w = np.ones((2, 4))
+    agree(f, outer, X)
+    inner.b = X
+    agree(f, outer, X)
+    outer.inner = p.Pair(X, X)
+    agree(f, outer, X)
+    outer.inner = inner
+    inner.more = 1.0  # type: ignore[attr-defined]
+    agree(f, outer, X)
+    del inner.more  # type: ignore[attr-defined]
+    agree(f, outer, X)
+    del inner.b  # A default of the class takes its place.
+    agree(f, outer, X)
+    del outer.w
+    with pytest.raises(AttributeError):
+        f(outer, X)
+
+    class Other(p.Layer):
+        b = 7.0
+
+    g = tracejit.jit(p.layer)
+    agree(g, p.Layer(X, 2.0), X)
+    agree(g, Other(X, 3.0), X)
+    both = p.Layer(X)
+    both.w = both.b = X
+    agree(g, both, X)
 
 
 def test_one_list_in_two_places() -> None:

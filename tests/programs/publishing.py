@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -158,3 +159,28 @@ def tail(x):
 
 def with_itself(x):
     return x, x + 1
+
+
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    b: Any = 0.0
+
+
+@dataclasses.dataclass(slots=True)
+class Slim:
+    w: Any
+    inner: Any
+
+
+class Pair(NamedTuple):
+    w: Any
+    b: Any
+
+
+def layer(p, x):
+    return p.w * x + p.b
+
+
+def deep(p, x):
+    return layer(p.inner, x) + p.w

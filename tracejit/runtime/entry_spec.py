@@ -141,9 +141,13 @@ class SequenceLeaf:
 
 @dataclass(frozen=True, eq=False)
 class DictLeaf:
-    """A dict (no subclass) with these keys in this order; keys match as constants do."""
+    """A dict (no subclass) with these keys, in this order unless it is not `ordered`.
+
+    Keys match as constants do; where the order is open, they are strings.
+    """
 
     keys: tuple[Any, ...]
+    ordered: bool = True
 
 
 Leaf: TypeAlias = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, TypeAlias
 
 from tracejit.frontend import places as at
@@ -176,6 +176,9 @@ class _Arguments:
             self._container(source, *node)
 
     def _container(self, source: Source, cls: Any, keys: Any, children: Any) -> None:
+        if dataclasses.is_dataclass(cls):
+            self._dataclass(source, cls, keys, children)
+            return
         if cls is dict:
             if not all(isinstance(key, Static) for key in keys):
                 raise _PythonOnly
@@ -188,6 +191,20 @@ class _Arguments:
             self.mutable.append(source)
         for index, child in enumerate(children):
             self._node(ElementSource(source, index), child)
+
+    def _dataclass(self, source: Source, cls: Any, names: Any, children: Any) -> None:
+        slots = [isinstance(getattr(cls, name, None), MemberDescriptorType) for name in names]
+        all_set = tuple(f.name for f in dataclasses.fields(cls)) == names
+        if not all_set or cls.__dictoffset__ and any(slots):
+            raise _PythonOnly
+        self.leaves.append((TypeSource(source), _weakly(cls)))
+        if cls.__dictoffset__:
+            # An instance that has more attributes is known by identity instead.
+            own = AttributeSource(source, "__dict__")
+            self.leaves.append((own, DictLeaf(names, ordered=False)))
+        self.mutable.append(source)
+        for name, child in zip(names, children, strict=True):
+            self._node(AttributeSource(source, name), child)
 
 
 def _weakly(obj: Any) -> WatchedLeaf:

@@ -196,12 +196,17 @@ class Fetcher:
     def enter_dict(
         self, source: Source, leaf: DictLeaf, check_key: Callable[[str, Any], None]
     ) -> None:
-        """Require a dict with the leaf's keys in their order."""
+        """Require a dict with the leaf's keys."""
         text, obj = self.text, self.get(source)
         cls = text.field(obj, self.layout.type, "ptr")
         self.require(text.op(f"icmp eq ptr {cls}, {text.object(dict)}"))
         size = text.call("PyDict_Size", f"ptr {obj}")
         self.require(text.op(f"icmp eq i64 {size}, {len(leaf.keys)}"))
+        self._containers[source] = leaf
+        if not leaf.ordered:
+            for index in range(len(leaf.keys)):
+                self._element(source, index)
+            return
         text.do(f"store i64 0, ptr {CURSOR}")
         key, value = text.at(CURSOR, _WORD), text.at(CURSOR, 2 * _WORD)
         for index, wanted in enumerate(leaf.keys):
@@ -211,7 +216,6 @@ class Fetcher:
             self.require(text.op(f"icmp ne i32 {more}, 0"))
             check_key(text.op(f"load ptr, ptr {key}"), wanted)
             self._borrowed[ElementSource(source, index)] = text.op(f"load ptr, ptr {value}")
-        self._containers[source] = leaf
 
     def _element(self, parent: Source, index: int) -> str:
         leaf = self._containers[parent]

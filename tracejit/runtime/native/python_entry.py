@@ -194,7 +194,9 @@ class _Place:
                 return type(self.get(parent))
             case ElementSource(parent, index):
                 container = self.get(parent)
-                return [*container.values()][index] if type(container) is dict else container[index]
+                if type(container) is dict:
+                    container = [*container.values()]
+                return container[index]
             case AttributeSource(parent, name):
                 if source not in self._attributes:
                     obj = self.get(parent)
@@ -243,8 +245,9 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
             _require(_same(obj, value))
         case SequenceLeaf(cls, size):
             _require(type(obj) is cls and len(obj) == size)
-        case DictLeaf(keys):
-            _require(type(obj) is dict and len(obj) == len(keys) and all(map(_same, obj, keys)))
+        case DictLeaf(keys, ordered):
+            _require(type(obj) is dict and len(obj) == len(keys))
+            _require(all(map(_same, obj, keys)) if ordered else obj.keys() == set(keys))
         case WatchedLeaf(watched):
             _require(obj is watched.get())
     return b""
