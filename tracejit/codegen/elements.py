@@ -44,6 +44,8 @@ class Flat:
 
     def unravel(self) -> tuple[Dim, ...]:
         """The index along each axis."""
+        if 0 in self.shape:
+            return (0,) * len(self.shape)
         out: dict[int, Dim] = {}
         rest = self.position
         # Where an axis is empty no element is ever asked for.
