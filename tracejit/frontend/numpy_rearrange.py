@@ -117,8 +117,12 @@ def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
             raise TraceError("TJ001", "the shift of np.roll", user_line())
         if env.decide(n, "==", 0):
             return x
+        if dtype_of(shift.type) == np.uint64:
+            raise TraceError("TJ004", "np.roll by a uint64", user_line())
         size = unwrap(n, env)
-        places = elementwise(np.subtract, (iota(n), shift))
+        # Below n first: the difference would leave 64 bits.
+        wide = asarray(shift, np.int64)
+        places = elementwise(np.subtract, (iota(n), elementwise(np.remainder, (wide, size))))
         return asarray(_along(x, axis, elementwise(np.remainder, (places, size))))
     if not isinstance(shift, (int, float, np.number, SymInt)):
         raise TraceError("TJ004", f"np.roll by a {type(shift).__name__}", user_line())

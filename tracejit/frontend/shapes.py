@@ -21,9 +21,11 @@ from tracejit.ir.dims import (
     evaluate,
     floordiv,
     free_symbols,
+    magnitude,
     maximum,
     minimum,
     mod,
+    symbol,
 )
 
 __all__ = ["Guard", "ShapeEnv", "SymInt", "as_dim", "unwrap"]
@@ -38,6 +40,12 @@ _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
 }
 _NEGATED = {"==": "!=", "!=": "=="}
+#: No array that fills memory has more elements: an address has 47 bits.
+_MEMORY = 2**47
+#: Sizes are computed in 64 bits; two of this magnitude still add up in them.
+_FITS = 2**62
+#: The limits that are tried for symbols whose product is needed, in bits.
+_LIMITS = (60, 46, 40, 31, 26, 20, 15, 11, 8)
 
 
 class ShapeEnv:
@@ -47,14 +55,48 @@ class ShapeEnv:
         self.hints: dict[str, int] = {}
         self.intervals: dict[str, tuple[int | None, int | None]] = {}
         self.guards: list[Guard] = []
+        #: What no symbol exceeds: by guards, or because memory is not larger.
+        self.limits: dict[str, int] = {}
         #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
         self.lift: Callable[[Dim], Any] = lambda d: NotImplemented
 
-    def declare(self, name: str, hint: int | None, low: int | None = 2) -> None:
-        """A new symbol with its present value (None: known only at run time) and lower bound."""
+    def declare(
+        self, name: str, hint: int | None, low: int | None = 2, *, in_memory: bool = True
+    ) -> None:
+        """A new symbol with its present value (None: known only at run time) and lower bound.
+
+        One that is not `in_memory`, the length of an axis that is stored as a whole, gets a guard
+        that keeps it far from the end of 64 bits. Raises TraceError where it is not.
+        """
         if hint is not None:
             self.hints[name] = hint
-        self.intervals[name] = (low, None)
+        self._limit(name, low, _MEMORY if in_memory else 2**63)
+        if not self.fits(symbol(name)):
+            raise TraceError("TJ015", f"a size of {hint}")
+
+    def _limit(self, name: str, low: int | None, high: int) -> None:
+        self.intervals[name] = (low, high)
+        self.limits[name] = high
+
+    def fits(self, d: Dim) -> bool:
+        """Whether 64 bits hold `d` and all it is made of, with a bit to spare.
+
+        Where that takes lower limits of its symbols, these become guards.
+        """
+        if magnitude(d, self.limits)[1] < _FITS:
+            return True
+        names = [s for s in sorted(free_symbols(d)) if s in self.hints]
+        for bits in _LIMITS:
+            tried = dict(self.limits)
+            for s in names:
+                tried[s] = min(tried[s], 1 << max(bits, self.hints[s].bit_length()))
+            if magnitude(d, tried)[1] < _FITS:
+                for s in names:
+                    if tried[s] < self.limits[s]:
+                        self.guards.append((symbol(s), "<=", tried[s]))
+                        self._limit(s, self.intervals[s][0], tried[s])
+                return True
+        return False
 
     def proved(self, a: Dim, relation: str, b: Dim) -> bool | None:
         """Whether `a relation b` holds for all sizes, fails for all (False), or neither (None)."""
@@ -79,6 +121,8 @@ class ShapeEnv:
         known = self.proved(a, relation, b)
         if known is not None:
             return known
+        if isinstance(a, int) and abs(a) >= 2**63 or isinstance(b, int) and abs(b) >= 2**63:
+            raise TraceError("TJ015", f"whether {a} {relation} {b}")
         try:
             holds = _RELATIONS[relation](evaluate(a, self.hints), evaluate(b, self.hints))
         except KeyError:
@@ -137,7 +181,13 @@ class SymInt:
         if type(other) not in (int, bool, SymInt):
             return self._traced(other, getattr(operator, f.__name__), swap)
         o = as_dim(other)
-        return self._make(f(o, self.dim) if swap else f(self.dim, o))
+        result = f(o, self.dim) if swap else f(self.dim, o)
+        if not self.env.fits(result):
+            # A traced int notices where it leaves 64 bits.
+            me, they = self.env.lift(self.dim), self.env.lift(o)
+            exact = getattr(operator, f.__name__)
+            return exact(they, me) if swap else exact(me, they)
+        return self._make(result)
 
     def _traced(self, other: Any, f: Callable[[Any, Any], Any], swap: bool = False) -> Any:
         """The operation on a traced int: for operands that a size cannot absorb."""
@@ -229,17 +279,17 @@ class SymInt:
 
     def __rshift__(self, other: object) -> Any:
         if type(other) is int and 0 <= other < 62:
-            return self._make(floordiv(self.dim, 1 << other))
+            return self // (1 << other)
         return self._by_value(other, operator.rshift)
 
     def __lshift__(self, other: object) -> Any:
         if type(other) is int and 0 <= other < 62:
-            return self._make(self.dim * (1 << other))
+            return self * (1 << other)
         return self._by_value(other, operator.lshift)
 
     def __and__(self, other: object) -> Any:
         if type(other) is int and other > 0 and not other & (other + 1):
-            return self._make(mod(self.dim, other + 1))
+            return self % (other + 1)
         return self._by_value(other, operator.and_)
 
     def __or__(self, other: object) -> Any:
@@ -259,7 +309,7 @@ class SymInt:
     __rxor__ = __xor__
 
     def __invert__(self) -> Any:
-        return self._make(-self.dim - 1)
+        return -self - 1
 
     def __round__(self, digits: int | None = None) -> Any:
         return self if digits is None or digits >= 0 else round(int(self), digits)
@@ -271,10 +321,10 @@ class SymInt:
 
     def __pow__(self, other: object) -> Any:
         if type(other) is int and 0 <= other <= 8:
-            out: Dim = 1
+            out: Any = 1
             for _ in range(other):
-                out = out * self.dim
-            return self._make(out)
+                out = out * self
+            return out
         if type(other) in (int, bool, SymInt):
             return self._by_value(other, operator.pow)
         return self._traced(other, operator.pow)

@@ -23,6 +23,7 @@ __all__ = [
     "evaluate",
     "floordiv",
     "free_symbols",
+    "magnitude",
     "maximum",
     "minimum",
     "mod",
@@ -336,6 +337,29 @@ def _bounds(atom: Atom, env: Bounds) -> Interval:
     if atom.fn == "floordiv" and b_low is not None and b_low > 0 and (a_low or -1) >= 0:
         return 0, a_high
     return None, None
+
+
+def magnitude(d: Dim, limits: Mapping[str, int]) -> tuple[int, int]:
+    """(bound of |d|, bound of every number met on the way to it) for symbols within +-limits.
+
+    Divisors are taken to be positive.
+    """
+    if isinstance(d, int):
+        return abs(d), abs(d)
+    total = largest = 0
+    for monomial, coefficient in d.terms:
+        term = abs(coefficient)
+        for atom in monomial:
+            if isinstance(atom, str):
+                value, inner = limits[atom], 0
+            else:
+                (a, a_inner), (b, b_inner) = (magnitude(x, limits) for x in atom.args)
+                value = {"floordiv": a + 1, "mod": b}.get(atom.fn, max(a, b))
+                inner = max(a_inner, b_inner)
+            term *= value
+            largest = max(largest, inner)
+        total += term
+    return total, max(total, largest)
 
 
 def dim_from_ast(node: ast.expr) -> Dim:

@@ -21,6 +21,7 @@ from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
     ArrayLeaf,
     EntrySpec,
+    Leaf,
     OutArray,
     OutNpScalar,
     Output,
@@ -111,8 +112,9 @@ def trace_call(
     env = ShapeEnv()
     trace = Trace(function.__name__.replace("<lambda>", "lambda_"), env)
     trace.builder.sizes += list(specialization.sizes)
+    stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():
-        env.declare(name, hint)
+        env.declare(name, hint, in_memory=name in stored)
     count = 0
 
     def make_leaf(x: Any, name: str) -> Any:
@@ -120,7 +122,7 @@ def trace_call(
         k, count = count, count + 1
         if k >= len(leaves):
             for size, hint in specialize_captured(k, x, name, seen, specialization).items():
-                env.declare(size, hint)
+                env.declare(size, hint, in_memory=size in _stored_sizes(specialization.leaves))
                 trace.builder.sizes.append(size)
         t = specialization.types[k]
         leaf = specialization.leaves[k]
@@ -146,6 +148,12 @@ def trace_call(
     graph = trace.builder.build(values, _result_texts(plans))
     capture = None if traced.capture.trivial else traced.capture
     return Traced(graph, specialization, env.guards, outputs, plans, traced.tree, capture)
+
+
+def _stored_sizes(leaves: Sequence[Leaf]) -> set[str]:
+    """The symbols for lengths of axes whose elements all lie in memory of their own."""
+    whole = [x for x in leaves if isinstance(x, ArrayLeaf) and x.layout != "A" and 0 not in x.dims]
+    return {d for x in whole for d in x.dims if isinstance(d, str)}
 
 
 def _check_sizes(outputs: Sequence[Output], known: set[str]) -> None:

@@ -56,6 +56,9 @@ def _checked_name(dtype: np.dtype[Any]) -> str:
         raise TraceError("TJ003", f"an array of {dtype}")
     return name
 
+#: The largest int that stands for a size.
+_LARGEST = 2**60
+
 
 def leaf_key(x: Any) -> object:
     """What two leaves must have in common to share a history. Raises TraceError for odd arrays."""
@@ -140,11 +143,14 @@ class _Sizes:
         return len(set(column)) > 1, column
 
     def number(self, n: int) -> int | str | None:
-        """The next int: itself, the symbol that it is like a size, or None for a traced number."""
+        """The next int: itself, the symbol that it is like a size, or None for a traced number.
+
+        Only what may be computed with in 64 bits is like a size.
+        """
         varies, column = self.next()
         if not varies:
             return n
-        return self._name(column) if min(column) >= 2 else None
+        return self._name(column) if 2 <= min(column) and max(column) <= _LARGEST else None
 
     def dim(self, n: int) -> int | str:
         """The next size: itself, or the name of its symbol."""

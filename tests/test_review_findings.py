@@ -1,0 +1,44 @@
+"""Programs that once gave a wrong answer, or a compiler's fault, hold against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests import review_samples as samples
+from tests.compare import assert_parity
+
+X = np.arange(10.0)
+
+
+def codes(jitted: Any) -> set[str]:
+    return {f.code for f in jitted.report().fallbacks}
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        samples.remainder_of_a_square,
+        samples.slice_to_a_square,
+        samples.square_beyond_a_size,
+        samples.rolled,
+        samples.compared_with_more_than_64_bits,
+    ],
+)
+def test_arithmetic_on_int_arguments_leaves_64_bits_unharmed(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    for n in (3, 4, 5, 2**31, 2**32, 2**33, 2**62, 2**63 - 1, -(2**63), 7):
+        assert_parity(f, X, n, jitted=jitted)
+    assert "TJ013" not in codes(jitted)
+
+
+def test_arithmetic_on_lengths_leaves_64_bits_unharmed() -> None:
+    f = samples.cube_of_a_length
+    jitted = tracejit.jit(f)
+    for n in (10, 11, 3_000_000, 4_000_000, 12):
+        assert_parity(f, np.zeros(n, bool), jitted=jitted)
+    assert codes(jitted) == set()
