@@ -395,31 +395,3 @@ def test_code_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     helper.__code__ = (lambda x: x + 100.0).__code__
     agree(f, X, X)
     agree(g, X)
-
-
-def test_attributes() -> None:
-    model = p.Model(2.0)
-    f = p.Model.weighted
-    for weight in (3.0, np.arange(4.0), np.ones((4, 1)), np.ones(4, "f4"), [1.0] * 4, 2.0):
-        model.weight = weight
-        assert_same(f.__wrapped__(model, X), model.weighted(X))
-        assert_same(f.__wrapped__(model, X, bias=X), model.weighted(X, bias=X))
-    del model.weight
-    with pytest.raises(AttributeError):
-        model.weighted(X)
-
-
-def test_attributes_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = p.Model(2.0)
-    assert_same(model.scaled(X), X * 2.0)
-    monkeypatch.setattr(p.Model, "factor", 3.0)
-    assert_same(model.scaled(X), X * 3.0)
-    model.factor = 4.0
-    assert_same(model.scaled(X), X * 4.0)
-
-    class Other(p.Model):
-        factor = 5.0
-
-    del model.factor
-    model.__class__ = Other
-    assert_same(model.scaled(X), X * 5.0)

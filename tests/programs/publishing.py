@@ -184,3 +184,35 @@ def layer(p, x):
 
 def deep(p, x):
     return layer(p.inner, x) + p.w
+
+
+class Base:
+    table = np.arange(4.0)
+    rate = 3.0
+
+    def act(self, x):
+        return x * 0.5
+
+    @property
+    def shifted(self):
+        return self.shift + 1.0
+
+    @staticmethod
+    def double(x):
+        return x * 2
+
+    @classmethod
+    def rated(cls, x):
+        return x * cls.rate
+
+
+class Derived(Base):
+    def __init__(self, shift: Any) -> None:
+        self.shift = shift
+
+    def act(self, x):
+        return super().act(x) + 1
+
+    @tracejit.jit
+    def run(self, x):
+        return self.rated(self.double(self.act(x))) * self.table + self.shifted * self.rate

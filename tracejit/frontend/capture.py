@@ -34,8 +34,11 @@ from tracejit.frontend.containers import (
     same_object,
 )
 from tracejit.frontend.places import (
+    MISSING,
     AttributeRead,
+    BoundTo,
     CellRead,
+    ClassRead,
     DefaultRead,
     EqualTo,
     GlobalRead,
@@ -45,13 +48,13 @@ from tracejit.frontend.places import (
     ObjectRead,
     OfClass,
     SameAs,
+    class_lookup,
 )
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import Trace, Tracer, check_dtype, user_line
 
 __all__ = ["MISSING", "Capture", "Source", "Step", "class_lookup", "is_exempt_module"]
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 _LIMIT = 4000
 
 Read = Callable[[Any], Any]
@@ -86,15 +89,6 @@ def is_exempt_module(module: ModuleType) -> bool:
         # A program's own module may have such a name too.
         return is_library_file(getattr(module, "__file__", None) or "<frozen>")
     return top in ("numpy", "scipy")
-
-
-def class_lookup(cls: type, name: str, after: type | None = None) -> Any:
-    """What `cls` and its bases (those `after` one) hold under `name`, or MISSING."""
-    mro = cls.__mro__
-    for base in mro if after is None else mro[mro.index(after) + 1 :]:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return MISSING
 
 
 class Capture:
@@ -198,7 +192,7 @@ class Capture:
         return self.step(
             owner,
             ("class", name, id(after)),
-            lambda c: class_lookup(c, name, after),
+            ClassRead(name, after),
             f".{name}",
             value,
         )
@@ -219,8 +213,8 @@ class Capture:
     def guard_method(self, parent: Source, name: str, function: Any) -> None:
         """The condition that `parent.name` is `function` bound to it."""
         label = f".{name}"
-        source = self.step(parent, ("method", name), lambda o: getattr(o, name), label, None)
-        source.check = lambda v, _: getattr(v, "__func__", None) is function
+        source = self.step(parent, ("method", name), AttributeRead(name), label, None)
+        source.check = BoundTo(function)
 
     def guard_type(self, source: Source, cls: type) -> None:
         """The condition that a source still holds an object of the class `cls`."""

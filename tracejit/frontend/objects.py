@@ -27,6 +27,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.operators import class_of, require_plain
+from tracejit.frontend.places import IsFalse, OwnRead
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, Tracer, user_line
 
@@ -257,10 +258,8 @@ def _object_attribute(hooks: Hooks, x: Any, name: str) -> Any:
     if source is not None and isinstance(found, FunctionType):
         capture.guard_method(source, name, found)
     elif source is not None and not isinstance(found, (staticmethod, classmethod)):
-        own_source = capture.step(
-            source, ("own", name), lambda o: name in getattr(o, "__dict__", ()), f".{name}", False
-        )
-        own_source.check = lambda v, _: not v
+        own_source = capture.step(source, ("own", name), OwnRead(name), f".{name}", False)
+        own_source.check = IsFalse()
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
     return _bind(hooks, cls, name, found, x)

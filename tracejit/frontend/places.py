@@ -13,17 +13,34 @@ from typing import Any
 
 __all__ = [
     "AttributeRead",
+    "BoundTo",
     "CellRead",
+    "ClassRead",
     "DefaultRead",
     "EqualTo",
     "GlobalRead",
     "HasKeys",
     "HasSize",
+    "IsFalse",
     "ItemRead",
+    "MISSING",
     "ObjectRead",
     "OfClass",
+    "OwnRead",
     "SameAs",
+    "class_lookup",
 ]
+#: What a lookup gives that finds nothing.
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+
+
+def class_lookup(cls: type, name: str, after: type | None = None) -> Any:
+    """What `cls` and its bases (those `after` one) hold under `name`, or MISSING."""
+    mro = cls.__mro__
+    for base in mro if after is None else mro[mro.index(after) + 1 :]:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return MISSING
 
 
 class GlobalRead:
@@ -98,6 +115,30 @@ class ItemRead:
         return container[self.key]
 
 
+class ClassRead:
+    """What a class and its bases (those `after` one) hold under a name."""
+
+    __slots__ = ("after", "name")
+
+    def __init__(self, name: str, after: type | None) -> None:
+        self.name, self.after = name, after
+
+    def __call__(self, cls: Any) -> Any:
+        return class_lookup(cls, self.name, self.after)
+
+
+class OwnRead:
+    """Whether an object itself has an attribute in its dict."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, obj: Any) -> Any:
+        return self.name in getattr(obj, "__dict__", ())
+
+
 class EqualTo:
     """The same type and value, where 0.0 and -0.0 differ and NaN equals itself."""
 
@@ -164,3 +205,24 @@ class HasKeys:
         if type(value) is not dict or tuple(map(type, value)) != self._types:
             return False
         return tuple(value) == self.keys
+
+
+class BoundTo:
+    """A method that binds this function."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return getattr(value, "__func__", None) is self.function
+
+
+class IsFalse:
+    """False."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Any, _: Sequence[Any]) -> bool:
+        return not value

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any, TypeAlias
 
 from tracejit.frontend import places as at
@@ -34,10 +34,12 @@ from tracejit.runtime.results import make_results
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
+    ClassField,
     DictItem,
     ElementSource,
     FunctionField,
     GlobalSource,
+    MethodFunction,
     ObjectSource,
     Positional,
     RereadItem,
@@ -52,6 +54,9 @@ __all__ = ["call_spec", "compile_and_publish", "publish"]
 
 #: Entries that one function publishes: a call that fits none of them has tried them all.
 _ENTRIES = 48
+
+# Flags of classes that nothing can change (CPython's object.h).
+_IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
 
 _Checked: TypeAlias = tuple[Source, Leaf]
 
@@ -223,11 +228,12 @@ class _Captured:
         self._arguments = arguments
         #: What each step reads, or None for what is always there.
         self._sources: list[Source | None] = []
+        self._checks: list[_Checked] = []
+        self._classes: set[type] = set()
 
     def read(self, inputs: list[Leaf]) -> list[_Checked]:
         """The checks, and the captured inputs among them. Raises _PythonOnly."""
-        capture = self._capture
-        checks: list[_Checked] = []
+        capture, checks = self._capture, self._checks
         for namespace, name, value in capture.bindings:
             leaf = AbsentLeaf() if value is MISSING else StaticLeaf(value)
             checks.append((GlobalSource(namespace, name), leaf))
@@ -242,8 +248,13 @@ class _Captured:
             self._sources.append(source)
             if source is None:
                 continue
-            found = remaining[index] if index in remaining else self._leaf(step)
-            checks.append((source, found))
+            if index in remaining:
+                checks.append((source, remaining[index]))
+            elif isinstance(step.check, at.BoundTo):
+                checks.append((TypeSource(source), StaticLeaf(MethodType)))
+                checks.append((MethodFunction(source), _weakly(step.check.function)))
+            else:
+                checks.append((source, self._leaf(step)))
         return checks
 
     def _source(self, step: Step) -> Source | None:
@@ -269,7 +280,48 @@ class _Captured:
             return ElementSource(parent, self._position(step.parent, read.key))
         if read is type:
             return TypeSource(parent)
+        if isinstance(read, at.ClassRead):
+            return self._in_class(self._object_at(step.parent), read)
+        if isinstance(read, at.OwnRead):
+            return self._own(parent, type(self._object_at(step.parent)), read.name)
         raise _PythonOnly
+
+    def _object_at(self, number: int) -> Any:
+        """The object that a step finds by identity."""
+        check = self._capture.steps[number - 1].check
+        obj = check.get() if isinstance(check, at.SameAs) else None
+        if obj is None:
+            raise _PythonOnly
+        return obj
+
+    def _in_class(self, cls: type, read: at.ClassRead) -> Source | None:
+        """What the dict of one of the classes holds; the dicts before it must not have the name."""
+        if cls not in self._classes:
+            self._classes.add(cls)
+            bases = ClassField(ObjectSource(watch(cls)), "mro")
+            self._checks.append((bases, SequenceLeaf(tuple, len(cls.__mro__))))
+            for index, base in enumerate(cls.__mro__):
+                self._checks.append((ElementSource(bases, index), WatchedLeaf(watch(base))))
+        first = 0 if read.after is None else cls.__mro__.index(read.after) + 1
+        for base in cls.__mro__[first:]:
+            found = read.name in base.__dict__
+            if base.__flags__ & _IMMUTABLE or not base.__flags__ & _HEAP_TYPE:
+                if found:
+                    return None
+                continue
+            source = DictItem(ClassField(ObjectSource(watch(base)), "dict"), read.name)
+            if found:
+                return source
+            self._checks.append((source, AbsentLeaf()))
+        raise _PythonOnly
+
+    def _own(self, parent: Source, cls: type, name: str) -> Source | None:
+        """Where an object would have an attribute of its own."""
+        if not cls.__dictoffset__:
+            return None
+        own = AttributeSource(parent, "__dict__")
+        self._checks.append((TypeSource(own), StaticLeaf(dict)))
+        return DictItem(own, name)
 
     def _default(self, parent: int, key: int | str) -> Source:
         owner = self._capture.steps[parent - 1].check
@@ -304,6 +356,8 @@ class _Captured:
             return SequenceLeaf(check.cls, check.size)
         if isinstance(check, at.HasKeys):
             return DictLeaf(check.keys)
+        if isinstance(check, at.IsFalse) and isinstance(step.read, at.OwnRead):
+            return AbsentLeaf()
         raise _PythonOnly
 
 

@@ -11,10 +11,12 @@ from tracejit.runtime.watch import Watched
 __all__ = [
     "AttributeSource",
     "CellSource",
+    "ClassField",
     "DictItem",
     "ElementSource",
     "FunctionField",
     "GlobalSource",
+    "MethodFunction",
     "ObjectSource",
     "Positional",
     "RereadItem",
@@ -75,12 +77,27 @@ class TupleItem:
             raise ValueError("the index of a default counts from the end")
 
 
-@dataclass(frozen=True, eq=False)
-class DictItem:
-    """`items[key]` of a function's keyword defaults; a missing key is a miss."""
+@dataclass(frozen=True)
+class ClassField:
+    """A field of a class as it is at each call; for immutable classes it may not be there."""
 
-    items: FunctionField
+    cls: ObjectSource
+    name: Literal["dict", "mro"]
+
+
+@dataclass(frozen=True)
+class DictItem:
+    """`items[key]` of what is known to be a dict; a missing key is a miss."""
+
+    items: Source
     key: str
+
+
+@dataclass(frozen=True)
+class MethodFunction:
+    """The function of what is known to be a bound method."""
+
+    method: Source
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,8 @@ Source: TypeAlias = (
     | FunctionField
     | TupleItem
     | DictItem
+    | ClassField
+    | MethodFunction
     | AttributeSource
     | TypeSource
     | ElementSource
@@ -132,6 +151,8 @@ def runs_python(source: Source) -> bool:
     """Whether going to a source may run Python code."""
     if isinstance(source, (TypeSource, ElementSource)):
         return runs_python(source.parent)
+    if isinstance(source, (DictItem, MethodFunction)):
+        return runs_python(source.items if isinstance(source, DictItem) else source.method)
     return isinstance(source, (AttributeSource, RereadItem))
 
 

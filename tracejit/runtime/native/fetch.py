@@ -15,10 +15,12 @@ from tracejit.runtime.native.text import FunctionText
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
+    ClassField,
     DictItem,
     ElementSource,
     FunctionField,
     GlobalSource,
+    MethodFunction,
     ObjectSource,
     Positional,
     RereadItem,
@@ -150,9 +152,14 @@ class Fetcher:
                 obj = text.field(text.object(cell), self.layout.cell_contents, "ptr")
             case ObjectSource(watched):
                 obj = self.watched(watched)
-            case FunctionField(function, name):
+            case FunctionField(owner, name):
                 offset = getattr(self.layout, f"function_{name}")
-                obj = text.field(self.get(function), offset, "ptr")
+                obj = text.field(self.get(owner), offset, "ptr")
+            case ClassField(owner, name):
+                offset = getattr(self.layout, f"class_{name}")
+                obj = text.field(self.get(owner), offset, "ptr")
+            case MethodFunction(method):
+                obj = text.field(self.get(method), self.layout.method_function, "ptr")
             case _:
                 raise AssertionError(source)
         self.require(text.op(f"icmp ne ptr {obj}, null"))

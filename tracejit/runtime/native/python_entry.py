@@ -38,10 +38,12 @@ from tracejit.runtime.entry_spec import (
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
+    ClassField,
     DictItem,
     ElementSource,
     FunctionField,
     GlobalSource,
+    MethodFunction,
     ObjectSource,
     Positional,
     RereadItem,
@@ -190,6 +192,10 @@ class _Place:
                 return found[index]
             case DictItem(items, key):
                 return self.get(items).get(key, _NOTHING)
+            case ClassField(cls, name):
+                return getattr(self.get(cls), f"__{name}__")
+            case MethodFunction(method):
+                return self.get(method).__func__
             case TypeSource(parent):
                 return type(self.get(parent))
             case ElementSource(parent, index):

@@ -8,6 +8,7 @@ a `LayoutError`, and the native path stays off.
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
 import struct
 import sys
@@ -55,6 +56,9 @@ class Layout:
     function_code: int
     function_defaults: int
     function_kwdefaults: int
+    class_dict: int
+    class_mro: int
+    method_function: int
 
 
 def _memory(obj: Any, size: int) -> bytes:
@@ -252,6 +256,23 @@ def _function_fields() -> dict[str, int]:
     return fields
 
 
+def _class_fields() -> dict[str, int]:
+    class Probe(int):
+        def method(self) -> None: ...
+
+    # The view of a class' namespace refers to the dict, and to nothing else.
+    (namespace,) = gc.get_referents(Probe.__dict__)
+    if type(namespace) is not dict or namespace.keys() != Probe.__dict__.keys():
+        raise LayoutError("the namespace of a class is elsewhere")
+    method = Probe().method
+    function = getattr(method, "__func__")  # noqa: B009 - stubs call a method a plain callable
+    return {
+        "class_dict": _offset("the dict of a class", Probe, _pointer(id(namespace))),
+        "class_mro": _offset("the bases of a class", Probe, _pointer(id(Probe.__mro__))),
+        "method_function": _offset("the function of a method", method, _pointer(id(function))),
+    }
+
+
 def _check(layout: Layout) -> None:
     """Read other objects through the offsets. Raises LayoutError where they disagree."""
     arrays = [
@@ -308,6 +329,7 @@ def reflect_layout() -> Layout:
         cell_contents=_cell_offset(),
         scalar_value=_scalar_offset(),
         **_function_fields(),
+        **_class_fields(),
     )
     if _word([], layout.type) != id(list):
         raise LayoutError("the type of an object is elsewhere")
