@@ -78,3 +78,24 @@ def store_of_another_order(x: Any) -> Any:
     y = np.zeros((x.shape[1], x.shape[0]))
     y[...] = x.T
     return y, y.reshape(-1), y.T
+
+
+def sizes_beside_floats(x: Any) -> Any:
+    n = x.shape[0]
+    some = (n > 2.5, n <= 4.0, n == 4.0, n != 4.5, 1e300 > n, n < float("nan"), n < 10**30)
+    return some, n // 1.5, n % 2.5, 2.5**n, n**-1, np.where(n > 0.5, x, -x)
+
+
+def sizes_bit_by_bit(x: Any) -> Any:
+    n = x.shape[0]
+    return n & 3, n & 6, n | 1, n ^ n, ~n, n << 2, n >> 1, 1 << n, 2**n, 20 // n, -n % 3
+
+
+def sizes_beside_numpy_scalars(x: Any) -> Any:
+    n = x.shape[0]
+    y = np.int64(3) < n, n <= np.float32(2.5), np.float64(0.5) < x, np.int8(2) == x.sum()
+    return *y, np.int64(3) + n, n // np.int16(2), np.uint8(7) % n
+
+
+def complex_sum_of_products(z: Any) -> Any:
+    return np.einsum("...i,...i->...", z, z), np.einsum("ij,kj->ik", z, z)

@@ -33,6 +33,10 @@ COMPILED: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (findings.views_of_a_new_array, [*LAYOUTS, *EMPTY]),
     (findings.parts_of_complex, [(C,), (C.T,), (C[::-1],), (C[:, ::2],), (C.astype("c8"),)]),
     (findings.stores_into_parts, [(C,), (C.T,), (C[::-1],), (C[:, :0],)]),
+    (findings.sizes_beside_floats, [(V,), (V[:3],), (V[:2],), (V[1:],)]),
+    (findings.sizes_bit_by_bit, [(V,), (V[:3],), (V[:2],), (V[1:],)]),
+    (findings.sizes_beside_numpy_scalars, [(V,), (V[:3],), (V[:2],), (V[1:],)]),
+    (findings.complex_sum_of_products, [(np.array([[complex(-np.inf, 2), 1 + 1j], [1, 2j]]),)]),
     (findings.store_of_another_order, [(M,), (M.T,), (M[::2],)]),
 ]
 

@@ -130,8 +130,11 @@ class Draw:
         return str(self.axis(name))
 
     def exact(self, *names: str) -> bool:
-        """Whether arithmetic on these variables gives integers or booleans, hence no rounding."""
-        return all(kind(self.values[name]) in "biu" for name in names if name in self.values)
+        """Whether arithmetic on these variables or literals gives integers or booleans, hence does
+        not round.
+        """
+        values = (self.values[t] if t in self.values else eval(t, {"np": np}) for t in names)
+        return all(kind(value) in "biu" for value in values)
 
     def is_complex(self, *texts: str) -> bool:
         """Whether one of these operands, variables or literals, is complex."""

@@ -143,7 +143,7 @@ def _like(array: Any, value: Any) -> Any:
 
 
 def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-    return rng.integers(-1, 2, shape)
+    return rng.choice([-1, 1], shape)
 
 
 def _shift_ulps(value: Any, rng: np.random.Generator, ulps: float) -> Any:

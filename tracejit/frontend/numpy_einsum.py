@@ -119,9 +119,21 @@ def _pair(
     lead_right = right.type.shape[: len(shared)]
     left = reshaped(left, (*lead, prod(left.type.shape[len(shared) : len(shared + rows)]), n))
     right = reshaped(right, (*lead_right, n, prod(right.type.shape[len(shared + inner) :])))
-    product = matrix_product(left, right)
+    product = _product_of_parts(left, right) if x.dtype.kind == "c" else matrix_product(left, right)
     tail = (*(sizes[c] for c in rows), *(sizes[c] for c in columns))
     return reshaped(product, (*product.type.shape[: len(shared)], *tail)), shared + rows + columns
+
+
+def _product_of_parts(x: TracedArray, y: TracedArray) -> TracedArray:
+    """The matrix product of complex operands from products of their parts.
+
+    A complex one of BLAS scales its result by 1 + 0j, which makes NaN of infinities.
+    """
+    squares = matrix_product(x.real, y.real), matrix_product(x.imag, y.imag)
+    crossed = matrix_product(x.real, y.imag), matrix_product(x.imag, y.real)
+    parts = elementwise(np.subtract, squares), elementwise(np.add, crossed)
+    trace = here()
+    return asarray(trace.wrap(trace.emit("make_complex", [p.value() for p in parts])))
 
 
 @handles(np.einsum)

@@ -21,6 +21,7 @@ from tracejit.frontend.tracer import (
     Tracer,
     check_dtype,
     here,
+    lift,
     user_line,
 )
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
@@ -255,7 +256,10 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         return _contains(hooks, b, a) is (op == "contains")
     if isinstance(a, Tracer) or isinstance(b, Tracer):
         _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
-        return getattr(operator, op)(a, b)
+        # A NumPy scalar on the left would compare as an array of unknown origin.
+        return getattr(operator, op)(lift(a) if isinstance(a, np.generic) else a, b)
+    if isinstance(a, np.generic) and isinstance(b, SymInt):
+        return getattr(operator, op)(lift(a), lift(b))
     if _is_number(a) and _is_number(b):
         return getattr(operator, op)(*_lifted(a, b))
     if isinstance(a, np.generic) or isinstance(b, np.generic):
