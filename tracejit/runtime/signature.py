@@ -56,6 +56,7 @@ def _checked_name(dtype: np.dtype[Any]) -> str:
         raise TraceError("TJ003", f"an array of {dtype}")
     return name
 
+
 #: The largest int that stands for a size.
 _LARGEST = 2**60
 
