@@ -340,7 +340,7 @@ def _after_loop(
     """The state after the loop. An array stored into is still the array the loop began with."""
     results: list[Any] = []
     for x, inner, returned, out in zip(start, traced.carried, traced.returned, outs, strict=True):
-        stored = isinstance(inner, TracedArray) and inner.cell.version > 0
+        stored = isinstance(inner, TracedArray) and inner.cell.written
         if stored and returned is inner and isinstance(x, TracedArray):
             x.cell.store(trace, out)
             results.append(x)

@@ -116,6 +116,7 @@ def trace_call(
     for name, hint in specialization.sizes.items():
         env.declare(name, hint, in_memory=name in stored)
     count = 0
+    cells: list[Cell] = []
 
     def make_leaf(x: Any, name: str) -> Any:
         nonlocal count
@@ -134,15 +135,19 @@ def trace_call(
         if not isinstance(leaf, ArrayLeaf):
             return trace.wrap(v)
         if leaf.layout != "A":
-            return trace.wrap(v, Cell(trace, v, k))
+            cells.append(Cell(trace, v, k))
+            return trace.wrap(v, cells[-1])
         for s in leaf.strides:
             if isinstance(s, str):
                 env.declare(s, specialization.strides[s], None)
         strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
-        return trace.wrap(v, Cell(trace, v, k, strides=strides))
+        cells.append(Cell(trace, v, k, strides=strides))
+        return trace.wrap(v, cells[-1])
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
+        if any(cell.written for cell in cells):
+            raise TraceError("TJ005", "the store is visible to the caller")
         values, outputs, plans = _plan_results(trace, traced.leaves)
     _check_sizes(outputs, set(specialization.sizes))
     graph = trace.builder.build(values, _result_texts(plans))
@@ -182,7 +187,7 @@ def _plan_results(
     def add_operands(x: TracedArray) -> tuple[int, ...]:
         first = len(values)
         for view in x.views:
-            values.extend(view.indices)
+            values.extend(view.indices_in(trace))
             outputs.extend(_output(v) for v in view.indices)
         return tuple(range(first, len(values)))
 

@@ -1,0 +1,260 @@
+"""One graph being recorded: the trace of a function, or of a region inside another trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tracejit.ops  # noqa: F401 - fills the registry
+from tracejit.errors import TraceError, Where
+from tracejit.frontend.notes import Note
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
+from tracejit.ir.op import OPS, Op
+from tracejit.ir.types import TOKEN, ArrayType, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracejit.frontend.cells import Cell
+    from tracejit.frontend.shapes import ShapeEnv
+    from tracejit.frontend.tracer import TracedScalar, Tracer
+
+__all__ = ["Trace", "current_trace", "here", "innermost", "is_several_axes", "user_line"]
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_NUMPY = str(Path(np.__file__).resolve().parent)
+_LIMIT = 20_000
+
+_TRACE: ContextVar[Trace | None] = ContextVar("tracejit_trace", default=None)
+
+
+def current_trace() -> Trace | None:
+    """The innermost trace of this context, or None."""
+    return _TRACE.get()
+
+
+def here() -> Trace:
+    """The innermost trace. Raises TraceError where a tracer is used after its trace has ended."""
+    trace = _TRACE.get()
+    if trace is None:
+        raise TraceError("TJ014", "", user_line())
+    return trace
+
+
+def user_line() -> Where | None:
+    """The innermost place on the stack that is neither tracejit's nor NumPy's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_PACKAGE, _NUMPY)):
+            return Where(file, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+class Trace:
+    """One graph being recorded. Region traces have a parent and capture what they use of it."""
+
+    def __init__(self, name: str, env: ShapeEnv, parent: Trace | None = None) -> None:
+        self.builder = GraphBuilder(name)
+        self.env = env
+        self.parent = parent
+        self.captures: dict[Value, Value] = {}
+        self.alive = True
+        #: Containers and objects that existed before the trace: writing to them is visible outside.
+        self.external: dict[int, object] = {} if parent is None else parent.external
+        self.counter: list[int] = [0] if parent is None else parent.counter
+        #: What was done with a line, for the report.
+        self.notes: list[Note] = [] if parent is None else parent.notes
+        #: Cells made outside this region that it has stored into, with what they held before.
+        self.stored: dict[Cell, tuple[Value, Trace, int]] = {}
+        #: Predicates whose value is known inside this region.
+        self.facts: dict[Value, bool] = {}
+        self._effects: Cell | None = None
+        #: Arrays whose axes NumPy may lay out in another order than their types say.
+        self.unordered: set[Value] = set() if parent is None else parent.unordered
+        env.lift = lambda dim: innermost(self).size(dim)
+
+    @contextmanager
+    def active(self) -> Iterator[Trace]:
+        """Make this the innermost trace."""
+        token = _TRACE.set(self)
+        try:
+            yield self
+        finally:
+            _TRACE.reset(token)
+            self.alive = False
+
+    def emit(
+        self,
+        name: str,
+        inputs: Sequence[Value],
+        *,
+        regions: tuple[Graph, ...] = (),
+        binds: tuple[str, ...] = (),
+        **attrs: Attr,
+    ) -> Value:
+        """Record a node with one result."""
+        return self.emit_all(name, inputs, attrs, regions=regions, binds=binds)[0]
+
+    def emit_all(
+        self,
+        name: str,
+        inputs: Sequence[Value],
+        attrs: dict[str, Attr],
+        *,
+        regions: tuple[Graph, ...] = (),
+        binds: tuple[str, ...] = (),
+    ) -> tuple[Value, ...]:
+        """Record a node."""
+        self.counter[0] += 1
+        if self.counter[0] > _LIMIT:
+            raise TraceError("TJ008", f"a loop unrolls into more than {_LIMIT} operations")
+        outputs = self.builder.emit(
+            OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
+        )
+        if regions or any(v in self.unordered or not _is_c(v.type) for v in inputs):
+            self._note_orders(OPS[name], inputs, outputs)
+        return outputs
+
+    def _note_orders(self, op: Op, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """Note the outputs whose order NumPy may choose otherwise: not all operands are in C order.
+
+        Index ops that make views keep the order of their operand, elementwise ops the common one.
+        """
+        arrays = [v for v in inputs if isinstance(v.type, ArrayType)]
+        known = not any(v in self.unordered for v in arrays)
+        if op.name in ("slice", "transpose", "update_slice", "scatter"):
+            known = arrays[0] not in self.unordered
+        elif op.name == "reshape":
+            known = known or _lengths(arrays[0].type) != _lengths(outputs[0].type)
+        elif op.kind == "elementwise":
+            known = known and len({v.type.order for v in arrays}) == 1  # type: ignore[union-attr]
+        elif op.name != "broadcast_to":
+            known = False
+        if not known:
+            self.unordered.update(v for v in outputs if is_several_axes(v.type))
+
+    @property
+    def root(self) -> Trace:
+        """The trace of the function itself."""
+        return self if self.parent is None else self.parent.root
+
+    def note(self, kind: str, detail: str = "", where: Where | None = None) -> None:
+        """Record for the report what became of a line (the user's present one by default)."""
+        note = Note(kind, where or user_line(), detail)
+        if note not in self.notes:
+            self.notes.append(note)
+
+    @property
+    def effects(self) -> Cell:
+        """The cell of the token that orders effects."""
+        from tracejit.frontend.cells import Cell
+
+        root = self.root
+        if root._effects is None:
+            (first,) = root.builder.emit(OPS["start_token"], ())
+            root._effects = Cell(root, first)
+        return root._effects
+
+    def token(self) -> Value:
+        """The present token, as a value of this trace."""
+        return self.effects.read(self)
+
+    def set_token(self, token: Value) -> None:
+        """Order what follows after the effect that gave `token`."""
+        assert token.type == TOKEN
+        self.effects.store(self, token)
+
+    def known(self, predicate: Value) -> bool | None:
+        """What a branch around this trace says of a predicate; None where nothing is known."""
+        trace: Trace | None = self
+        while trace is not None:
+            if predicate in trace.facts:
+                return trace.facts[predicate]
+            trace = trace.parent
+        return None
+
+    def encloses(self, other: Trace) -> bool:
+        """Whether `other` is this trace or a region inside it."""
+        trace: Trace | None = other
+        while trace is not None and trace is not self:
+            trace = trace.parent
+        return trace is self
+
+    def mark(self) -> int:
+        """A point that `rollback` can go back to."""
+        return len(self.builder.nodes)
+
+    def rollback(self, mark: int) -> None:
+        """Drop what was recorded since `mark`; nothing may refer to it any more."""
+        nodes = self.builder.nodes
+        self.counter[0] -= len(nodes) - mark
+        nodes[mark:] = [n for n in nodes[mark:] if n.op.name == "start_token"]
+
+    def fresh_size(self, low: int = 0) -> str:
+        """The name of a new size symbol that is known only at run time."""
+        name = f"s{len(self.env.intervals)}"
+        self.env.declare(name, None, low)
+        return name
+
+    def size(self, dim: Dim) -> TracedScalar:
+        """A size as a traced Python int."""
+        from tracejit.frontend.tracer import TracedScalar
+
+        return TracedScalar(self, self.emit("dim_value", (), dim=dim))
+
+    def constant(self, value: Any, type_: Type) -> Value:
+        """A constant of a scalar or array type."""
+        if isinstance(type_, ArrayType):
+            value = ConstArray(value)
+        return self.emit("constant", (), value=value, type=str(type_))
+
+    def wrap(self, value: Value, cell: Cell | None = None) -> Tracer:
+        """The tracer of a value."""
+        from tracejit.frontend.cells import Cell
+        from tracejit.frontend.tracer import TracedArray, TracedScalar
+
+        if isinstance(value.type, ArrayType):
+            return TracedArray(self, cell or Cell(self, value))
+        return TracedScalar(self, value)
+
+    def capture(self, value: Value, owner: Trace) -> Value:
+        """A value of an enclosing trace as a value of this one. Raises TraceError for an escaped
+        one.
+        """
+        if owner is self:
+            return value
+        if not owner.alive or self.parent is None:
+            raise TraceError("TJ014")
+        outer = self.parent.capture(value, owner)
+        if outer not in self.captures:
+            self.captures[outer] = self.builder.input(value.type, value.name)
+        return self.captures[outer]
+
+
+def innermost(default: Trace) -> Trace:
+    """The innermost trace of this context, or `default` outside any."""
+    return _TRACE.get() or default
+
+
+def is_several_axes(t: Type) -> bool:
+    """Whether `t` is an array with an order of axes."""
+    return isinstance(t, ArrayType) and t.ndim > 1
+
+
+def _is_c(t: Type) -> bool:
+    return not isinstance(t, ArrayType) or t.is_c
+
+
+def _lengths(t: Type) -> list[Dim]:
+    """The sizes of an array type without its axes of size 1."""
+    assert isinstance(t, ArrayType)
+    return [d for d in t.shape if d != 1]
