@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
+from types import CodeType
 
 __all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Where", "explain"]
 
@@ -69,39 +72,139 @@ CODES: dict[str, tuple[str, str]] = {
         "a size depends on data in a way the compiler cannot follow",
         "leave the function eager",
     ),
+    "TJ016": (
+        "a name is used that may have no value there",
+        "give the name a value before the branch or loop that assigns it",
+    ),
+    "TJ017": (
+        "a list or dict changes its length in a loop that is not unrolled",
+        "fill an array made before the loop, or loop over a range of constant length",
+    ),
+    "TJ018": (
+        "a loop is too long to unroll, and its body needs each index as a Python value",
+        "use the index only in arithmetic and array indices, so that the loop can be rolled",
+    ),
+    "TJ019": (
+        "an argument that is written shares memory with another argument",
+        "pass arrays that do not overlap, or a copy of one of them",
+    ),
+    "TJ020": (
+        "a function calls itself to a depth that depends on data",
+        "write the recursion as a loop, or pass what decides its depth as a constant",
+    ),
+    "TJ021": (
+        "the text of a traced value is used otherwise than for printing",
+        "only print the text, or return the value and make the text outside",
+    ),
+    "TJ022": (
+        "an object or container is changed differently by the two sides of a branch",
+        "make the same change on both sides, and choose only the values",
+    ),
+    "TJ023": (
+        "a generator is made or run",
+        "build a list or an array, or loop directly",
+    ),
+    "TJ024": (
+        "try is used",
+        "test for the case before it raises, or move the try outside the function",
+    ),
+    "TJ025": (
+        "with is used",
+        "move the with statement outside the function",
+    ),
+    "TJ026": (
+        "a coroutine is made or run",
+        "keep async and await outside the function",
+    ),
+    "TJ027": (
+        "something outside the function other than an array is assigned or changed",
+        "return the new value instead",
+    ),
+    "TJ028": (
+        "an exception is raised at run time in a form that the compiler cannot make",
+        "raise a built-in exception with constants, numbers and texts of numbers",
+    ),
+    "TJ029": (
+        "a loop runs over something whose steps are only known at run time",
+        "loop over a range, an array, or a list of known length",
+    ),
+    "TJ030": (
+        "an argument that is written cannot be written in place",
+        "pass a writeable array whose elements do not overlap, or return a new array",
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Where:
-    """A place in the user's program."""
+    """A place in the user's program. Columns are as in `ast`: from 0, in bytes of UTF-8."""
 
     file: str
     line: int
     function: str = ""
+    column: int | None = field(default=None, compare=False)
+    end_column: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
 
+    @classmethod
+    def of(cls, code: CodeType, line: int, instruction: int) -> Where:
+        """The place of an instruction (`f_lasti`, `tb_lasti`) on a line of some code."""
+        found = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+        start, end, column, end_column = found or (None, None, None, None)
+        if start != line:
+            column = end_column = None
+        elif end != line:
+            end_column = None
+        return cls(code.co_filename, line, code.co_name, column, end_column)
+
+    def source(self) -> str:
+        """The line itself, or '' where it cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
+
     def excerpt(self) -> str:
-        """The line itself with a caret under its first character, or '' where it cannot be read."""
-        text = linecache.getline(self.file, self.line).rstrip()
+        """The line with carets under what is meant, or '' where it cannot be read.
+
+        Where the columns are not known, the caret stands under the first character.
+        """
+        text = self.source()
         if not text:
             return ""
-        indent = len(text) - len(text.lstrip())
-        return f"{text}\n{' ' * indent}^"
+        raw = linecache.getline(self.file, self.line).rstrip().encode()
+        indent = len(raw) - len(text.encode())
+        start, end = 0, 1
+        if self.column is not None and indent <= self.column < len(raw):
+            start = len(raw[indent : self.column].decode(errors="replace"))
+            meant = raw[self.column : self.end_column].decode(errors="replace")
+            end = start + max(1, len(meant))
+        margin = "".join("\t" if c == "\t" else " " for c in text[:start])
+        return f"{text}\n{margin}{'^' * (end - start)}"
+
+
+def _with_columns(where: Where) -> Where:
+    """The place with its columns, if a frame on the stack is there now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if (
+            frame.f_lineno == where.line
+            and code.co_filename == where.file
+            and code.co_name == where.function
+        ):
+            return Where.of(code, where.line, frame.f_lasti)
+        frame = frame.f_back  # type: ignore[assignment]
+    return where
 
 
 def describe(code: str, detail: str, where: Where | None) -> str:
-    """The full message of an error: place, line with a caret, reason, advice, code."""
+    """The full message of an error: code and reason, place, line with carets, advice."""
     what, advice = CODES[code]
-    parts = []
+    parts = [f"{code}: {what}" + (f": {detail}" if detail else "")]
     if where is not None:
-        parts.append(f'File "{where.file}", line {where.line}, in {where.function or "?"}')
-        if where.excerpt():
-            parts.append("    " + where.excerpt().replace("\n", "\n    "))
-    parts.append(f"{code}: {what}" + (f": {detail}" if detail else ""))
-    parts.append(f"    {advice}")
+        parts.append(f'  File "{where.file}", line {where.line}, in {where.function or "?"}')
+        parts += ["    " + line for line in where.excerpt().splitlines()]
+    parts.append(f"  What to do: {advice} (`tracejit explain {code}` says more)")
     return "\n".join(parts)
 
 
@@ -112,10 +215,15 @@ def explain(code: str) -> str:
 
 
 class TraceError(Exception):
-    """Tracing cannot go on; the function falls back to eager execution."""
+    """Tracing cannot go on; the function falls back to eager execution.
+
+    `where` gains its columns from the stack that the error is made on.
+    """
 
     def __init__(self, code: str, detail: str = "", where: Where | None = None) -> None:
         super().__init__(code, detail, where)
+        if where is not None and where.column is None:
+            where = _with_columns(where)
         self.code, self.detail, self.where = code, detail, where
 
     def __str__(self) -> str:
