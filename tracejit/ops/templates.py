@@ -1,0 +1,199 @@
+"""Texts and objects that are made while a program runs, as attributes: templates over operands.
+
+    text   = (piece, ...)
+    piece  = "literal"
+           | ("value", k, conversion, text)       f"{operand k!conversion:text}"
+           | ("text", text, conversion, text)     the same of a text
+           | ("percent", "%5.2f", item, ...)      "%5.2f" % (item, ...); an item is k or a text
+           | ("choice", k, text, text)            the first text where operand k holds
+    object = ("operand", k) | ("text", text) | ("constant", c) | ("object", reference)
+           | ("tuple", object, ...) | ("list", object, ...) | ("dict", (object, object), ...)
+           | ("choice", k, object, object)
+           | ("call", "module:qualname", reference, (object, ...), (("keyword", object), ...))
+
+A conversion is "", "r", "s" or "a". A reference is the number of an object of this process; a class
+that has none here is found by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from tracejit.ir.op import require
+
+__all__ = [
+    "Text",
+    "check_object",
+    "check_text",
+    "class_path",
+    "make_object",
+    "refer",
+    "referred",
+    "render",
+]
+
+Text: TypeAlias = tuple[Any, ...]
+
+_CONVERSIONS: dict[str, Any] = {"": lambda x: x, "r": repr, "s": str, "a": ascii}
+
+_OBJECTS: dict[int, Any] = {}
+_NUMBERS: dict[int, int] = {}
+_COUNT = itertools.count(1)
+
+
+def refer(x: Any) -> int:
+    """The number of an object, which lives on as long as the process."""
+    number = _NUMBERS.get(id(x))
+    if number is None:
+        number = _NUMBERS[id(x)] = next(_COUNT)
+        _OBJECTS[number] = x
+    return number
+
+
+def referred(number: int) -> Any:
+    """The object of a number. Raises LookupError for a number of another process."""
+    return _OBJECTS[number]
+
+
+def class_path(cls: type) -> str:
+    """`module:qualname`."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _find_class(path: str, number: int) -> Any:
+    """A class by its number, if that is the class meant, else by its name."""
+    cls = _OBJECTS.get(number)
+    if isinstance(cls, type) and class_path(cls) == path:
+        return cls
+    module, _, names = path.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found
+
+
+# Making ------------------------------------------------------------------------------------------
+
+
+def render(text: Text, operands: Sequence[Any]) -> str:
+    """The text for concrete operands. Raises what formatting them raises."""
+    return "".join([piece if type(piece) is str else _piece(piece, operands) for piece in text])
+
+
+def _piece(piece: tuple[Any, ...], operands: Sequence[Any]) -> str:
+    match piece:
+        case ("value", k, conversion, spec):
+            return format(_CONVERSIONS[conversion](operands[k]), render(spec, operands))
+        case ("text", text, conversion, spec):
+            made = render(text, operands)
+            return format(_CONVERSIONS[conversion](made), render(spec, operands))
+        case ("percent", spec, *items):
+            values = [operands[i] if type(i) is int else render(i, operands) for i in items]
+            return str(spec % tuple(values))
+        case ("choice", k, first, second):
+            return render(first if operands[k] else second, operands)
+    raise ValueError(f"not a piece of text: {piece!r}")
+
+
+def make_object(expression: tuple[Any, ...], operands: Sequence[Any]) -> Any:
+    """The object for concrete operands. Raises what making it raises."""
+    match expression:
+        case ("operand", k):
+            return operands[k]
+        case ("text", text):
+            return render(text, operands)
+        case ("constant", value):
+            return value
+        case ("object", number):
+            return referred(number)
+        case ("tuple", *items):
+            return tuple([make_object(i, operands) for i in items])
+        case ("list", *items):
+            return [make_object(i, operands) for i in items]
+        case ("dict", *items):
+            return {make_object(k, operands): make_object(v, operands) for k, v in items}
+        case ("choice", k, first, second):
+            return make_object(first if operands[k] else second, operands)
+        case ("call", path, number, args, keywords):
+            cls = _find_class(path, number)
+            given = [make_object(a, operands) for a in args]
+            return cls(*given, **{name: make_object(v, operands) for name, v in keywords})
+    raise ValueError(f"not an object: {expression!r}")
+
+
+# Checking ----------------------------------------------------------------------------------------
+
+
+def check_text(op: str, text: Any, count: int) -> None:
+    """Raise GraphError unless `text` is one over `count` operands."""
+    require(type(text) is tuple, f"{op}: {text!r} is not a text")
+    for piece in text:
+        if type(piece) is str:
+            continue
+        match piece:
+            case ("value", k, str(conversion), spec):
+                numbers, inner = [k], [spec]
+            case ("text", inside, str(conversion), spec):
+                numbers, inner = [], [inside, spec]
+            case ("percent", str(), *items):
+                conversion = ""
+                numbers = [i for i in items if type(i) is not tuple]
+                inner = [i for i in items if type(i) is tuple]
+            case ("choice", k, first, second):
+                conversion, numbers, inner = "", [k], [first, second]
+            case _:
+                require(False, f"{op}: {piece!r} is not a piece of text")
+        require(conversion in _CONVERSIONS, f"{op}: there is no conversion {conversion!r}")
+        _check_numbers(op, numbers, count)
+        for part in inner:
+            check_text(op, part, count)
+
+
+def check_object(op: str, expression: Any, count: int) -> None:
+    """Raise GraphError unless `expression` makes an object from `count` operands."""
+    match expression:
+        case ("operand", k):
+            _check_numbers(op, [k], count)
+        case ("text", text):
+            check_text(op, text, count)
+        case ("constant", _) | ("object", int()):
+            pass
+        case ("tuple" | "list", *items):
+            _check_all(op, items, count)
+        case ("dict", *items):
+            _check_all(op, _pairs(op, items), count)
+        case ("choice", k, first, second):
+            _check_numbers(op, [k], count)
+            _check_all(op, [first, second], count)
+        case ("call", str(), int(), tuple(args), tuple(keywords)):
+            _check_all(op, args, count)
+            for item in keywords:
+                match item:
+                    case (str(), value):
+                        check_object(op, value, count)
+                    case _:
+                        require(False, f"{op}: {item!r} is not a keyword argument")
+        case _:
+            require(False, f"{op}: {expression!r} is not an object")
+
+
+def _check_all(op: str, items: Sequence[Any], count: int) -> None:
+    for item in items:
+        check_object(op, item, count)
+
+
+def _pairs(op: str, items: Sequence[Any]) -> list[Any]:
+    def parts() -> Iterator[Any]:
+        for item in items:
+            require(type(item) is tuple and len(item) == 2, f"{op}: {item!r} is not an item")
+            yield from item
+
+    return list(parts())
+
+
+def _check_numbers(op: str, numbers: Sequence[Any], count: int) -> None:
+    for k in numbers:
+        require(type(k) is int and 0 <= k < count, f"{op}: there is no operand {k!r}")
