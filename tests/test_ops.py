@@ -16,7 +16,12 @@ from tracejit.ir.types import DTYPES, NONE, PYFLOAT, PYINT, ArrayType, NpScalar,
 from tracejit.ops.elementwise import Elementwise
 
 #: Ops with regions run graphs, not values.
-PLAIN = [name for name, op in sorted(OPS.items()) if not hasattr(op, "evaluate_regions")]
+#: Ops that give results for operands by themselves.
+PLAIN = [
+    name
+    for name, op in sorted(OPS.items())
+    if not hasattr(op, "evaluate_regions") and op.kind != "dataflow"
+]
 VIEWS = {"reshape", "transpose", "slice"}
 
 

@@ -64,7 +64,7 @@ def _row(op: Any) -> tuple[str, str, str, str, str, str]:
     where = (_dtypes(compiled), _dtypes(host - compiled))
     if compiled & host:
         where = (where[0], f"{where[1]} {_dtypes(compiled & host)} (some)".strip())
-    if op.kind in ("scalar", "control", "fusion"):
+    if op.kind in ("scalar", "control", "fusion", "dataflow"):
         where = ("all", "")
     return (op.name, op.kind, meaning, op.parity, *where)
 
