@@ -78,6 +78,9 @@ class ArrayLeaf:
     it must be at least 2) and compared at later ones. Layout "C" or "F" is NumPy's contiguity flag.
     Layout "A" binds each axis' element stride to the name in `strides` (or compares it with an int)
     and checks that sorting the axes as `k_order` does still gives `order`.
+
+    `writeable`: the program writes to it. NumPy must allow that, no two of its elements may share
+    memory, and no other array of the call may lie between its first byte and its last.
     """
 
     dtype: np.dtype[Any]

@@ -25,6 +25,7 @@ from tracejit.runtime.entry_spec import (
     OutPyScalar,
     SizeGuard,
 )
+from tracejit.runtime.native.apart import RANGES, range_count
 from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
@@ -107,6 +108,9 @@ class _Writer:
         text.do(f"%out = alloca [{max(spec.out_count, 1)} x i64]")
         if any(isinstance(leaf, DictLeaf) for _, leaf in spec.leaves):
             text.do(f"{CURSOR} = alloca [3 x i64]")
+        ranges = range_count([leaf for _, leaf in spec.leaves])
+        if ranges:
+            text.do(f"{RANGES} = alloca [{2 * ranges} x i64]")
         axes = [len(o.shape) for o in spec.outputs if isinstance(o, OutArray)]
         if axes:
             text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")

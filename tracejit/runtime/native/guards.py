@@ -23,6 +23,7 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
+from tracejit.runtime.native.apart import ApartEmitter, range_count
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.reflect import (
     ALIGNED,
@@ -87,6 +88,7 @@ class GuardEmitter(Fetcher):
         else:
             self._leaves(in_slots, lambda source, leaf: True)
         self._distinct()
+        self._apart()
         for k, name in enumerate(spec.sizes):
             pointer = self.text.at(in_slots, 8 * (spec.size_slot + k))
             self.text.do(f"store i64 {self.sizes[name]}, ptr {pointer}")
@@ -126,6 +128,12 @@ class GuardEmitter(Fetcher):
         objects = [self.get(source) for source in self.spec.distinct]
         for a, b in itertools.combinations(objects, 2):
             self.require(self.text.op(f"icmp ne ptr {a}, {b}"))
+
+    def _apart(self) -> None:
+        if range_count([leaf for _, leaf in self.spec.leaves]):
+            arrays = [(s, leaf) for s, leaf in self.spec.leaves if isinstance(leaf, ArrayLeaf)]
+            emitter = ApartEmitter(self.text, self.layout, self.sizes, self.require)
+            emitter.emit([(self.get(s), leaf) for s, leaf in arrays], self.miss)
 
     def _check(self, obj: str, leaf: Leaf, slot: str) -> None:
         match leaf:

@@ -35,6 +35,7 @@ from tracejit.runtime.entry_spec import (
     WatchedLeaf,
     k_order,
 )
+from tracejit.runtime.overlap import collision
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
@@ -116,6 +117,12 @@ class PythonEntry:
                 value = _check(objects[-1], leaf, sizes)
                 memory[_WORD * slot : _WORD * slot + len(value)] = value
             _require(len({id(place.get(s)) for s in spec.distinct}) == len(spec.distinct))
+            arrays = [
+                (x, leaf.writeable)
+                for x, (_, leaf) in zip(objects, spec.leaves, strict=True)
+                if isinstance(leaf, ArrayLeaf)
+            ]
+            _require(collision([x for x, _ in arrays], [w for _, w in arrays]) is None)
             for guard in spec.guards:
                 _require(_holds(guard, sizes))
         except _Miss:
