@@ -30,7 +30,7 @@ from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 
-#: Element strides of a value that is not dense in its type's order.
+#: Element strides of a fusion's input or result that is not dense in its type's order.
 Strides: TypeAlias = Mapping[Value, tuple[Dim, ...]]
 
 
@@ -91,7 +91,9 @@ class Scope:
 
 
 class Lowering:
-    def __init__(self, region: Graph, strides: Strides, flat: bool) -> None:
+    def __init__(
+        self, region: Graph, strides: Strides, flat: bool, overwrites: Mapping[Value, Value]
+    ) -> None:
         self.region = region
         self.strides = strides
         self.flat = flat
@@ -104,8 +106,14 @@ class Lowering:
         self.loops = 0
         self.names = 0
         self.outputs: dict[Value, str] = {}
+        given = set(overwrites.values())
         for k, v in enumerate(region.inputs):
-            self._declare_input(v, v.name or f"a{k}")
+            if v not in given:
+                self._declare_input(v, v.name or f"a{k}")
+        for v, old in overwrites.items():
+            if old in strides:
+                self.strides = {v: strides[old], **self.strides}
+            self.buffer[old] = self.output(v)
 
     def _unique(self, name: str) -> str:
         taken = {p.name for p in self.params} | {s.name for s in self.scalars}
@@ -281,7 +289,7 @@ class Lowering:
             assert isinstance(t, ArrayType)
             name = self._unique(f"o{len(self.outputs)}")
             self.outputs[v] = name
-            self.params.append(self._param(name, dtype_name(t.dtype), t, None, True))
+            self.params.append(self._param(name, dtype_name(t.dtype), t, self.strides.get(v), True))
         return self.outputs[v]
 
     def store(self, v: Value, index: Index, element: Element) -> None:
@@ -289,10 +297,11 @@ class Lowering:
         t = v.type
         assert isinstance(t, ArrayType)
         name = self.output(v)
-        if isinstance(index, Flat) and _same_layout(index, t):
+        strides = self.strides.get(v)
+        if isinstance(index, Flat) and strides is None and _same_layout(index, t):
             position = index.position
         else:
-            position = linear(self._tuple(index), dense_strides(t))
+            position = linear(self._tuple(index), strides or dense_strides(t))
         if isinstance(element, tuple):
             self.scope.body.append(Store(name, (position * 2,), element[0]))
             self.scope.body.append(Store(name, (position * 2 + 1,), element[1]))

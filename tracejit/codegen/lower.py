@@ -6,7 +6,7 @@ reductions, scans, joins and updates have nests of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tracejit.codegen.collapse import collapse
@@ -63,16 +63,13 @@ def _lower_map(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
         names = {axis: low.loop_var() for axis in t.order}
         index = tuple(symbol(names[a]) for a in range(t.ndim))
         loops = [(names[a], t.shape[a]) for a in t.order]
-    for v in roots:
-        _store_root(low, v, index)
+    # What one store overwrites, another element may need.
+    elements = [low.element(v, index) for v in roots]
+    for v, element in zip(roots, elements, strict=True):
+        low.store(v, index, element)
     body = _nest(loops, low.scope.body)
     low.scope = outer
     return body
-
-
-def _store_root(low: Lowering, v: Value, index: Index) -> None:
-    element = low.element(v, index)
-    low.store(v, index, element)
 
 
 def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Element]:
@@ -105,13 +102,16 @@ def _lower_rows(low: Lowering, t: ArrayType, roots: Sequence[Value]) -> list[Stm
     row_scope = low.nested()
     targets: list[Target] = []
     finished: list[tuple[Value, Element]] = []
+    pointwise: list[tuple[Value, Element]] = []
     for v in roots:
         if isinstance(low.producer[v].op, Reduction):
             new, result = _targets(low, v, index)
             targets += new
             finished.append((v, result))
         else:
-            _store_root(low, v, index)
+            pointwise.append((v, low.element(v, index)))
+    for v, element in pointwise:
+        low.store(v, index, element)
     inner = low.scope.body
     low.scope = row_scope
     lanes, block = reduction_order(t.ndim, (t.ndim - 1,))
@@ -252,11 +252,11 @@ def _copy_nest(
     return body
 
 
-def _lower_update(low: Lowering, v: Value, in_place: bool) -> list[Stmt]:
+def _lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) -> list[Stmt]:
     """A copy of the old array, unless it is there already, then the new elements over it."""
     node = low.producer[v]
     old, new = node.inputs[0], node.inputs[1]
-    body = [] if in_place else _copy_nest(low, old, v, None)
+    body = [] if overwrites.get(v) is old else _copy_nest(low, old, v, None)
     if node.op.name == "update_slice":
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
         return body + _copy_nest(low, new, v, places)
@@ -264,7 +264,11 @@ def _lower_update(low: Lowering, v: Value, in_place: bool) -> list[Stmt]:
 
 
 def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]:
-    """Sequential in the index positions, so that of equal indices the last one wins."""
+    """Sequential in the index positions, so that of equal indices the last one wins.
+
+    Where each index is one number there is nothing to be in order: the loops over the axes without
+    an index are independent, and the indices are checked in front of them.
+    """
     t, source = new.type, node.inputs[0].type
     assert isinstance(t, ArrayType) and isinstance(source, ArrayType)
     outer = low.nested()
@@ -279,8 +283,17 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
         name = low.name("g")
         low.scope.body.append(Let(name, "i64", Call("wrap_index", (element, IndexValue(n)), "i64")))
         places.append(symbol(name))
+    body: list[Stmt] = []
+    if not b:
+        checks, low.scope.body = low.scope.body, body
     low.store(v, (*places, *index[b:]), low.element(new, index))
-    body: list[Stmt] = low.scope.body
+    if not b:
+        out = v.type
+        assert isinstance(out, ArrayType)
+        axes = [a - len(places) for a in out.order if a >= len(places)]
+        low.scope = outer
+        return [*checks, *_nest([(names[a], t.shape[a]) for a in axes], body)]
+    body = low.scope.body
     low.scope = outer
     for name, size in list(zip(names, t.shape, strict=True))[::-1]:
         body = [Scan(name, size, tuple(body), ())]
@@ -294,8 +307,10 @@ def _over_rows(node: Node) -> bool:
     return node.attrs["axes"] == (t.ndim - 1,) and not node.op.chained(t.dtype)
 
 
-def _lower_all(region: Graph, strides: Strides, flat: bool, in_place: bool) -> Kernel:
-    low = Lowering(region, strides, flat)
+def _lower_all(
+    region: Graph, strides: Strides, flat: bool, overwrites: Mapping[Value, Value]
+) -> Kernel:
+    low = Lowering(region, strides, flat, overwrites)
     roots = list(region.outputs)
     node = low.producer[roots[0]]
     if isinstance(node.op, Reduction) and not _over_rows(node):
@@ -307,13 +322,11 @@ def _lower_all(region: Graph, strides: Strides, flat: bool, in_place: bool) -> K
     elif node.op.name == "concatenate":
         body = _lower_concatenate(low, roots[0])
     elif node.op.name in ("update_slice", "scatter"):
-        body = _lower_update(low, roots[0], in_place)
+        body = _lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)
     body = collapse(body)
     params = [p for p in low.params if not p.output]
-    if in_place:
-        params = [p for p in params if p.name != low.buffer[node.inputs[0]]]
     params += [replace(p) for v in roots for p in low.params if p.name == low.outputs[v]]
     return Kernel(
         region.name, tuple(params), _kernel_sizes(params, body), tuple(low.scalars), tuple(body)
@@ -375,16 +388,25 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
 
 
 def lower_fusion(
-    region: Graph, strides: Strides | None = None, *, in_place: bool = False
+    region: Graph,
+    strides: Strides | None = None,
+    *,
+    in_place: bool = False,
+    overwrites: Mapping[Value, Value] | None = None,
 ) -> Kernel:
     """The kernel of a fusion's region: buffers in the order inputs, outputs; scalars by value.
 
-    `strides` gives the element strides of inputs that are not dense. `in_place`: the region is one
-    update whose old array lies in the output's memory already. Raises GraphError for an op that
+    `strides` gives the element strides of inputs and results that are not dense. `overwrites` maps
+    results to the inputs that lie in their memory: such an input is no buffer of its own, and an
+    update writes only the elements that change. `passes/in_place.py` says where that is right;
+    `in_place` stands for it where the region is one update. Raises GraphError for an op that
     kernels cannot compute.
     """
-    strides = strides or {}
+    strides, overwrites = strides or {}, dict(overwrites or {})
+    if in_place:
+        (result,) = region.outputs
+        overwrites[result] = region.producers()[result].inputs[0]
     try:
-        return _lower_all(region, strides, True, in_place)
+        return _lower_all(region, strides, True, overwrites)
     except NeedsNest:
-        return _lower_all(region, strides, False, in_place)
+        return _lower_all(region, strides, False, overwrites)
