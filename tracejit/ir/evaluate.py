@@ -13,7 +13,15 @@ from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.graph import Attr, Graph, Node
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, Type, dtype_name
 
-__all__ = ["RegionOp", "RunRegion", "bind_sizes", "concrete_attrs", "evaluate", "type_of"]
+__all__ = [
+    "RegionOp",
+    "RunRegion",
+    "bind_sizes",
+    "concrete_attrs",
+    "evaluate",
+    "run_node",
+    "type_of",
+]
 
 #: Evaluates a region: (region, its inputs, the values of its sizes) -> its outputs.
 RunRegion: TypeAlias = Callable[[Graph, Sequence[Any], Mapping[str, int]], "tuple[Any, ...]"]
@@ -94,6 +102,30 @@ def concrete_attrs(node: Node, sizes: Mapping[str, int]) -> dict[str, Any]:
     return {name: _concrete(attr, sizes) for name, attr in node.attrs.items()}
 
 
+def run_node(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> tuple[Any, ...]:
+    """The results of one node for its operands; the sizes that it binds are added to `sizes`.
+
+    Raises as `evaluate`, and leaves NumPy's handling of floating-point errors to the caller.
+    """
+    attrs = concrete_attrs(node, sizes)
+    if node.regions:
+        op = cast(RegionOp, node.op)
+        results = op.evaluate_regions(operands, attrs, node.regions, _run)
+    else:
+        results = node.op.evaluate(operands, attrs)
+    # An op that gives no values for the sizes it binds binds its last operands.
+    bound = results[len(node.outputs) :] or operands[len(operands) - len(node.binds) :]
+    if len(results) < len(node.outputs) or len(bound) != len(node.binds):
+        raise GraphError(f"{node.op.name} gave {len(results)} results: {node!r}")
+    for size, concrete in zip(node.binds, bound, strict=True):
+        if concrete < 0:
+            raise Bailout(f"the size {size} is negative")
+        sizes[size] = int(concrete)
+    for value, concrete in zip(node.outputs, results, strict=False):
+        _check(concrete, value.type, sizes, f"{node.op.name}: the result {value!r}")
+    return tuple(_laid_out(x, v.type) for v, x in zip(node.outputs, results, strict=False))
+
+
 def _concrete(attr: Attr, sizes: Mapping[str, int]) -> Attr:
     if isinstance(attr, Poly):
         return dims.evaluate(attr, sizes)
@@ -118,24 +150,8 @@ def _run(graph: Graph, inputs: Sequence[Any], given: Mapping[str, int] | None) -
         _check(concrete, value.type, sizes, f"{graph.name}: the input {value!r}")
     table = {v: _laid_out(x, v.type) for v, x in zip(graph.inputs, inputs, strict=True)}
     for node in graph.nodes:
-        operands = [table[v] for v in node.inputs]
-        attrs = concrete_attrs(node, sizes)
-        if node.regions:
-            op = cast(RegionOp, node.op)
-            results = op.evaluate_regions(operands, attrs, node.regions, _run)
-        else:
-            results = node.op.evaluate(operands, attrs)
-        # An op that gives no values for the sizes it binds binds its last operands.
-        bound = results[len(node.outputs) :] or operands[len(operands) - len(node.binds) :]
-        if len(results) < len(node.outputs) or len(bound) != len(node.binds):
-            raise GraphError(f"{node.op.name} gave {len(results)} results: {node!r}")
-        for size, concrete in zip(node.binds, bound, strict=True):
-            if concrete < 0:
-                raise Bailout(f"the size {size} is negative")
-            sizes[size] = int(concrete)
-        for value, concrete in zip(node.outputs, results, strict=False):
-            _check(concrete, value.type, sizes, f"{node.op.name}: the result {value!r}")
-            table[value] = _laid_out(concrete, value.type)
+        results = run_node(node, [table[v] for v in node.inputs], sizes)
+        table.update(zip(node.outputs, results, strict=True))
     outputs = tuple(table[v] for v in graph.outputs)
     return outputs + tuple(dims.evaluate(d, sizes) for d in graph.size_outputs)
 
