@@ -90,7 +90,7 @@ def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:
 def _is_compiled(node: Any) -> bool:
     from tracejit.codegen.library import has_routine
     from tracejit.ir.types import NpScalar
-    from tracejit.passes.fuse import fusable
+    from tracejit.passes.fusable import fusable
 
     if node.op.kind == "library":
         return has_routine(node)

@@ -8,6 +8,10 @@ operands of library calls), what reductions and scans give, and what would cost 
 twice than to store. Everything else is recomputed where it is read, in registers. Materialised
 values with one iteration space share a kernel where nothing between them needs to be finished
 first.
+
+An update is a kernel of its own that can work in place: what it would read of the old array at
+other places than it writes is stored before. No read of an array is moved behind the node that
+updates it, and nothing that may raise is moved across a node with effects (see `passes/order`).
 """
 
 from __future__ import annotations
@@ -16,49 +20,24 @@ from dataclasses import dataclass, field
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 from tracejit.passes.dce import may_raise
+from tracejit.passes.fusable import INDEX, ROOTS, fusable, is_literal, is_root_op, space
+from tracejit.passes.in_place import UPDATES, conflicting_reads
+from tracejit.passes.order import Order, is_barrier
 
-__all__ = ["fuse", "fusable"]
+__all__ = ["fuse"]
 
 #: Work, in additions, above which a value that is read twice is stored rather than computed twice.
 _EXPENSIVE = 6.0
-_INDEX = frozenset({"broadcast_to", "reshape", "transpose", "slice", "gather", "iota"})
-_ROOTS = frozenset(
-    {"concatenate", "update_slice", "scatter", "argmin", "argmax", "cumsum", "cumprod"}
-)
 
 
-def fusable(node: Node) -> bool:
-    """Whether kernels can compute the node."""
-    if len(node.outputs) != 1 or not isinstance(node.outputs[0].type, ArrayType):
-        return False
-    dtypes = [dtype_name(v.type.dtype) for v in node.inputs if isinstance(v.type, ArrayType)]
-    op = node.op
-    if isinstance(op, Elementwise):
-        wide = dtype_name(node.outputs[0].type.dtype)
-        if op.name == "cast" and dtypes == ["f64"] and wide == "f16":
-            return False
-        return op.native(dtypes, node.attrs)
-    if isinstance(op, Reduction):
-        return op.native(dtypes)
-    if op.name == "constant":
-        return False
-    if op.name in ("cumprod", "argmin", "argmax") and dtypes[0] in ("c64", "c128"):
-        return False
-    return op.name in _INDEX or op.name in _ROOTS
-
-
-def is_root_op(node: Node) -> bool:
-    """Whether the node's result is always materialised."""
-    return isinstance(node.op, Reduction) or node.op.name in _ROOTS
-
-
-def _literal(node: Node) -> bool:
-    """Whether the node is a scalar constant: kernels hold those as literals."""
-    return node.op.name == "constant" and not isinstance(node.outputs[0].type, ArrayType)
+def _axes(v: Value) -> int:
+    """The number of axes along which there may be several elements."""
+    assert isinstance(v.type, ArrayType)
+    return sum(n != 1 for n in v.type.shape)
 
 
 @dataclass
@@ -70,24 +49,6 @@ class _Group:
     roots: list[Node] = field(default_factory=list)
 
 
-def space(node: Node) -> tuple[object, ...]:
-    """The iteration space of a root: equal keys may share a kernel."""
-    t = node.outputs[0].type
-    assert isinstance(t, ArrayType)
-    if isinstance(node.op, Reduction):
-        source = node.inputs[0].type
-        assert isinstance(source, ArrayType)
-        axes = node.attrs["axes"]
-        if node.op.chained(source.dtype):
-            return ("chain", source.shape, axes)
-        if axes == (source.ndim - 1,):
-            return ("map", source.shape, tuple(range(source.ndim)))
-        return ("reduce", source.shape, axes)
-    if node.op.name in _ROOTS:
-        return ("alone", id(node))
-    return ("map", t.shape, t.order)
-
-
 class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -97,20 +58,28 @@ class _Fuser:
         for n in graph.nodes:
             for v in dict.fromkeys(n.inputs):
                 self.consumers.setdefault(v, []).append(n)
-        self.fusable -= self._library_transposes()
+        self.fusable -= self._renames()
         self.cost = self._costs()
+        self.order = Order(graph)
 
-    def _library_transposes(self) -> set[Node]:
-        """Transposes of stored arrays that only library calls read: they stay, as other names."""
+    def _renames(self) -> set[Node]:
+        """Transposes of stored arrays that stay, as other names of the same memory.
+
+        Those are what only library calls read, what is updated, and what updates give.
+        """
         outputs = set(self.graph.outputs)
-        out = set()
+        out: set[Node] = set()
         for n in self.graph.nodes:
-            if n.op.name != "transpose" or n.outputs[0] in outputs:
+            if n.op.name != "transpose":
                 continue
+            (v,) = n.outputs
             source = self.producer.get(n.inputs[0])
             stored = source is None or source not in self.fusable or is_root_op(source)
-            users = self.consumers.get(n.outputs[0], [])
-            if stored and all(u.op.kind == "library" for u in users):
+            users = self.consumers.get(v, [])
+            library = v not in outputs and all(u.op.kind == "library" for u in users)
+            updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
+            update = source is not None and source.op.name in UPDATES
+            if stored and (library or updated or update) or source in out and update:
                 out.add(n)
         return out
 
@@ -139,7 +108,30 @@ class _Fuser:
             unread = may_raise(n) and self._read_in_part(v)
             if is_root_op(n) or leaves or stored or unread:
                 out.add(n)
+        for n in self.graph.nodes:
+            if n.op.name in UPDATES and n in out:
+                self._finish_first(n, out)
         return out
+
+    def _finish_first(self, update: Node, roots: set[Node]) -> None:
+        """Make roots of what an update in place would spoil: the smaller side of the conflict.
+
+        That is either the new values or, where they are smaller, the parts of the old array.
+        """
+        old, new = update.inputs[:2]
+        if (made := self.producer.get(old)) in self.fusable and made not in roots:
+            return
+        producer = {v: n for v, n in self.producer.items() if n in self.fusable}
+        stored = frozenset(n.outputs[0] for n in roots)
+        found = [r.reader for r in conflicting_reads(update, producer, old, stored)]
+        readers = {n for n in found if n is not update}
+        if not readers:
+            return
+        values = producer.get(new)
+        if values is None or all(_axes(n.outputs[0]) < _axes(new) for n in readers):
+            roots |= readers
+        else:
+            roots.add(values)
 
     def _read_in_part(self, v: Value) -> bool:
         """Whether some element of `v` may not be computed if `v` is computed where it is read."""
@@ -172,7 +164,7 @@ class _Fuser:
         for u in users:
             if u.op.name == "gather":
                 return True
-            if u.op.name in ("broadcast_to", "update_slice", "scatter"):
+            if u.op.name == "broadcast_to" or u.op.name in UPDATES and u.inputs[0] is v:
                 return True
             reads += 1 if u.op.name in ("slice", "concatenate") else 0
         return reads >= 1 and len(users) > 1
@@ -188,26 +180,56 @@ class _Fuser:
             seen.add(n)
             for v in n.inputs:
                 p = self.producer.get(v)
-                if p is not None and (_literal(p) or p in self.fusable and p not in roots):
+                if p is not None and (is_literal(p) or p in self.fusable and p not in roots):
                     stack.append(p)
         return [n for n in self.graph.nodes if n in seen]
+
+    def held_back(self, roots: set[Node]) -> set[Node]:
+        """What must be stored because it would otherwise be computed too late."""
+        out: set[Node] = set()
+        for root in roots:
+            tree = self.inlined(root, roots)
+            limits: dict[Node, int] = {}
+            for n in tree:
+                own = self.order.limit(n)
+                inner = [limits[p] for v in n.inputs if (p := self.producer.get(v)) in limits]
+                limit = min([own, *inner])
+                passed = [
+                    p
+                    for v in n.inputs
+                    if (p := self.producer.get(v)) in limits and limits[p] < self.order.place[n]
+                ]
+                out.update(p for p in passed if not is_literal(p))
+                limits[n] = limit if not passed else own
+        return out
 
     def group(self, roots: set[Node]) -> tuple[list[_Group | Node], dict[Node, _Group]]:
         """The schedule: groups and other nodes, each after what it reads."""
         schedule: list[_Group | Node] = []
         group_of: dict[Node, _Group] = {}
         unit: dict[Value, int] = {}
+        bound: dict[str, int] = {}
+        barrier = -1
         for n in self.graph.nodes:
             if n in self.fusable and n not in roots:
                 continue
             if n not in roots:
                 for v in n.outputs:
                     unit[v] = len(schedule)
+                bound |= dict.fromkeys(n.binds, len(schedule))
+                if is_barrier(n):
+                    barrier = len(schedule)
                 schedule.append(n)
                 continue
             key = space(n)
             needs, pointwise = self._needs(n, roots)
             latest = max((unit.get(v, -1) for v in needs), default=-1)
+            tree = self.inlined(n, roots)
+            if bound:
+                sizes = set().union(*(m.sizes() | type_sizes(m.outputs[0].type) for m in tree))
+                latest = max([latest, *(bound.get(size, -1) for size in sizes)])
+            if any(map(may_raise, tree)):
+                latest = max(latest, barrier)
             place = None
             for g in reversed([u for u in schedule if isinstance(u, _Group)]):
                 if g.index <= latest:
@@ -228,7 +250,7 @@ class _Fuser:
         """Materialised values that must be finished first, and those read at the same element."""
         finished: set[Value] = set()
         pointwise: set[Value] = set()
-        mapped = isinstance(root.op, Reduction) or root.op.name not in _ROOTS
+        mapped = isinstance(root.op, Reduction) or root.op.name not in ROOTS
         stack = [(root, mapped)]
         seen: set[tuple[Node, bool]] = set()
         while stack:
@@ -237,11 +259,11 @@ class _Fuser:
                 continue
             seen.add((n, same))
             through = same and (isinstance(n.op, Elementwise) or n is root and mapped)
-            if n is root and n.op.name in _INDEX:
+            if n is root and n.op.name in INDEX:
                 through = False
             for v in n.inputs:
                 p = self.producer.get(v)
-                if p is None or _literal(p):
+                if p is None or is_literal(p):
                     continue
                 if not isinstance(v.type, ArrayType):
                     finished.add(v)
@@ -259,7 +281,7 @@ class _Fuser:
         where: dict[Node, set[int]] = {}
         for root in roots:
             for n in self.inlined(root, roots):
-                if n is not root and not _literal(n):
+                if n is not root and not is_literal(n):
                     where.setdefault(n, set()).add(group_of[root].index)
         again = {
             n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= _EXPENSIVE
@@ -281,7 +303,7 @@ def fuse(graph: Graph) -> Graph:
     roots = fuser.roots()
     while True:
         schedule, group_of = fuser.group(roots)
-        more = fuser.promote(roots, group_of)
+        more = fuser.held_back(roots) - roots or fuser.promote(roots, group_of)
         if not more:
             break
         roots |= more
