@@ -1,4 +1,4 @@
-"""Kernels that write where they read: fused graphs run in place wherever that is said to be right."""
+"""Kernels that write where they read: fused graphs run in place wherever that may be right."""
 
 from __future__ import annotations
 
@@ -251,9 +251,15 @@ def random_stores(rng: np.random.Generator) -> str:
             starts = [int(rng.integers(3)) for _ in shape]
             sizes = ["1" if rng.random() < 0.25 else d for d in shape]
             steps = [-1 if rng.random() < 0.2 and size != "1" else 1 for size in sizes]
-            starts = [f"{s} + {d} - 1" if p < 0 else s for s, p, d in zip(starts, steps, shape)]
-            starts = [s if d != "n - 3" or p > 0 else s for s, p, d in zip(starts, steps, shape)]
-            key = ", ".join(f"{s}:{d}:{p}" for s, d, p in zip(starts, sizes, steps))
+            starts = [
+                f"{s} + {d} - 1" if p < 0 else s
+                for s, p, d in zip(starts, steps, shape, strict=True)
+            ]
+            starts = [
+                s if d != "n - 3" or p > 0 else s
+                for s, p, d in zip(starts, steps, shape, strict=True)
+            ]
+            key = ", ".join(f"{s}:{d}:{p}" for s, d, p in zip(starts, sizes, steps, strict=True))
             name = fresh()
             kind = f"f64[{', '.join(sizes)}]"
             text += f"    {name}: {kind} = slice({source}, {slicing(key)})\n"
