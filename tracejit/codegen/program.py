@@ -194,7 +194,7 @@ class Emitter:
         """Give every temporary a slot, reusing those of dead values of the same byte size."""
         wanted = {
             v: self.fb.emit(f"load ptr, ptr {self._slot('%out', slot)}")
-            for slot, v in zip(self.out_slots, self.graph.outputs, strict=True)
+            for slot, v in zip(self.out_slots, self.graph.outputs, strict=False)
             if isinstance(v.type, ArrayType)
         }
         plan = plan_memory(self.graph, wanted, set(self.sizes))
@@ -419,8 +419,8 @@ class Emitter:
         """Write scalars, and copy arrays that are not computed in their output's own memory."""
         written: set[Value] = set()
         produced = {v for n in self.graph.nodes if n.op.name != "constant" for v in n.outputs}
-        last = {v: s for s, v in zip(self.out_slots, self.graph.outputs, strict=True)}
-        for slot, v in zip(self.out_slots, self.graph.outputs, strict=True):
+        last = {v: s for s, v in zip(self.out_slots, self.graph.outputs, strict=False)}
+        for slot, v in zip(self.out_slots, self.graph.outputs, strict=False):
             address = self._slot("%out", slot)
             if not isinstance(v.type, ArrayType):
                 self._store_scalar(self.scalars[v], address)
@@ -428,6 +428,16 @@ class Emitter:
                 written.add(v)
             else:
                 self.copy_array(v, self.fb.emit(f"load ptr, ptr {address}"))
+
+        produced -= {v for n in self.graph.nodes if n.op.name == "transpose" for v in n.outputs}
+        for result, v in zip(self.graph.results, self.graph.outputs, strict=False):
+            if result.startswith("write "):
+                target = self.graph.inputs[int(result.removeprefix("write "))]
+                if v is target:
+                    continue
+                if target in self.strides or v not in produced or v in self.strides:
+                    raise TraceError("TJ005", "there is no code yet for this store")
+                self.copy_array(v, self.pointer[target])
 
     def copy_array(self, v: Value, target: str, order: tuple[int, ...] | None = None) -> None:
         """Copy an array, however it lies, to dense memory with its axes in `order`."""

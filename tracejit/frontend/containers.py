@@ -11,14 +11,18 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import MemberDescriptorType, MethodType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
+
+if TYPE_CHECKING:
+    from tracejit.frontend.joins import Choice
 
 __all__ = [
     "LEAF",
@@ -53,7 +57,7 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 LEAF = "leaf"
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | (class, keys, subtrees)
+#: LEAF | Static | Identity | Alternative | (class, keys, subtrees)
 _Node: TypeAlias = Any
 
 
@@ -128,6 +132,16 @@ def _identity(value: Any) -> Identity:
 @functools.lru_cache(maxsize=512, typed=True)
 def _static(value: str | bytes | None) -> Static:
     return Static(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of two subtrees, by the truth of a leaf. That leaf comes first, then those of both."""
+
+    first: _Node
+    second: _Node
+    #: The numbers of leaves of each.
+    counts: tuple[int, int]
 
 
 class TreeDef:
@@ -278,8 +292,11 @@ class _Flattener:
 
 class _ResultFlattener(_Flattener):
     def __init__(self, made: Callable[[Any], bool], outside: Callable[[Any], bool]) -> None:
+        # What is joined is made of containers: that module imports this one.
+        from tracejit.frontend.joins import Choice
+
         super().__init__()
-        self.made, self.outside = made, outside
+        self.made, self.outside, self.choices = made, outside, Choice
 
     def node(self, x: Any) -> _Node:
         if isinstance(x, (Tracer, SymInt)):
@@ -289,7 +306,24 @@ class _ResultFlattener(_Flattener):
             return Static(x)
         if isinstance(x, np.ndarray):
             raise TraceError("TJ006", "an array in the result", user_line())
+        if isinstance(x, TracedText):
+            x = x.settled()
+            if isinstance(x, TracedText):
+                x.refuse("a result")
+        if isinstance(x, self.choices):
+            return self.choice(x)
         return super().node(x)
+
+    def choice(self, x: Choice) -> _Node:
+        """Only one of the two sides comes out of a call: they may hold the same container."""
+        self.leaves.append(x.predicate)
+        before, start = set(self.seen), len(self.leaves)
+        first = self.node(x.first)
+        middle, found = len(self.leaves), self.seen
+        self.seen = before
+        second = self.node(x.second)
+        self.seen |= found
+        return Alternative(first, second, (middle - start, len(self.leaves) - middle))
 
     def other(self, x: Any) -> _Node:
         if not self.outside(x):
@@ -385,13 +419,16 @@ def unflatten(
     """The value with these leaves.
 
     `made` is told of each list, dict and dataclass built for it, `static` of each object that is
-    part of the tree by identity.
+    part of the tree by identity. Of an alternative, only the leaves of the side that is chosen are
+    read.
     """
-    remaining = iter(leaves)
+    at = 0
 
     def build(node: _Node) -> Any:
+        nonlocal at
         if node is LEAF:
-            return next(remaining)
+            at += 1
+            return leaves[at - 1]
         if isinstance(node, Static):
             return node.value
         if isinstance(node, Identity):
@@ -399,6 +436,13 @@ def unflatten(
             if static is not None:
                 static(obj)
             return obj
+        if isinstance(node, Alternative):
+            at += 1
+            holds = bool(leaves[at - 1])
+            at += 0 if holds else node.counts[0]
+            chosen = build(node.first if holds else node.second)
+            at += node.counts[1] if holds else 0
+            return chosen
         cls, keys, children = node
         new: Any
         if cls is dict:

@@ -141,11 +141,14 @@ class _Verifier:
             self.fail(None, f"{len(graph.results)} results for {len(graph.outputs)} outputs")
         for k, result in enumerate(graph.results):
             kind, _, number = result.partition(" ")
-            limit = {"fresh": 0, "input": len(graph.inputs), "view": len(graph.inputs), "same": k}
+            limit = dict.fromkeys(("input", "view", "write"), len(graph.inputs)) | {"same": k}
             numbered = number.isdecimal() and int(number) < limit.get(kind, 0)
             if result != "fresh" and not numbered:
                 self.fail(None, f"result {k} cannot be {result!r}")
-            if kind == "input" and graph.inputs[int(number)].type != graph.outputs[k].type:
+            if (
+                kind in ("input", "write")
+                and graph.inputs[int(number)].type != graph.outputs[k].type
+            ):
                 self.fail(None, f"result {k} has another type than input {number}")
             if kind == "same" and graph.outputs[int(number)].type != graph.outputs[k].type:
                 self.fail(None, f"result {k} has another type than result {number}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
-from tracejit.errors import TraceError
+from tracejit.errors import TraceError, Where
+from tracejit.frontend.notes import Note
 from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
@@ -65,6 +67,22 @@ class Traced:
     tree: Any
     #: What was read outside the arguments, and is read again at each call.
     capture: Any = None
+    #: What the front end did with the lines, for the report.
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each leaf; empty for one that is no input of the graph."""
+        named = iter(self.graph.inputs)
+        return [next(named).name if t is not None else "" for t in self.specialization.types]
+
+    @property
+    def place_of_store(self) -> Where | None:
+        """The line of a store into an array from outside."""
+        stored = [
+            v for r, v in zip(self.graph.results, self.graph.outputs, strict=False) if r[0] == "w"
+        ]
+        return next((n.where for n in self.graph.nodes if n.outputs[:1] == (*stored[:1],)), None)
 
     @property
     def plain(self) -> bool:
@@ -88,7 +106,7 @@ class Traced:
             return type(whole).__name__
         return "other"
 
-    def rebuild(self, flat: list[Any]) -> Any:
+    def rebuild(self, flat: Sequence[Any]) -> Any:
         """The user's containers around the results."""
         from tracejit.frontend.containers import unflatten
 
@@ -134,25 +152,27 @@ def trace_call(
         v = trace.builder.input(t, name)
         if not isinstance(leaf, ArrayLeaf):
             return trace.wrap(v)
-        if leaf.layout != "A":
-            cells.append(Cell(trace, v, k))
-            return trace.wrap(v, cells[-1])
-        for s in leaf.strides:
-            if isinstance(s, str):
-                env.declare(s, specialization.strides[s], None)
-        strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
+        strides: tuple[Dim, ...] | None = None
+        if leaf.layout == "A":
+            for s in leaf.strides:
+                if isinstance(s, str):
+                    env.declare(s, specialization.strides[s], None)
+            strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
         cells.append(Cell(trace, v, k, strides=strides))
         return trace.wrap(v, cells[-1])
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
-        if any(cell.written for cell in cells):
-            raise TraceError("TJ005", "the store is visible to the caller")
         values, outputs, plans = _plan_results(trace, traced.leaves)
+        written = [cell for cell in cells if cell.written]
+        finals = [cell.read(trace) for cell in written]
     _check_sizes(outputs, set(specialization.sizes))
-    graph = trace.builder.build(values, _result_texts(plans))
+    results = ["fresh"] * len(values)
+    results += [_note_store(trace, cell, specialization) for cell in written]
+    graph = trace.builder.build([*values, *finals], tuple(results))
     capture = None if traced.capture.trivial else traced.capture
-    return Traced(graph, specialization, env.guards, outputs, plans, traced.tree, capture)
+    guards, tree = env.guards, traced.tree
+    return Traced(graph, specialization, guards, outputs, plans, tree, capture, trace.notes)
 
 
 def _stored_sizes(leaves: Sequence[Leaf]) -> set[str]:
@@ -169,9 +189,21 @@ def _check_sizes(outputs: Sequence[Output], known: set[str]) -> None:
                     raise TraceError("TJ015", "the size of a result")
 
 
-def _result_texts(plans: Sequence[ResultPlan]) -> tuple[str, ...]:
-    """The graph's record of what its outputs are."""
-    return tuple("fresh" for p in dict.fromkeys(p.index for p in plans if p.index is not None))
+def _note_store(trace: Trace, cell: Cell, specialization: Specialization) -> str:
+    """Have calls checked for an array that is written to; the graph's record of its final value.
+
+    Raises TraceError where elements of the array share memory at every such call.
+    """
+    k = cell.input
+    assert k is not None
+    leaf = specialization.leaves[k]
+    assert isinstance(leaf, ArrayLeaf)
+    specialization.leaves[k] = dataclasses.replace(leaf, writeable=True)
+    number = sum(t is not None for t in specialization.types[:k])
+    if any(s == 0 and d != 1 for s, d in zip(leaf.strides, leaf.dims, strict=False)):
+        name = trace.builder.inputs[number].name
+        raise TraceError("TJ030", f"elements of {name} share memory")
+    return f"write {number}"
 
 
 def _plan_results(

@@ -11,7 +11,6 @@ import functools
 import inspect
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -110,8 +109,15 @@ def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Repeat a call that a compiled run refused to finish."""
-    self._report.bailouts += 1
-    return _eagerly(self, args, kwargs)
+    report = self._report
+    report.bailouts += 1
+    try:
+        result = _eagerly(self, args, kwargs)
+    except Exception as e:
+        report.repeats[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
+        raise
+    report.repeats["without an exception"] += 1
+    return result
 
 
 _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -158,9 +164,12 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     if result is native.MISS and structure.eager is None:
         with self._lock:
             result = _try(self, structure, leaves, form)
-            variant = None
+            variant, obstacle = None, None
             if result is native.MISS and structure.eager is None:
-                variant = _new_variant(self, structure, leaves, tree, form)
+                found = (known.obstacle(leaves) for known in structure.variants)
+                obstacle = next((e for e in found if e is not None), None)
+                if obstacle is None:
+                    variant = _new_variant(self, structure, leaves, tree, form)
         if variant is not None:
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
@@ -168,8 +177,12 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 result = variant(leaves)
             if result is native.MISS:
+                obstacle = variant.obstacle(leaves)
+            if result is native.MISS and obstacle is None:
                 structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
                 self._report.fallbacks.append(structure.eager)
+        if obstacle is not None:
+            return _past_obstacle(self, obstacle, args, kwargs)
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
@@ -216,6 +229,18 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
     return result
 
 
+def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
+    """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
+    if e.code == "TJ019":
+        return _fall_back(self, None, "", e, args, kwargs)
+    # NumPy refuses a store into a read-only array itself, unless the store is not reached.
+    result = _eagerly(self, args, kwargs)
+    _record(self, e, "")
+    if self._strict:
+        raise FallbackError(e.code, e.detail, e.where)
+    return result
+
+
 def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
     """Run a form eagerly that has been reported before."""
     assert fallback is not None
@@ -229,12 +254,11 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
     from tracejit.runtime.specialize import specialize_call
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
-    start = time.perf_counter()
     try:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        variant, reason, text = specialize_call(self, structure, leaves, tree, form, places)
+        variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = _record(self, e, "")
         return None
@@ -243,8 +267,7 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         structure.suspect = _compiler_fault(self, e)
         return None
     structure.variants.append(variant)
-    self._report.compiles.append((reason, text))
-    self._report.seconds.append(time.perf_counter() - start)
+    self._report.variants.append(compiled)
     return variant
 
 
@@ -267,8 +290,8 @@ def _line_in(function: Callable[..., Any], e: BaseException) -> Where | None:
     frame = e.__traceback__
     while frame is not None:
         inner = frame.tb_frame.f_code
-        if inner.co_filename == code.co_filename:
-            place = Where(inner.co_filename, frame.tb_lineno, inner.co_name)
+        if inner.co_filename == code.co_filename and frame.tb_lineno is not None:
+            place = Where.of(inner, frame.tb_lineno, frame.tb_lasti)
         frame = frame.tb_next
     return place
 

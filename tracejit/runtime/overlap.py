@@ -57,10 +57,13 @@ def collision(
     return None
 
 
-def why_not_written(leaves: Sequence[Leaf], objects: Sequence[Any], names: Sequence[str]) -> str:
-    """Why compiled code must not write to these objects, by their names; empty where it may.
+def why_not_written(
+    leaves: Sequence[Leaf], objects: Sequence[Any], names: Sequence[str]
+) -> tuple[str, str] | None:
+    """Why compiled code must not write to these objects: an error's code and the objects' names.
 
-    `leaves` say which of them it writes to; objects of other classes than the leaves' do not count.
+    None where it may. `leaves` say which of them it writes to; objects of other classes than the
+    leaves' do not count.
     """
     found = [
         (x, name, leaf.writeable)
@@ -69,11 +72,11 @@ def why_not_written(leaves: Sequence[Leaf], objects: Sequence[Any], names: Seque
     ]
     for x, name, written in found:
         if written and not x.flags.writeable:
-            return f"{name} is read-only"
+            return "TJ030", f"{name} is read-only"
     pair = collision([x for x, _, _ in found], [written for _, _, written in found])
     if pair is None:
-        return ""
+        return None
     first, second = (found[k][1] for k in pair)
     if first == second:
-        return f"elements of {first} may share memory"
-    return f"{first} may share memory with {second}"
+        return "TJ030", f"elements of {first} may share memory"
+    return "TJ019", f"{first} may share memory with {second}"

@@ -12,7 +12,7 @@ from tracejit.frontend.tracer import View
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
-from tracejit.runtime.compile import Traced
+from tracejit.runtime.compile import ResultPlan, Traced
 from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, ScalarLeaf
 
 __all__ = ["Results", "make_results"]
@@ -27,19 +27,19 @@ class Results:
     """Makes the user's result from the outputs and from leaves, by their numbers."""
 
     def __init__(self, traced: Traced) -> None:
-        self._plans = traced.plans
+        self.plans = traced.plans
         self._rebuild = traced.rebuild
         root = traced.tree.root
         whole = isinstance(root, tuple) and root[0] in (tuple, list)
         self._container = root[0] if whole and all(x is LEAF for x in root[2]) else None
         self._single = root is LEAF
-        views = [view for plan in self._plans for view in plan.views]
+        views = [view for plan in self.plans for view in plan.views]
         leaves = traced.specialization.leaves
         self._sized: dict[int, Leaf] = {}
         if any(_has_sizes(tuple(view.attrs.values())) for view in views):
             self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
         #: The numbers of the leaves that the results are made from.
-        self.leaves = sorted({p.leaf for p in self._plans if p.leaf is not None} | {*self._sized})
+        self.leaves = sorted({p.leaf for p in self.plans if p.leaf is not None} | {*self._sized})
         self._count = len(traced.outputs)
 
     def finish(self, values: Sequence[Any]) -> Any:
@@ -49,27 +49,15 @@ class Results:
 
     def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
         """The user's result."""
-        flat: list[Any] = []
-        sizes: dict[str, int] | None = None
-        for plan in self._plans:
-            if plan.same_as is not None:
-                flat.append(flat[plan.same_as])
-                continue
-            if plan.leaf is not None:
-                x = leaves[plan.leaf]
-            else:
-                assert plan.index is not None
-                x = outputs[plan.index]
-            if plan.views:
-                if sizes is None:
-                    sizes = self._sizes(leaves) if self._sized else {}
-                x = apply_views(x, plan.views, [outputs[k] for k in plan.operands], sizes)
-            flat.append(x)
+        parts = _Parts(self, outputs, leaves)
         if self._single:
-            return flat[0]
-        return self._rebuild(flat) if self._container is None else self._container(flat)
+            return parts[0]
+        if self._container is not None:
+            return self._container([parts[k] for k in range(len(self.plans))])
+        return self._rebuild(parts)
 
-    def _sizes(self, leaves: Mapping[int, Any] | Sequence[Any]) -> dict[str, int]:
+    def sizes(self, leaves: Mapping[int, Any] | Sequence[Any]) -> dict[str, int]:
+        """The values of the sizes that views mention."""
         sizes: dict[str, int] = {}
         for k, leaf in self._sized.items():
             if isinstance(leaf, ArrayLeaf):
@@ -79,6 +67,44 @@ class Results:
             elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
                 sizes[leaf.size] = leaves[k]
         return sizes
+
+
+class _Parts(Sequence[Any]):
+    """The leaves of one result, each made when it is asked for: outputs for a side of an
+    alternative that is not taken hold nothing that could be looked at."""
+
+    __slots__ = ("_leaves", "_made", "_outputs", "_results", "_sizes")
+
+    def __init__(
+        self, results: Results, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]
+    ) -> None:
+        self._results, self._outputs, self._leaves = results, outputs, leaves
+        self._made: dict[int, Any] = {}
+        self._sizes: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._results.plans)
+
+    def __getitem__(self, k: Any) -> Any:
+        plan = self._results.plans[k]
+        if plan.same_as is not None:
+            return self[plan.same_as]
+        if k not in self._made:
+            self._made[k] = self._make(plan)
+        return self._made[k]
+
+    def _make(self, plan: ResultPlan) -> Any:
+        if plan.leaf is not None:
+            x = self._leaves[plan.leaf]
+        else:
+            assert plan.index is not None
+            x = self._outputs[plan.index]
+        if not plan.views:
+            return x
+        if self._sizes is None:
+            self._sizes = self._results.sizes(self._leaves)
+        operands = [self._outputs[k] for k in plan.operands]
+        return apply_views(x, plan.views, operands, self._sizes)
 
 
 def _binds(leaf: Leaf) -> bool:

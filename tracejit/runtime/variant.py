@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracejit.errors import TraceError
 from tracejit.frontend.containers import TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.binding import Form
 from tracejit.runtime.compile import Lowered, Traced
-from tracejit.runtime.entry_spec import EntrySpec
+from tracejit.runtime.entry_spec import ArrayLeaf, EntrySpec
 from tracejit.runtime.native import BAIL, MISS
+from tracejit.runtime.overlap import why_not_written
 from tracejit.runtime.results import Results, make_results
 
 __all__ = ["Variant", "compile_variant"]
@@ -56,6 +58,20 @@ class Variant:
         if outputs is MISS or outputs is BAIL:
             return outputs
         return outputs if self.results is None else self.results(outputs, leaves)
+
+    def obstacle(self, leaves: Sequence[Any]) -> TraceError | None:
+        """Why it must not write to some of these leaves; None where it may or does not."""
+        known = self.traced.specialization.leaves
+        if not any(isinstance(leaf, ArrayLeaf) and leaf.writeable for leaf in known):
+            return None
+        capture = self.traced.capture
+        if capture is not None:
+            captured = capture.reread()
+            if isinstance(captured, str):
+                return None
+            leaves = [*leaves, *captured]
+        found = why_not_written(known, leaves, self.traced.names)
+        return None if found is None else TraceError(*found, self.traced.place_of_store)
 
     def _flat_entry(self) -> Callable[..., Any]:
         if not native.available():
