@@ -261,22 +261,53 @@ def test_each_compile_has_its_reason() -> None:
     arrays = [X, block(4), single, X[::-1], block(1), block(2, 2), single[::-1]]
     assert reasons(increment, *[(x,) for x in arrays]) == [
         "first call",
-        "new size made symbolic, or a guard that no longer holds",
-        "new dtype f32",
-        "new memory layout",
-        "a size that is 0 or 1",
-        "new number of axes",
-        "new dtype f32",
+        "new size made symbolic: x.shape[0] is 4 instead of 3",
+        "new dtype: x is float32 instead of float64",
+        "new layout: x has strides instead of C order",
+        "new size: x.shape[0] is 1 instead of 2 or more",
+        "new number of axes: x has 2 instead of 1",
+        "new dtype: x is float32 instead of float64",
     ]
-    numbers = [True, False, 2, 2.0, np.int8(2), np.float32(2), 2j]
+    numbers = [True, False, 2, 2.0, np.int8(2), np.float32(2), 2j, 3, -1]
     assert reasons(times, *[(X, n) for n in numbers]) == [
         "first call",
-        "new constant",
-        "new kind of argument",
-        "new kind of argument",
-        "new kind of argument",
-        "new dtype f32",
-        "new kind of argument",
+        "new constant: n is False instead of True",
+        "new kind of argument: n is int instead of False",
+        "new kind of argument: n is float instead of int",
+        "new kind of argument: n is numpy.int8 instead of float",
+        "new kind of argument: n is numpy.float32 instead of numpy.int8",
+        "new kind of argument: n is complex instead of numpy.float32",
+        "new value made traced: n is 3 instead of 2",
+        "new value that is not like a size: n is -1",
     ]
-    structures = reasons(lambda xs: xs[0] + 1, ([X],), ((X,),))
-    assert structures[1].startswith("new structure of the arguments")
+    structures = reasons(lambda xs: xs[0] + 1, ([X],), ([X, 1.0],), ((X,),))
+    assert structures[1:] == [
+        "new structure: xs has 2 elements instead of 1",
+        "new structure: xs is a tuple instead of a list",
+    ]
+
+
+def test_reasons_from_sizes_and_from_outside() -> None:
+    shift = 1
+
+    def moved(x: Any, axis: int) -> Any:
+        if x.shape[0] > 10:
+            return x.sum(axis=axis) + shift
+        return x.sum(axis=axis) - shift
+
+    f = tracejit.jit(moved, strict=True)
+    for x, axis in ((block(3, 3), 0), (block(4, 4), 0), (block(4, 5), 0), (block(20, 5), 0)):
+        f(x, axis)
+    f(block(4, 4), 1)
+    shift = 2
+    f(block(4, 5), 0)
+    found = [reason for reason, _ in f.report().compiles]
+    assert found == [
+        "first call",
+        "new size made symbolic: x.shape[0] is 4 instead of 3; "
+        "new size made symbolic: x.shape[1] is 4 instead of 3",
+        "sizes no longer equal: x.shape[1] is 5, x.shape[0] is 4",
+        "other decision on sizes: x.shape[0] <= 10 no longer holds",
+        "new static value: axis is 1 instead of 0",
+        "changed closure: shift is 2 instead of 1",
+    ]

@@ -1,12 +1,16 @@
-"""What happened to a function: its compiles and their reasons, its fallbacks and their lines."""
+"""What happened to a function: its compiles and their reasons, its lines, and what runs eagerly."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tracejit.errors import CODES, Where
+from tracejit.runtime.lines import Line
 
-__all__ = ["Fallback", "Report"]
+__all__ = ["Compile", "Fallback", "Line", "Report"]
 
 
 @dataclass(frozen=True)
@@ -30,24 +34,82 @@ class Fallback:
         )
 
 
+@dataclass(frozen=True)
+class Compile:
+    """One compile: why it was needed, for what, what became of the lines, seconds by stage."""
+
+    reason: str
+    signature: str
+    seconds: float
+    stages: Mapping[str, float] = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+
+
 @dataclass
 class Report:
-    """`compiles` are (reason, signature) pairs in order; `fallbacks` the forms that run eagerly."""
+    """What `f.report()` gives; `str` of it is for reading in a terminal.
+
+    `variants` are the compiles in order, `fallbacks` the forms of call that run eagerly.
+    `bailouts` counts calls of compiled code that were repeated eagerly, `repeats` how they ended.
+    """
 
     function: str
-    compiles: list[tuple[str, str]] = field(default_factory=list)
+    variants: list[Compile] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     bailouts: int = 0
-    seconds: list[float] = field(default_factory=list)
+    repeats: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def compiles(self) -> list[tuple[str, str]]:
+        """(reason, signature) of every compile, in order."""
+        return [(c.reason, c.signature) for c in self.variants]
+
+    @property
+    def seconds(self) -> list[float]:
+        """How long each compile took."""
+        return [c.seconds for c in self.variants]
+
+    @property
+    def lines(self) -> list[Line]:
+        """What became of each line, over all compiles: by file, line number and kind."""
+        found = {(x.where.file, *x): x for c in self.variants for x in c.lines}
+        for f in self.fallbacks:
+            if f.where is not None:
+                line = Line(f.where, "eager", f"{f.code}: {f.reason or CODES[f.code][0]}")
+                found.setdefault((f.where.file, *line), line)
+        return [found[key] for key in sorted(found)]
 
     def __str__(self) -> str:
-        lines = [f"{self.function}: {len(self.compiles)} compiled, {len(self.fallbacks)} eager"]
-        for (reason, signature), seconds in zip(self.compiles, self.seconds, strict=True):
-            lines.append(f"  compiled  {signature}  ({reason}, {seconds * 1e3:.0f} ms)")
+        out = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
+        for c in self.variants:
+            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms)")
+        out += self._stage_lines()
         for f in self.fallbacks:
-            lines.append(f"  eager     {f.signature}")
-            lines.append(f"            {f}")
-            lines.append(f"            {CODES[f.code][1]}")
+            out.append(f"  eager     {f.signature}".rstrip())
+            out.append(f"            {f}")
+            out.append(f"            {CODES[f.code][1]}")
         if self.bailouts:
-            lines.append(f"  {self.bailouts} calls were repeated eagerly (TJ010)")
-        return "\n".join(lines)
+            ends = ", ".join(f"{n} {text}" for text, n in self.repeats.most_common())
+            out.append(
+                f"  repeated  {self.bailouts} calls eagerly (TJ010){': ' * bool(ends)}{ends}"
+            )
+        return "\n".join(out + self._source_lines())
+
+    def _stage_lines(self) -> list[str]:
+        total: Counter[str] = Counter()
+        for c in self.variants:
+            total.update(c.stages)
+        times = ", ".join(f"{name} {s * 1e3:.1f}" for name, s in total.items())
+        return [f"  stages    {times} ms"] if times else []
+
+    def _source_lines(self) -> list[str]:
+        """A block for each file: number, kind, source, reason."""
+        out: list[str] = []
+        file = ""
+        for x in self.lines:
+            if x.where.file != file:
+                file = x.where.file
+                out += ["", f"  {os.path.basename(file)}"]
+            text = f"  {x.line:>6}  {x.kind:<10}  {x.where.source()}"
+            out.append(f"{text:<60}  # {x.why}" if x.why else text)
+        return out

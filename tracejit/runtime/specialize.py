@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
 from tracejit import config
+from tracejit.codegen.host import HostCall
 from tracejit.errors import TraceError
 from tracejit.frontend import control
 from tracejit.frontend.containers import flatten
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
+from tracejit.runtime.lines import compiled_lines
 from tracejit.runtime.publish import compile_and_publish
+from tracejit.runtime.reasons import reason_for
+from tracejit.runtime.report import Compile
 from tracejit.runtime.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.variant import Variant
 
@@ -43,76 +48,33 @@ def _trace(
     return result
 
 
-def _reason(self: Any, structure: Any, leaves: Any, tree: Any) -> str:
-    """Why this call needs a compile of its own."""
-    if not self._report.compiles:
-        return "first call"
-    stale = [v.stale for v in structure.variants if v.stale]
-    if stale:
-        return str(stale[-1])
-    if structure.variants:
-        if structure.scalars_static:
-            return "new value of a number that the trace needs"
-        return "new size made symbolic, or a guard that no longer holds"
-    known = [k[1] for k, s in self._structures.items() if s.variants and k[0] == tree]
-    return _what_is_new(known, tuple(leaf_key(x) for x in leaves))
-
-
-def _what_is_new(known: list[tuple[Any, ...]], key: tuple[Any, ...]) -> str:
-    """How the keys of a call's leaves differ from those of the nearest call that was compiled."""
-    if not known:
-        return "new structure of the arguments, or a new constant among them"
-
-    def distance(other: tuple[Any, ...]) -> int:
-        pairs = [(a, b) for a, b in zip(other, key, strict=True) if a != b]
-        return sum(1 + (_kind(a) != _kind(b)) for a, b in pairs)
-
-    nearest = min(known, key=distance)
-    changed = [(a, b) for a, b in zip(nearest, key, strict=True) if a != b]
-    return _difference(*changed[0]) if changed else "new arguments"
-
-
-def _kind(key: Any) -> str:
-    """What a leaf's key stands for: an array, "scalar" or "static", or a Python number's type."""
-    if isinstance(key, str):
-        return key
-    return "array" if isinstance(key[1], tuple) else str(key[0])
-
-
-def _difference(old: Any, new: Any) -> str:
-    """How one leaf's key differs from another's; keys are those that `leaf_key` makes."""
-    if _kind(old) != _kind(new):
-        return "new kind of argument"
-    if _kind(new) == "static":
-        return "new constant"
-    if _kind(new) == "scalar":
-        return f"new dtype {new[1]}"
-    if old[0] != new[0]:
-        return f"new dtype {new[0]}"
-    if len(old[1]) != len(new[1]):
-        return "new number of axes"
-    return "a size that is 0 or 1" if old[1] != new[1] else "new memory layout"
-
-
 def specialize_call(
     self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
-) -> tuple[Variant, str, str]:
-    """A variant for this call, the reason for it and its signature as text.
+) -> tuple[Variant, Compile]:
+    """A variant for this call, and what the report says of it.
 
     Calls of this form are answered natively from now on, if they can be.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
     history = self._histories.setdefault(rank_key(leaves), History())
-    reason = _reason(self, structure, leaves, tree)
+    start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, leaves, tree)
+    reason = reason_for(self._structures, self._signature, leaves, tree)
+    seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
+    middle = time.perf_counter()
     variant = compile_and_publish(self, lowered, tree, form, places)
+    end = time.perf_counter()
+    seconds |= {name: lowered.seconds[name] for name in ("passes", "program")}
+    seconds["machine code"] = end - middle - seconds["program"]
     directory = config.dump_dir()
     if directory is not None:
         from tracejit.runtime.dump import dump_compile
 
         dump_compile(directory, lowered, reason, chosen.text)
-    return variant, reason, chosen.text
+    host = [site.node for site in lowered.program.keep if isinstance(site, HostCall)]
+    lines = compiled_lines(traced.graph, traced.notes, host)
+    return variant, Compile(reason, chosen.text, end - start, seconds, lines)
 
 
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:

@@ -1,0 +1,77 @@
+"""What became of each line of the user's program in one compile: from its graph, notes and code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracejit.errors import Where
+from tracejit.ir.graph import Graph, Node
+from tracejit.ir.types import ArrayType, dtype_of
+
+__all__ = ["Line", "compiled_lines"]
+
+#: What goes without saying of a line for which one of these is said.
+_TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
+
+
+@dataclass(frozen=True)
+class Line:
+    """`kind` is one of `frontend.notes.KINDS`. Unpacks to line number, kind and reason."""
+
+    where: Where
+    kind: str
+    why: str = ""
+
+    @property
+    def line(self) -> int:
+        """The line's number in its file."""
+        return self.where.line
+
+    def __iter__(self) -> Any:
+        return iter((self.line, self.kind, self.why))
+
+
+def compiled_lines(graph: Graph, notes: Sequence[Any], host: Iterable[Node]) -> tuple[Line, ...]:
+    """The lines of a compile.
+
+    `graph` is the trace, `notes` what the front end said of it, `host` the nodes that the program
+    runs through NumPy.
+    """
+    found: dict[tuple[str, int, str, str], Line] = {}
+
+    def add(where: Where | None, kind: str, why: str = "") -> None:
+        if where is not None:
+            found.setdefault((where.file, where.line, kind, why), Line(where, kind, why))
+
+    for note in notes:
+        add(note.where, note.kind, note.detail)
+    told = {(file, line) for file, line, kind, _ in found if kind in _TELLS_MORE}
+    through_numpy = set()
+    for node in host:
+        add(node.where, "host", f"{_spelled(node)} runs through NumPy")
+        if node.where is not None:
+            through_numpy.add((node.where.file, node.where.line, node.op.name))
+    for node in _nodes(graph):
+        where = node.where
+        if where is None or (where.file, where.line) in told:
+            continue
+        if (where.file, where.line, node.op.name) not in through_numpy:
+            add(where, "compiled")
+    return tuple(found.values())
+
+
+def _nodes(graph: Graph) -> Iterable[Node]:
+    for node in graph.nodes:
+        yield node
+        for region in node.regions:
+            yield from _nodes(region)
+
+
+def _spelled(node: Node) -> str:
+    """An op as a NumPy user would call it, with the dtype that it works on."""
+    meaning = getattr(type(node.op).__dict__.get("numpy"), "__name__", "")
+    values = [v for v in (*node.inputs, *node.outputs) if isinstance(v.type, ArrayType)]
+    dtype = f" of {dtype_of(values[0].type).name}" if values else ""
+    return (f"np.{meaning}" if meaning else node.op.name) + dtype
