@@ -34,8 +34,8 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture import Capture, Source
 from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, unflatten
 from tracejit.frontend.hooks import Hooks, Scope
-from tracejit.frontend.rewrite import HOOK_NAME, rewrite_definition
-from tracejit.frontend.source import compile_definition, find_definition, is_library_file
+from tracejit.frontend.rewrite import rewrite_code
+from tracejit.frontend.source import find_definition, is_library_file
 from tracejit.frontend.tracer import Trace
 
 __all__ = ["Traced", "call_rewritten", "rewritten_code", "trace_function"]
@@ -141,10 +141,7 @@ def rewritten_code(f: FunctionType) -> CodeType:
     for flag, what in _NOT_A_FUNCTION.items():
         if code.co_flags & flag:
             raise TraceError("TJ008", what, _place(code))
-    definition = find_definition(f)
-    node = rewrite_definition(definition, code.co_freevars)
-    new = compile_definition(definition, node, (HOOK_NAME,))
-    new = new.replace(co_qualname=code.co_qualname)
+    new = rewrite_code(find_definition(f), code)
     key = id(code)
     _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new
     return new

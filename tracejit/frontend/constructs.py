@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HOOKS", "OPERATORS", "bound_names", "spell", "stored_names"]
+__all__ = [
+    "COMPREHENSIONS",
+    "HOOKS",
+    "OPERATORS",
+    "bound_names",
+    "outer_parts",
+    "parameters",
+    "spell",
+    "stored_names",
+]
 
 #: What becomes of each construct: "plain" (only its parts change), or the method that does it.
 HOOKS: dict[type[ast.AST], str] = {
     **dict.fromkeys(
         (
-            ast.Break,
             ast.Constant,
-            ast.Continue,
             ast.Expr,
-            ast.JoinedStr,
             ast.NamedExpr,
             ast.Pass,
-            ast.Raise,
-            ast.Return,
             ast.Tuple,
         ),
         "plain",
     ),
     ast.AnnAssign: "annotated",
-    ast.Assert: "tested",
+    ast.Assert: "assertion",
     ast.Assign: "assign",
     ast.Attribute: "attribute",
     ast.AugAssign: "augmented",
     ast.BinOp: "binary",
     ast.BoolOp: "bool_op",
+    ast.Break: "jump",
     ast.Call: "call",
     ast.Compare: "compare",
+    ast.Continue: "jump",
     ast.Delete: "delete",
     ast.Dict: "dict_display",
     ast.DictComp: "comprehension",
@@ -41,19 +46,22 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.FormattedValue: "formatted",
     ast.FunctionDef: "function",
     ast.GeneratorExp: "comprehension",
-    ast.If: "tested",
-    ast.IfExp: "tested",
+    ast.If: "branch",
+    ast.IfExp: "ternary",
+    ast.JoinedStr: "joined",
     ast.Lambda: "function",
     ast.List: "list_display",
     ast.ListComp: "comprehension",
     ast.Name: "name",
+    ast.Raise: "raised",
+    ast.Return: "returned",
     ast.Set: "set_display",
     ast.SetComp: "comprehension",
     ast.Slice: "slice",
     ast.Starred: "starred",
     ast.Subscript: "subscript",
     ast.UnaryOp: "unary",
-    ast.While: "tested",
+    ast.While: "while_loop",
 }
 
 #: The function of the module operator (or a hook's own name) for each operator.
@@ -100,15 +108,24 @@ def spell(node: ast.AST) -> str:
     return words.get(name, name.lower())
 
 
-_INNER: dict[type, Callable[[Any], list[Any]]] = {
-    ast.FunctionDef: lambda n: [*n.decorator_list, *n.args.defaults, *n.args.kw_defaults],
-    ast.Lambda: lambda n: [*n.args.defaults, *n.args.kw_defaults],
-}
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def parameters(arguments: ast.arguments) -> list[str]:
+    """The names of a function's parameters; those given by position come first."""
+    a = arguments
+    named = [*a.posonlyargs, *a.args, *a.kwonlyargs, *(arg for arg in (a.vararg, a.kwarg) if arg)]
+    return [arg.arg for arg in named]
+
+
+def outer_parts(function: ast.FunctionDef | ast.Lambda) -> list[Any]:
+    """The parts of a function, or None, that the scope around it evaluates."""
+    decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
+    return [*decorators, *function.args.defaults, *function.args.kw_defaults]
 
 
 def bound_names(body: list[Any]) -> set[str]:
-    """The names that a function's own statements bind."""
+    """The names that a function's own statements bind or delete."""
     names: set[str] = set()
     pending: list[tuple[Any, bool]] = [(node, False) for node in body]
     while pending:
@@ -121,7 +138,8 @@ def bound_names(body: list[Any]) -> set[str]:
             names.add(node.target.id)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not inside:
             names.add(node.id)
-        inside = inside or isinstance(node, _COMPREHENSIONS)
-        inner = _INNER.get(type(node), ast.iter_child_nodes)
-        pending.extend((child, inside) for child in inner(node))
+        inside = inside or isinstance(node, COMPREHENSIONS)
+        is_function = isinstance(node, (ast.FunctionDef, ast.Lambda))
+        parts = outer_parts(node) if is_function else ast.iter_child_nodes(node)
+        pending.extend((child, inside) for child in parts)
     return names
