@@ -43,6 +43,7 @@ FOLLOWED: dict[str, tuple[Any, ...]] = {
     "walrus": (X,),
     "tuple_result": (X,),
     "formats_shape": (X,),
+    "formats_shape_tuple": (X,),
     "internal_attribute": (X,),
     "identity_of_none": (X,),
     "reads_inner": (X,),
@@ -181,7 +182,10 @@ def test_every_construct_is_decided(tmp_path: Path) -> None:
             (3, "def f(x):\n    y = x\n    async def g():\n        pass\n    return y\n"),
             (2, "def f(x):\n    return [(yield x)]\n"),
             (2, "def f(x):\n    return [0 for x[0] in x]\n"),
-            (2, "def f(x):\n    return 1 < 2 < (y := 3)\n"),
+            (2, "def f(x):\n    return [1 < v < (y := 3) for v in x]\n"),
+            (2, "def f(x):\n    return lambda v: v and (y := 3)\n"),
+            (2, "def f(x):\n    raise\n"),
+            (4, "def f(x):\n    return x\n    if x:\n        import os\n"),
             (3, "def f(x):\n    def g():\n        nonlocal x\n        x = 1\n    return x\n"),
         )
     ):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.builtin_methods import pairs
+from tracejit.frontend.formatting import formatted, to_text
 from tracejit.frontend.operators import class_of, require_known, require_plain
 from tracejit.frontend.python_math import NUMBER_CALLS
 from tracejit.frontend.shapes import SymInt
@@ -221,12 +222,11 @@ def _callable(hooks: Hooks, x: Any) -> bool:
     return not isinstance(x, (Tracer, SymInt)) and callable(x)
 
 
-def _text(f: Any) -> Callable[..., Any]:
-    def run(hooks: Hooks, x: Any = "", *args: Any, **kwargs: Any) -> Any:
-        require_plain([*args, *kwargs.values()], f"{f.__name__}()")
-        return f(hooks.text(x), *args, **kwargs)
-
-    return run
+def _str(hooks: Hooks, x: Any = "", *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs:
+        return to_text(hooks, x)
+    require_plain([x, *args, *kwargs.values()], "str()")
+    return str(x, *args, **kwargs)
 
 
 def _super(hooks: Hooks, cls: Any, owner: Any) -> Any:
@@ -265,9 +265,9 @@ def _update_wrapper(hooks: Hooks, wrapper: Any, wrapped: Any) -> Any:
 #: Callee -> what a call of it does: (hooks, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
-    str: _text(str),
-    repr: _text(repr),
-    format: _text(format),
+    str: _str,
+    repr: lambda hooks, x: to_text(hooks, x, "r"),
+    format: lambda hooks, x, spec="": formatted(hooks, x, "", spec),
     len: _len,
     range: _range,
     slice: lambda hooks, *args: slice(*args),

@@ -10,6 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import is_constant
+from tracejit.frontend.formatting import format_text, has_text, join
 from tracejit.frontend.operators import require_index, require_plain
 from tracejit.frontend.tracer import user_line
 
@@ -166,8 +167,14 @@ def _set_result(name: str) -> Callable[..., Any]:
 
 def _join(hooks: Hooks, x: Any, parts: Any) -> Any:
     parts = list(hooks.iterate(parts))
+    if type(x) is str and has_text(parts):
+        return join(x, parts)
     require_plain(parts, "join()")
     return x.join(parts)
+
+
+def _format(hooks: Hooks, x: str, /, *args: Any, **kwargs: Any) -> Any:
+    return format_text(hooks, x, args, kwargs)
 
 
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
@@ -213,6 +220,7 @@ _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
             "issuperset",
         )
     },
+    (str, "format"): _format,
     (str, "join"): _join,
     (bytes, "join"): _join,
 }

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend import calls, objects, operators
+from tracejit.frontend import calls, formatting, objects, operators
 from tracejit.frontend.capture import MISSING, Capture, class_lookup
 from tracejit.frontend.containers import (
     VIEWS,
@@ -24,8 +24,8 @@ from tracejit.frontend.containers import (
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.flow_plain import PlainFlow
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.text import TracedText, concatenate
 from tracejit.frontend.tracer import TracedArray, Tracer, current_trace, here, user_line
 
 __all__ = ["Hooks", "Scope"]
@@ -67,7 +67,7 @@ class Scope:
         return self.hooks.capture.cell_value(self.cells[name], name)
 
 
-class Hooks(PlainFlow):
+class Hooks:
     """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
 
     slice = slice
@@ -200,15 +200,18 @@ class Hooks(PlainFlow):
 
     def key(self, k: Any) -> Any:
         """`k`, which Python is about to hash and compare."""
+        if isinstance(k, TracedText):
+            k = k.settled()
         operators.require_key(k)
         return k
 
-    def text(self, x: Any) -> Any:
-        """`x`, which Python is about to turn into text."""
-        if isinstance(x, SymInt):
-            return int(x)
-        operators.require_plain(x, "text")
-        return x
+    def joined(self, *parts: Any) -> Any:
+        """An f-string, from its parts."""
+        return concatenate(parts)
+
+    def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
+        """`{x!conversion:spec}` in an f-string."""
+        return formatting.formatted(self, x, conversion, spec)
 
     # Operators -----------------------------------------------------------------------------------
 

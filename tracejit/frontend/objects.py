@@ -29,6 +29,7 @@ from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_name
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.places import IsFalse, OwnRead
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import TracedArray, Tracer, user_line
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def attribute(hooks: Hooks, x: Any, name: str) -> Any:
         return _tracer_attribute(x, name)
     if isinstance(x, SymInt):
         return getattr(int(x), name)
+    if isinstance(x, TracedText):
+        x = x.settled()
+        if isinstance(x, TracedText):
+            x.refuse(f"the attribute {name}")
     if isinstance(x, ModuleType):
         return _module_attribute(hooks, x, name)
     if isinstance(x, np.generic):

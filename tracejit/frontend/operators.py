@@ -16,6 +16,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import (
     TracedArray,
     Tracer,
@@ -52,6 +53,8 @@ def class_of(x: Any) -> type:
     """The class of `x`, or of what it stands for."""
     if isinstance(x, SymInt):
         return int
+    if isinstance(x, TracedText):
+        return str
     if not isinstance(x, Tracer):
         return type(x)
     t = x.type
@@ -188,6 +191,10 @@ def _special(hooks: Hooks, x: Any, name: str) -> Any:
 
 def binary(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
+    if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
+        from tracejit.frontend.formatting import text_operator
+
+        return text_operator(hooks, op, a, b)
     if _builtin(a) and _builtin(b):
         return hooks.fresh(_builtin_operator(hooks, op, a, b))
     if _builtin(a):
@@ -200,7 +207,7 @@ def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         _checked(op, a, b)
     elif isinstance(b, Tracer):
         _checked(op, b, a)
-    elif type(a) in (str, bytes) and op == "mod":
+    elif type(a) is bytes and op == "mod":
         require_plain(b, "text")
     elif type(a) in (set, frozenset) or type(b) in (set, frozenset):
         hooks.known(a)
@@ -250,6 +257,8 @@ def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
 
 def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
+    if isinstance(a, TracedText) or isinstance(b, TracedText):
+        a, b = _settled(a), _settled(b)
     if op in ("is_", "is_not"):
         return _same(hooks, a, b) is (op == "is_")
     if op in ("contains", "lacks"):
@@ -277,6 +286,15 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
     return _call_special(hooks, f"__{op}__", a, b)
+
+
+def _settled(x: Any) -> Any:
+    """`x`; a text of sizes alone becomes a str. Raises TraceError TJ021 for any other text."""
+    if isinstance(x, TracedText):
+        x = x.settled()
+        if isinstance(x, TracedText):
+            x.refuse("a comparison")
+    return x
 
 
 def _compares_by_value(x: Any) -> bool:
