@@ -49,7 +49,6 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.If: "branch",
     ast.IfExp: "ternary",
     ast.JoinedStr: "joined",
-    ast.JoinedStr: "joined",
     ast.Lambda: "function",
     ast.List: "list_display",
     ast.ListComp: "comprehension",

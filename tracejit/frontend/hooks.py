@@ -24,6 +24,7 @@ from tracejit.frontend.containers import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.flow_plain import PlainFlow
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText, concatenate
 from tracejit.frontend.tracer import TracedArray, Tracer, current_trace, here, user_line
@@ -67,7 +68,7 @@ class Scope:
         return self.hooks.capture.cell_value(self.cells[name], name)
 
 
-class Hooks:
+class Hooks(PlainFlow):
     """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
 
     slice = slice
