@@ -17,7 +17,17 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 
-__all__ = ["constant_hash", "name_values", "node_lines", "print_graph"]
+__all__ = [
+    "Scope",
+    "constant_hash",
+    "def_lines",
+    "identifier",
+    "name_values",
+    "node_line",
+    "node_lines",
+    "print_graph",
+    "results_line",
+]
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -40,7 +50,7 @@ def name_values(graph: Graph) -> None:
 
     What a pass puts in its place inherits the name: the texts of two stages can be compared.
     """
-    names = _Scope(graph)
+    names = Scope(graph)
     for value in [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]:
         value.name = names.value(value)
     for node in graph.nodes:
@@ -50,11 +60,11 @@ def name_values(graph: Graph) -> None:
 
 def node_lines(graph: Graph, start: int, stop: int) -> list[tuple[int, str]]:
     """(node index, line) of the nodes in range(start, stop), for messages; a broken graph too."""
-    names = _Scope(graph)
+    names = Scope(graph)
     lines = []
     for i in range(max(start, 0), min(stop, len(graph.nodes))):
         try:
-            lines.append((i, _node_line(graph.nodes[i], i, names, None)))
+            lines.append((i, node_line(graph.nodes[i], i, names, None)))
         except GraphError as error:
             lines.append((i, f"{graph.nodes[i]!r}  # {error}"))
     return lines
@@ -66,7 +76,7 @@ def constant_hash(array: Array) -> str:
     return hashlib.sha256(head + array.tobytes()).hexdigest()[:16]
 
 
-class _Scope:
+class Scope:
     """The names of a graph's values and regions: kept where set and free, numbered otherwise."""
 
     def __init__(self, graph: Graph) -> None:
@@ -74,7 +84,7 @@ class _Scope:
         taken = set(graph.sizes)
         for i, node in enumerate(graph.nodes):
             taken.update(node.binds)
-            wanted += [((i, k), _identifier(r.name)) for k, r in enumerate(node.regions)]
+            wanted += [((i, k), identifier(r.name)) for k, r in enumerate(node.regions)]
             wanted += [(v, v.name) for v in node.outputs]
         for size in taken:
             if size in _RESERVED_SIZES or not _is_name(size):
@@ -95,9 +105,11 @@ class _Scope:
             self._names[key] = name
 
     def value(self, v: Value) -> str:
+        """The name of a value; for one that the graph does not define, a text that says so."""
         return self._names.get(v) or f"<undefined {v.name}>"
 
     def region(self, node_index: int, region_index: int) -> str:
+        """The name of a node's region."""
         return self._names[node_index, region_index]
 
 
@@ -108,7 +120,7 @@ def _is_name(name: str) -> bool:
     return name.isascii() or unicodedata.normalize("NFKC", name) == name
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     """`name`, or something like it that can be a Python identifier (`<lambda>`)."""
     if _is_name(name):
         return name
@@ -117,31 +129,38 @@ def _identifier(name: str) -> str:
 
 
 def _graph_lines(graph: Graph, constants: dict[str, Array] | None, indent: str) -> Iterator[str]:
-    yield from _def_lines(graph, _identifier(graph.name), constants, indent)
+    yield from def_lines(graph, identifier(graph.name), constants, indent)
 
 
-def _def_lines(
+def def_lines(
     graph: Graph, name: str, constants: dict[str, Array] | None, indent: str
 ) -> Iterator[str]:
-    names = _Scope(graph)
-    if any(r != "fresh" for r in graph.results):
-        yield f"{indent}@results({', '.join(_string(r) for r in graph.results)})"
+    """A graph, or a region, as a function called `name`."""
+    names = Scope(graph)
+    yield from results_line(graph.results, indent)
     params = [f"{s}: size" for s in graph.sizes]
     params += [f"{names.value(v)}: {v.type}" for v in graph.inputs]
     yield f"{indent}def {name}({', '.join(params)}):"
     inner = indent + "    "
     for i, node in enumerate(graph.nodes):
         for k, region in enumerate(node.regions):
-            yield from _def_lines(region, names.region(i, k), constants, inner)
-        yield inner + _node_line(node, i, names, constants, len(inner))
+            yield from def_lines(region, names.region(i, k), constants, inner)
+        yield inner + node_line(node, i, names, constants, len(inner))
     outputs = [names.value(v) for v in graph.outputs]
     outputs += [f"size({d})" for d in graph.size_outputs]
     yield f"{inner}return {', '.join(outputs)}".rstrip()
 
 
-def _node_line(
-    node: Node, index: int, names: _Scope, constants: dict[str, Array] | None, indent: int = 0
+def results_line(results: tuple[str, ...], indent: str = "") -> Iterator[str]:
+    """The decorator that says what the results are, unless every one is fresh."""
+    if any(r != "fresh" for r in results):
+        yield f"{indent}@results({', '.join(_string(r) for r in results)})"
+
+
+def node_line(
+    node: Node, index: int, names: Scope, constants: dict[str, Array] | None, indent: int = 0
 ) -> str:
+    """Node `index` of the graph that `names` was made for; its regions stand before it."""
     arguments = [names.value(v) for v in node.inputs]
     arguments += [f"{k}={_attr_text(a, constants)}" for k, a in node.attrs.items()]
     if node.regions:

@@ -15,6 +15,7 @@ body reads passes a switch, a loop's invariants too. Nodes without inputs wait f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -78,6 +79,7 @@ class _Block:
 
 
 _Sides = tuple[Value, Value]
+_NUMBERED = re.compile(r"v\d+")
 
 
 @dataclass
@@ -86,6 +88,11 @@ class _Scope:
 
     values: dict[Value, Value]
     sizes: dict[str, Dim]
+    outermost: bool = False
+
+    def name(self, v: Value) -> str:
+        """The name of what stands for `v`. Numbers are given anew to what was numbered."""
+        return v.name if self.outermost or not _NUMBERED.fullmatch(v.name) else ""
 
 
 class _Lowering:
@@ -98,7 +105,7 @@ class _Lowering:
 
     def run(self) -> DataflowGraph:
         graph = self.graph
-        scope = _Scope({v: v for v in graph.inputs}, {})
+        scope = _Scope({v: v for v in graph.inputs}, {}, outermost=True)
         self.walk(graph, scope, self.block("entry", Frame(), None, ()))
         return DataflowGraph(
             graph.name,
@@ -153,7 +160,7 @@ class _Lowering:
         bound = inputs[len(inputs) - len(binds) :]
         self.size_values |= dict(zip(binds, bound, strict=True))
         types = node.op.infer(tuple(v.type for v in inputs), attrs, node.regions, binds)
-        outputs = tuple(Value(t, v.name) for t, v in zip(types, node.outputs, strict=True))
+        outputs = tuple(Value(t, scope.name(v)) for t, v in zip(types, node.outputs, strict=True))
         scope.values |= dict(zip(node.outputs, outputs, strict=True))
         block.nodes.append(Node(node.op, inputs, attrs, outputs, node.regions, binds, node.where))
 
@@ -183,7 +190,7 @@ class _Lowering:
             ends.append((end, [inner.values[v] for v in region.outputs]))
         join = self.block("join", block.frame, block.pivot, [end for end, _ in ends])
         for out, *values in zip(node.outputs, *(found for _, found in ends), strict=True):
-            scope.values[out] = join.one("merge", values, out.name, node)
+            scope.values[out] = join.one("merge", values, scope.name(out), node)
         return join
 
 
@@ -251,7 +258,10 @@ class _Loop:
 
     def carried_names(self) -> list[str]:
         names = [f"{s}_value" for s in self.symbols]
-        names += [v.name or f"carried{k}" for k, v in enumerate(self.body.inputs[: self.carried])]
+        names += [
+            v.name if v.name and not _NUMBERED.fullmatch(v.name) else f"carried{k}"
+            for k, v in enumerate(self.body.inputs[: self.carried])
+        ]
         return names or ["alive"]
 
     def enter_invariants(self) -> dict[int, Value]:
@@ -324,7 +334,7 @@ class _Loop:
             attrs: dict[str, Attr] = {}
             if isinstance(v.type, ArrayType) and type_sizes(v.type) & set(self.symbols):
                 attrs["shape"] = attr_substitute(v.type.shape, final)
-            scope.values[out] = block.one("exit", (v,), out.name, node, **attrs)
+            scope.values[out] = block.one("exit", (v,), scope.name(out), node, **attrs)
 
 
 def _reads(region: Graph, index: int) -> bool:

@@ -19,6 +19,7 @@ from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
     ArrayLeaf,
@@ -36,6 +37,7 @@ from tracejit.runtime.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Program
+    from tracejit.ir.dataflow import DataflowGraph
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
 
@@ -283,7 +285,7 @@ def _output(v: Value) -> Output:
 
 
 class Lowered:
-    """Every stage of one compile as text: trace, each pass, kernel, llvm, asm."""
+    """Every stage of one compile as text: trace, each pass, dataflow, kernel, llvm, asm."""
 
     def __init__(self, traced: Traced) -> None:
         self.traced = traced
@@ -293,6 +295,18 @@ class Lowered:
         self.fused = run_passes(traced.graph, verify=config.verify(), observe=self._observe)
         self.name = f"tj_program_{next(_COUNT)}"
         self.seconds["passes"] = time.perf_counter() - start
+
+    @functools.cached_property
+    def dataflow(self) -> DataflowGraph:
+        """The flat form of the last graph, checked where the configuration says so."""
+        from tracejit.ir.verify_dataflow import verify_dataflow
+
+        start = time.perf_counter()
+        flat = lower_control_flow(self.fused)
+        self.seconds["dataflow"] = time.perf_counter() - start
+        if config.verify():
+            verify_dataflow(flat)
+        return flat
 
     @functools.cached_property
     def program(self) -> Program:
@@ -355,7 +369,7 @@ class Lowered:
     @property
     def stages(self) -> list[str]:
         """The names that `text` takes."""
-        return [*self.graphs, "kernel", "llvm", "asm"]
+        return [*self.graphs, "dataflow", "kernel", "llvm", "asm"]
 
     def text(self, stage: str = "fuse") -> str:
         """The text of a stage. Raises KeyError for an unknown one."""
@@ -363,6 +377,10 @@ class Lowered:
             from tracejit.ir.text import print_graph
 
             return print_graph(self.graphs[stage])
+        if stage == "dataflow":
+            from tracejit.ir.text_dataflow import print_dataflow
+
+            return print_dataflow(self.dataflow)
         if stage == "kernel":
             from tracejit.codegen.reference import print_kernel
 

@@ -28,7 +28,12 @@ from tracejit.ir.text import print_graph
 __all__ = ["Dump", "dump_compile", "graph_files"]
 
 #: The stages that come after the graphs, and the files they go to.
-CODE_FILES = {"kernel": "kernel.py", "llvm": "llvm.ll", "asm": "asm.s"}
+CODE_FILES = {
+    "dataflow": "dataflow.txt",
+    "kernel": "kernel.py",
+    "llvm": "llvm.ll",
+    "asm": "asm.s",
+}
 
 
 class Stages(Protocol):
@@ -38,7 +43,7 @@ class Stages(Protocol):
     seconds: dict[str, float]
 
     def text(self, stage: str) -> str:
-        """The text of the stage kernel, llvm or asm."""
+        """The text of the stage dataflow, kernel, llvm or asm."""
         ...
 
 
