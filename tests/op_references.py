@@ -133,6 +133,25 @@ def _(inputs, attrs):
     return out
 
 
+def item_place(x, indices, at):
+    given = iter(indices)
+    return tuple(int(next(given)) if d is None else d for d in at)
+
+
+@reference("read_item")
+def _(inputs, attrs):
+    x, *indices = inputs
+    return x[item_place(x, indices, attrs["at"])]
+
+
+@reference("write_item")
+def _(inputs, attrs):
+    x, v, *indices = inputs
+    out = x.copy(order="K")
+    out[item_place(x, indices, attrs["at"])] = v
+    return out
+
+
 @reference("constant")
 def _(inputs, attrs):
     value = attrs["value"]

@@ -203,6 +203,8 @@ class FunctionBuilder:
         """Leave for the function's failure block if the i1 `failed` holds."""
         if self.fail_label is None:
             raise ValueError(f"function {self.name} has no failure block")
+        if failed == "false":
+            return
         passed = self.fresh_label("checked")
         self.cond_br(failed, self.fail_label, passed)
         self.block(passed)

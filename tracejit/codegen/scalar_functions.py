@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from tracejit.codegen.lanes import Lanes, is_float, round_to_half
 from tracejit.codegen.llvm_text import FunctionBuilder
+from tracejit.codegen.scalar_booleans import BOOLEAN
 from tracejit.codegen.scalar_casts import cast
 from tracejit.codegen.scalar_floats import FLOAT
-from tracejit.codegen.scalar_integers import BOOLEAN, INTEGER
+from tracejit.codegen.scalar_integers import INTEGER, with_overflow
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Var
 
@@ -102,18 +103,25 @@ def _emit_atom(fb: FunctionBuilder, atom: Atom, env: Mapping[str, str]) -> str:
     return emit_call(Lanes(fb), ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
 
 
-def emit_expr(fb: FunctionBuilder, expr: Expr, env: Mapping[str, str], width: int = 1) -> str:
+def emit_expr(
+    fb: FunctionBuilder,
+    expr: Expr,
+    env: Mapping[str, str],
+    width: int = 1,
+    known: dict[object, str] | None = None,
+) -> str:
     """Write an expression without loads; its register or literal.
 
-    `env` binds variables, and the symbols of index values, to registers of `width` lanes.
+    `env` binds variables, and the symbols of index values, to registers of `width` lanes. `known`
+    holds what has been written: calls with one dictionary write a shared subexpression once.
     """
     lanes = Lanes(fb, width)
-    known: dict[int, str] = {}
+    written: dict[object, str] = {} if known is None else known
 
     def visit(e: Expr) -> str:
-        if id(e) not in known:
-            known[id(e)] = write(e)
-        return known[id(e)]
+        if id(e) not in written:
+            written[id(e)] = write(e)
+        return written[id(e)]
 
     def write(e: Expr) -> str:
         if isinstance(e, Const):
@@ -124,6 +132,14 @@ def emit_expr(fb: FunctionBuilder, expr: Expr, env: Mapping[str, str], width: in
             return lanes.splat(emit_dim(fb, e.dim, env), "i64")
         if isinstance(e, Call):
             args = [visit(a) for a in e.args]
+            operation = e.fn.removesuffix("_overflows")
+            if operation != e.fn:
+                # The machine gives the result along with the answer.
+                value, overflow = with_overflow(lanes, operation, e.args[0].dtype, *args)
+                written[operation, *args] = value
+                return overflow
+            if (e.fn, *args) in written:
+                return written[e.fn, *args]
             return emit_call(lanes, e.fn, args, [a.dtype for a in e.args], e.dtype)
         raise ValueError(f"{type(e).__name__} outside of a kernel")
 

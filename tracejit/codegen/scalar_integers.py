@@ -1,4 +1,4 @@
-"""Scalar functions of integers and booleans: each becomes instructions over any number of lanes.
+"""Scalar functions of integers: each becomes instructions over any number of lanes.
 
 Values are NumPy's: two's complement wraps, division by zero gives 0, MIN // -1 is MIN. The hardware
 traps on both, so the divisor is replaced first.
@@ -6,12 +6,22 @@ traps on both, so the divisor is replaced first.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tracejit.codegen.lanes import Lanes, bits, is_signed, register_type
 
-__all__ = ["BOOLEAN", "INTEGER", "Emitter", "literal"]
+__all__ = [
+    "COMPARISONS",
+    "INTEGER",
+    "Emitter",
+    "constant",
+    "literal",
+    "same",
+    "simple",
+    "with_overflow",
+]
 
 #: (lanes, operands, their dtypes, the result's dtype) -> the result's register.
 Emitter: TypeAlias = Callable[[Lanes, Sequence[str], Sequence[str], str], str]
@@ -33,6 +43,9 @@ def comparison(signed: str, unsigned: str) -> Emitter:
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         x, y = a
+        known = _compared(signed, t, literal(x), literal(y)) if s.width == 1 else None
+        if known is not None:
+            return s.const(known, "b1")
         if is_signed(t[0]) == is_signed(t[1]):
             return s.compare(signed if is_signed(t[0]) else unsigned, t[0], x, y)
         outcome = s.compare(unsigned, t[0], x, y)
@@ -44,6 +57,23 @@ def comparison(signed: str, unsigned: str) -> Emitter:
         return s.select(below, "b1", s.const(holds, "b1"), outcome)
 
     return emit
+
+
+_ORDER: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "sle": operator.le,
+    "sgt": operator.gt,
+    "sge": operator.ge,
+}
+
+
+def _compared(signed: str, dtypes: Sequence[str], x: int | None, y: int | None) -> bool | None:
+    """The outcome of comparing two literals, or None. (Literals above i64 are written negative.)"""
+    if x is None or y is None or not all(map(is_signed, dtypes)):
+        return None
+    return _ORDER[signed](x, y)
 
 
 def _minimum_value(dtype: str) -> int:
@@ -148,8 +178,24 @@ def _fmod(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return _zero_where(s, undefined, r, value)
 
 
+def _positive_literal(operand: str, dtype: str) -> int | None:
+    """The value of a signed operand that is a positive literal, else None."""
+    known = literal(operand)
+    return known if known is not None and known > 0 and is_signed(dtype) else None
+
+
+def _all_bits_if_negative(s: Lanes, dtype: str, x: str) -> str:
+    return s.op("ashr", dtype, x, s.const(bits(dtype) - 1, dtype))
+
+
 def _remainder(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     x, y = a
+    divisor = _positive_literal(y, r)
+    if divisor is not None:
+        if divisor & (divisor - 1) == 0:
+            return s.op("and", r, x, s.const(divisor - 1, r))
+        rest = s.op("srem", r, x, y)
+        return s.op("add", r, rest, s.op("and", r, y, _all_bits_if_negative(s, r, rest)))
     value, undefined = _divide(s, r, x, y, "rem")
     if is_signed(r):
         # Python's rule: the result has the divisor's sign.
@@ -163,6 +209,13 @@ def _remainder(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 def _floor_divide(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     x, y = a
+    divisor = _positive_literal(y, r)
+    if divisor is not None:
+        if divisor & (divisor - 1) == 0:
+            return s.op("ashr", r, x, s.const(divisor.bit_length() - 1, r))
+        quotient = s.op("sdiv", r, x, y)
+        rest = s.op("sub", r, x, s.op("mul", r, quotient, y))
+        return s.op("add", r, quotient, _all_bits_if_negative(s, r, rest))
     quotient, undefined = _divide(s, r, x, y, "div")
     if is_signed(r):
         zero = s.const(0, r)
@@ -277,15 +330,17 @@ def _extreme(name: str) -> Emitter:
     return emit
 
 
-def _same(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+def same(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """The operand itself."""
     return a[0]
 
 
-def _constant(value: bool) -> Emitter:
+def constant(value: bool) -> Emitter:
+    """A truth that does not depend on the operand."""
     return lambda s, a, t, r: s.const(value, r)
 
 
-_COMPARISONS: dict[str, Emitter] = {
+COMPARISONS: dict[str, Emitter] = {
     "equal": comparison("eq", "eq"),
     "not_equal": comparison("ne", "ne"),
     "less": comparison("slt", "ult"),
@@ -295,34 +350,37 @@ _COMPARISONS: dict[str, Emitter] = {
 }
 
 
+def with_overflow(s: Lanes, operation: str, dtype: str, x: str, y: str) -> tuple[str, str]:
+    """The wrapped sum, difference or product of integers, and whether it left their dtype.
+
+    `operation` is add, subtract or multiply. Raises NotImplementedError for more than one lane.
+    """
+    if s.width != 1:
+        raise NotImplementedError(f"{operation}_overflows over several lanes")
+    kind = register_type(dtype)
+    pair = f"{{ {kind}, i1 }}"
+    short = {"add": "add", "subtract": "sub", "multiply": "mul"}[operation]
+    sign = "s" if is_signed(dtype) else "u"
+    name = s.fb.module.declare(f"llvm.{sign}{short}.with.overflow.{kind}", pair, [kind, kind])
+    both = s.fb.emit(f"call {pair} {name}({kind} {x}, {kind} {y})")
+    value = s.fb.emit(f"extractvalue {pair} {both}, 0")
+    return value, s.fb.emit(f"extractvalue {pair} {both}, 1")
+
+
 def _overflows(operation: str) -> Emitter:
-    """Whether the sum, difference or product of two integers leaves their dtype; one lane only."""
-
-    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-        if s.width != 1:
-            raise NotImplementedError(f"{operation}_overflows over several lanes")
-        kind = register_type(t[0])
-        pair = f"{{ {kind}, i1 }}"
-        sign = "s" if is_signed(t[0]) else "u"
-        name = s.fb.module.declare(
-            f"llvm.{sign}{operation}.with.overflow.{kind}", pair, [kind, kind]
-        )
-        both = s.fb.emit(f"call {pair} {name}({kind} {a[0]}, {kind} {a[1]})")
-        return s.fb.emit(f"extractvalue {pair} {both}, 1")
-
-    return emit
+    return lambda s, a, t, r: with_overflow(s, operation, t[0], a[0], a[1])[1]
 
 
 INTEGER: dict[str, Emitter] = {
     "add_overflows": _overflows("add"),
-    "subtract_overflows": _overflows("sub"),
-    "multiply_overflows": _overflows("mul"),
-    **_COMPARISONS,
+    "subtract_overflows": _overflows("subtract"),
+    "multiply_overflows": _overflows("multiply"),
+    **COMPARISONS,
     "add": simple("add"),
     "subtract": simple("sub"),
     "multiply": simple("mul"),
     "negative": _negate,
-    "positive": _same,
+    "positive": same,
     "absolute": _absolute,
     "sign": _sign,
     "square": lambda s, a, t, r: s.op("mul", r, a[0], a[0]),
@@ -343,44 +401,11 @@ INTEGER: dict[str, Emitter] = {
     "minimum": _extreme("min"),
     "fmax": _extreme("max"),
     "fmin": _extreme("min"),
-    "floor": _same,
-    "ceil": _same,
-    "trunc": _same,
-    "conjugate": _same,
-    "isnan": _constant(False),
-    "isinf": _constant(False),
-    "isfinite": _constant(True),
-}
-
-_AND, _OR, _XOR = simple("and"), simple("or"), simple("xor")
-
-
-def _not(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    return s.op("xor", "b1", a[0], s.const(True, "b1"))
-
-
-BOOLEAN: dict[str, Emitter] = {
-    **_COMPARISONS,
-    "logical_and": _AND,
-    "logical_or": _OR,
-    "logical_xor": _XOR,
-    "logical_not": _not,
-    "add": _OR,
-    "multiply": _AND,
-    "bitwise_and": _AND,
-    "bitwise_or": _OR,
-    "bitwise_xor": _XOR,
-    "invert": _not,
-    "maximum": _OR,
-    "minimum": _AND,
-    "fmax": _OR,
-    "fmin": _AND,
-    "absolute": _same,
-    "floor": _same,
-    "ceil": _same,
-    "trunc": _same,
-    "conjugate": _same,
-    "isnan": _constant(False),
-    "isinf": _constant(False),
-    "isfinite": _constant(True),
+    "floor": same,
+    "ceil": same,
+    "trunc": same,
+    "conjugate": same,
+    "isnan": constant(False),
+    "isinf": constant(False),
+    "isfinite": constant(True),
 }

@@ -1,0 +1,200 @@
+"""Nodes of a program that are a few instructions: scalars in registers, elements of arrays.
+
+    n2 = py_floordiv(n, two)              v = ashr i64 %n, 1
+    v = read_item(a, i, at=(None,))       bounds check; load double, ptr (a + 8 i)
+    b = write_item(a, v, i, at=(None,))   bounds check; store double %v, ptr (b + 8 i)
+
+There is no kernel, no call and no array in memory for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tracejit.codegen.elements import dense_strides, linear
+from tracejit.codegen.lanes import (
+    Lanes,
+    load_element,
+    memory_type,
+    register_type,
+    store_element,
+)
+from tracejit.codegen.llvm_text import FunctionBuilder
+from tracejit.codegen.scalar_functions import emit_call, emit_dim, emit_expr
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.kernel import Const, Expr, Var
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+
+__all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes"]
+
+
+class Registers(Protocol):
+    """What a program's emitter knows: scalars by value, arrays by pointer.
+
+    `env` binds variables and size symbols to registers; `strides` has the element strides of arrays
+    that are not dense. `pointer` of a `write_item`'s result is the memory to write, which holds the
+    old array's other elements already.
+    """
+
+    fb: FunctionBuilder
+    env: dict[str, str]
+    scalars: dict[Value, Element]
+    pointer: dict[Value, str]
+    strides: dict[Value, tuple[Dim, ...]]
+
+    def fresh(self, stem: str) -> str:
+        """A new name."""
+        ...
+
+    def checked_dim(self, d: Dim) -> str:
+        """A size as a register; the run is refused where it leaves 64 bits."""
+        ...
+
+
+def emit_scalar_node(e: Registers, node: Node) -> bool:
+    """Write the code of a node that gives scalars or writes one element; False for any other."""
+    name = node.op.name
+    if name == "write_item":
+        _write_item(e, node)
+        return True
+    if len(node.outputs) != 1 or isinstance(node.outputs[0].type, ArrayType):
+        return False
+    (out,) = node.outputs
+    match name:
+        case "constant":
+            e.scalars[out] = _literal(node)
+        case "dim_value":
+            e.scalars[out] = bind_register(e, e.checked_dim(node.attrs["dim"]), "i64")
+        case "element":
+            e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
+        case "read_item":
+            e.scalars[out] = _load(e, out, _address(e, node.inputs[0], node.inputs[1:], node))
+        case _:
+            return _scalar(e, node)
+    return True
+
+
+def part_dtypes(v: Value) -> list[str]:
+    """The dtypes of a scalar's registers: two for a complex number."""
+    dtype = dtype_name(dtype_of(v.type))
+    part = parts_dtype(dtype)
+    return [part] if part == dtype else [part, part]
+
+
+def bind_register(e: Registers, register: str, dtype: str) -> Var:
+    """A variable for a register."""
+    name = e.fresh("x")
+    e.env[name] = register
+    return Var(name, dtype)
+
+
+def _literal(node: Node) -> Element:
+    value = node.attrs["value"]
+    dtype = dtype_name(dtype_of(node.outputs[0].type))
+    if dtype in ("c64", "c128"):
+        part, number = parts_dtype(dtype), complex(value)
+        return Const(number.real, part), Const(number.imag, part)
+    return Const(value, dtype)
+
+
+def _scalar(e: Registers, node: Node) -> bool:
+    """An op on scalars. False where it has no expression."""
+    if not node.inputs or not all(v in e.scalars for v in node.inputs):
+        return False
+    args = tuple(e.scalars[v] for v in node.inputs)
+    (out,) = node.outputs
+    if isinstance(node.op, Elementwise):
+        dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
+        wide = dtype_name(dtype_of(out.type))
+        half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
+        if half or not node.op.native(dtypes, node.attrs):
+            return False
+        e.scalars[out] = _evaluate(e, node.op.scalar(args, dtypes, wide))
+        return True
+    rule = getattr(node.op, "scalar_expr", None)
+    kinds = tuple(str(v.type) for v in node.inputs)
+    native = getattr(node.op, "native", None)
+    if rule is None or (native is not None and not native(kinds)):
+        return False
+    element, bails = rule(args, kinds, node.attrs)
+    known: dict[object, str] = {}
+    if bails is not None:
+        e.fb.check(emit_expr(e.fb, bails, e.env, known=known))
+    e.scalars[out] = _evaluate(e, element, known)
+    return True
+
+
+def _evaluate(e: Registers, element: Element, known: dict[object, str] | None = None) -> Element:
+    """Compute an expression now and bind it."""
+    known = {} if known is None else known
+
+    def one(expr: Expr) -> Expr:
+        if isinstance(expr, (Var, Const)):
+            return expr
+        return bind_register(e, emit_expr(e.fb, expr, e.env, known=known), expr.dtype)
+
+    return (one(element[0]), one(element[1])) if isinstance(element, tuple) else one(element)
+
+
+# Elements of arrays -------------------------------------------------------------------------------
+
+
+def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> str:
+    """The address of the element at a node's place; bails out where an index is out of range."""
+    t, fb = x.type, e.fb
+    assert isinstance(t, ArrayType)
+    strides = e.strides.get(x) or dense_strides(t)
+    fixed = linear(tuple(0 if d is None else d for d in node.attrs["at"]), strides)
+    offset = emit_dim(fb, fixed, e.env)
+    rest = iter(indices)
+    for d, n, stride in zip(node.attrs["at"], t.shape, strides, strict=True):
+        if d is None:
+            index = _operand(e, next(rest))
+            size = emit_dim(fb, n, e.env)
+            wrapped = emit_call(Lanes(fb), "wrap_index", (index, size), ("i64", "i64"), "i64")
+            step = fb.integer("mul", wrapped, emit_dim(fb, stride, e.env))
+            offset = fb.integer("add", offset, step)
+    dtype = dtype_name(t.dtype)
+    kind = memory_type(parts_dtype(dtype))
+    if dtype in ("c64", "c128"):
+        kind = f"{{ {kind}, {kind} }}"
+    return fb.emit(f"getelementptr {kind}, ptr {e.pointer[x]}, i64 {offset}")
+
+
+def _operand(e: Registers, v: Value) -> str:
+    element = e.scalars[v]
+    assert not isinstance(element, tuple)
+    return emit_expr(e.fb, element, e.env)
+
+
+def _load(e: Registers, out: Value, address: str) -> Element:
+    parts = part_dtypes(out)
+    variables = [
+        bind_register(e, load_element(e.fb, _part(e.fb, address, k, dtype), dtype), dtype)
+        for k, dtype in enumerate(parts)
+    ]
+    return (variables[0], variables[1]) if len(variables) == 2 else variables[0]
+
+
+def _part(fb: FunctionBuilder, address: str, k: int, dtype: str) -> str:
+    return (
+        fb.emit(f"getelementptr {register_type(dtype)}, ptr {address}, i64 {k}") if k else address
+    )
+
+
+def _write_item(e: Registers, node: Node) -> None:
+    (out,) = node.outputs
+    v = node.inputs[1]
+    if node.inputs[0] in e.strides and out not in e.strides:
+        e.strides[out] = e.strides[node.inputs[0]]
+    address = _address(e, out, node.inputs[2:], node)
+    element = e.scalars[v]
+    registers = [
+        emit_expr(e.fb, part, e.env)
+        for part in (element if isinstance(element, tuple) else (element,))
+    ]
+    for k, (register, dtype) in enumerate(zip(registers, part_dtypes(v), strict=True)):
+        store_element(e.fb, _part(e.fb, address, k, dtype), dtype, register)
