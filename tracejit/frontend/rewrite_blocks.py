@@ -60,6 +60,7 @@ class Blocks(Statements):
         self.live: list[Liveness] = []
         #: Whether a statement stands in a block's function, not directly in the user's.
         self.in_block = False
+        self.bound: dict[ast.AST, frozenset[str]] = {}
 
     def block(self, statements: list[Any]) -> list[Any]:
         """The statements of a block; those after a compound one go to a function of their own."""
@@ -84,7 +85,7 @@ class Blocks(Statements):
             if not is_reached:
                 continue
             current = segments[-1]
-            current.names |= bound_names([s])
+            current.names |= self.names(s)
             current.statements += before
             if isinstance(new, _Compound):
                 current.compound = new
@@ -96,8 +97,21 @@ class Blocks(Statements):
         self.in_block = outside
         return segments
 
+    def names(self, *nodes: ast.AST) -> frozenset[str]:
+        """The names that `nodes` bind or delete. Each node is looked at once."""
+        found: list[frozenset[str]] = []
+        for node in nodes:
+            if node not in self.bound:
+                if isinstance(node, (ast.If, ast.While, ast.For)):
+                    names = self.names(*ast.iter_child_nodes(node))
+                else:
+                    names = frozenset(bound_names([node]))
+                self.bound[node] = names
+            found.append(self.bound[node])
+        return frozenset().union(*found)
+
     def called(
-        self, compound: _Compound, in_block: bool, rest: list[Any], names: set[str]
+        self, compound: _Compound, in_block: bool, rest: list[Any], names: Iterable[str]
     ) -> list[Any]:
         """The call of a compound statement's hook, where `rest` follows and binds `names`."""
         outside, self.here = self.here, compound.place
@@ -117,36 +131,36 @@ class Blocks(Statements):
         functions: list[Any] = []
         args = [
             self.visit(node.test),
-            self.part("then", node.body, bound_names(node.body), functions),
-            self.part("else", node.orelse, bound_names(node.orelse), functions),
+            self.part("then", node.body, self.names(*node.body), functions),
+            self.part("else", node.orelse, self.names(*node.orelse), functions),
         ]
-        names = bound_names([*node.body, *node.orelse])
+        names = self.names(*node.body, *node.orelse)
         return self.compound(node, functions, "if_", args, names, ())
 
     def while_loop(self, node: ast.While) -> _Compound:
         self.here = _header(node, node.test)
         functions: list[Any] = []
-        names = bound_names([node.test, *node.body, *node.orelse])
+        names = self.names(node)
         test = self.result_of(node.test)
         args = [
-            self.define("test", test, bound_names([node.test]), functions),
+            self.define("test", test, self.names(node.test), functions),
             self.part("body", node.body, names, functions),
-            self.part("else", node.orelse, bound_names(node.orelse), functions),
+            self.part("else", node.orelse, self.names(*node.orelse), functions),
         ]
         return self.compound(node, functions, "while_", args, names, self.live[-1].at_head(node))
 
     def for_loop(self, node: ast.For) -> _Compound:
         self.here = _header(node, node.iter)
         functions: list[Any] = []
-        names = bound_names([node.target, *node.body, *node.orelse])
+        names = self.names(node.target, *node.body, *node.orelse)
         iterable = self.visit(node.iter)
         with self.sharing([]) as assignment:
             assignment += self.store(node.target, self.load(_ITEM))
         args = [
             iterable,
-            self.define("assign", assignment, bound_names([node.target]), functions, _ITEM),
+            self.define("assign", assignment, self.names(node.target), functions, _ITEM),
             self.part("body", node.body, names, functions),
-            self.part("else", node.orelse, bound_names(node.orelse), functions),
+            self.part("else", node.orelse, self.names(*node.orelse), functions),
         ]
         return self.compound(node, functions, "for_", args, names, self.live[-1].at_head(node))
 
@@ -167,7 +181,7 @@ class Blocks(Statements):
         """Names as the compiler spells them."""
         return tuple(sorted(map(self.mangled, names)))
 
-    def part(self, role: str, statements: list[Any], names: set[str], out: list[Any]) -> Any:
+    def part(self, role: str, statements: list[Any], names: Iterable[str], out: list[Any]) -> Any:
         """The function of a block that binds `names`, or None where there is no block."""
         if not statements:
             return self.constant(None)

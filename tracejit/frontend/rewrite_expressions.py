@@ -196,7 +196,7 @@ class Expressions:
             self.before = outside
 
     def define(
-        self, role: str, body: list[Any], names: set[str], out: list[Any], parameter: str = ""
+        self, role: str, body: list[Any], names: Iterable[str], out: list[Any], parameter: str = ""
     ) -> Any:
         """Define, in `out`, a function that binds `names` of the user's function; its name."""
         self.temporaries += 1
