@@ -1,0 +1,72 @@
+"""Control flow as NumPy users write it, in modules that pytest does not rewrite.
+
+pytest compiles test modules from a rewritten syntax tree, so that a function defined there does not
+match its own source; the functions to be compiled live here instead.
+"""
+
+from tests.control_programs import (
+    algorithms,
+    boolean_operators,
+    branches,
+    breaks,
+    changing_loop_types,
+    closures,
+    comprehensions,
+    containers_in_branches,
+    eager_constructs,
+    early_returns,
+    helpers,
+    integers,
+    iteration,
+    linear_algebra,
+    loop_else,
+    loops,
+    missing_names,
+    prints,
+    raises_asserts,
+    ranges,
+    recursion,
+    scalars,
+    simulations,
+    stores,
+    stores_into_arguments,
+    unlike_types,
+    while_loops,
+    zero_trip,
+)
+from tests.control_programs.program import Program
+
+PROGRAMS: list[Program] = [
+    program
+    for module in (
+        branches,
+        early_returns,
+        loops,
+        while_loops,
+        breaks,
+        loop_else,
+        boolean_operators,
+        containers_in_branches,
+        helpers,
+        recursion,
+        closures,
+        missing_names,
+        unlike_types,
+        changing_loop_types,
+        zero_trip,
+        ranges,
+        iteration,
+        comprehensions,
+        stores,
+        stores_into_arguments,
+        prints,
+        raises_asserts,
+        scalars,
+        integers,
+        linear_algebra,
+        simulations,
+        algorithms,
+        eager_constructs,
+    )
+    for program in module.programs.all
+]

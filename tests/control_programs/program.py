@@ -1,0 +1,75 @@
+"""What a control-flow program is: a function as a user writes it, and calls that take its paths."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.compare import Parity
+
+Call = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One plain function with the argument tuples it is called on, in this order.
+
+    The first call is the one that compiles; together the calls execute every line. `parity` and
+    `ulp` are those of `tests.compare.assert_same`. `eager` says why the program may run eagerly;
+    where it is empty, the compiled function's report must list no fallback.
+    """
+
+    f: Callable[..., Any]
+    calls: tuple[Call, ...]
+    theme: str
+    parity: Parity = "exact"
+    ulp: float = 1.0
+    eager: str = ""
+
+    @property
+    def name(self) -> str:
+        """Unique among all programs: the theme and the function's name."""
+        name = getattr(self.f, "__name__", None) or type(self.f).__name__
+        return f"{self.theme}-{name}"
+
+
+class Programs:
+    """The programs of one module, in order."""
+
+    def __init__(self, theme: str) -> None:
+        self.theme = theme
+        self.all: list[Program] = []
+
+    def add(
+        self,
+        f: Callable[..., Any],
+        *calls: Call,
+        parity: Parity = "exact",
+        ulp: float = 1.0,
+        eager: str = "",
+    ) -> None:
+        """Note a program; each call is a tuple of arguments."""
+        self.all.append(Program(f, calls, self.theme, parity, ulp, eager))
+
+
+def ramp(n: int, low: float = -1.0, high: float = 2.0) -> np.ndarray[Any, Any]:
+    """`n` float64 rising from `low` to `high`, in quarters of the step's size: exact to add up."""
+    return np.round(np.linspace(low, high, n) * 64) / 64
+
+
+def mixed(n: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """`n` float64 of both signs in no order, multiples of 1/16 between -4 and 4."""
+    return np.random.default_rng([n, seed]).integers(-64, 65, n) / 16
+
+
+def table(rows: int, columns: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """`mixed` numbers in rows and columns."""
+    return mixed(rows * columns, seed).reshape(rows, columns)
+
+
+def whole(n: int, low: int = -9, high: int = 10, seed: int = 0) -> np.ndarray[Any, Any]:
+    """`n` int64 between `low` and `high - 1`, in no order."""
+    return np.random.default_rng([n, seed]).integers(low, high, n)
