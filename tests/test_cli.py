@@ -305,8 +305,11 @@ def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "TJ003" in run(capsys, "explain", "tj003")[1]
-    assert all(code in run(capsys, "explain")[1] for code in CODES)
+    out = run(capsys, "explain", "tj003", "TJ021")[1]
+    assert "TJ003: " in out and "TJ021: " in out and "What to do: " in out
+    assert "    @jit\n" in out and "This compiles:" in out
+    everything = run(capsys, "explain")[1]
+    assert all(f"{code}  {what}\n" in everything for code, (what, _) in CODES.items())
     assert run(capsys, "explain", "TJ999")[0] == 2
 
 

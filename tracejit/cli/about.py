@@ -7,6 +7,7 @@ import inspect
 import os
 import platform
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from tracejit.cli.errors import Failure, Usage
 from tracejit.errors import CODES, Bailout, GraphError
-from tracejit.errors import explain as explain_code
 
 __all__ = ["doctor", "explain", "ops"]
 
@@ -22,12 +22,34 @@ _GROUPS = ("b1", "i8 i16 i32 i64", "u8 u16 u32 u64", "f16", "f32 f64", "c64 c128
 
 
 def explain(codes: Sequence[str]) -> int:
-    """Print what error codes mean."""
+    """Print what error codes mean, at length; all of them in a line each if none is given."""
     unknown = [c for c in codes if c.upper() not in CODES]
     if unknown:
         raise Usage(f"there is no code {unknown[0]}; there are {', '.join(CODES)}")
-    print("\n\n".join(explain_code(c.upper()) for c in codes or CODES))
+    if not codes:
+        for code, (what, _) in CODES.items():
+            print(f"{code}  {what}")
+        print("\n`tracejit explain TJ001` says what to do, with an example.")
+        return 0
+    print("\n\n".join(_explained(c.upper()) for c in codes))
     return 0
+
+
+def _explained(code: str) -> str:
+    from tracejit.cli.explanations import EXPLANATIONS
+
+    what, advice = CODES[code]
+    meaning, causes, instead = EXPLANATIONS[code]
+    parts = [f"{code}: {what}.", _wrapped(meaning), _wrapped(f"What to do: {advice}.")]
+    if causes:
+        parts += ["This runs eagerly, with the code:", textwrap.indent(causes.strip("\n"), "    ")]
+    if instead:
+        parts += ["This compiles:", textwrap.indent(instead.strip("\n"), "    ")]
+    return "\n\n".join(parts)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 88)
 
 
 def ops(names: Sequence[str]) -> int:

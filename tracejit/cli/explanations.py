@@ -1,0 +1,281 @@
+"""What each code means at length, with a program that causes it and one that does not.
+
+The programs are run by the tests: the first must end in the code, the second must compile.
+"""
+
+from __future__ import annotations
+
+from tracejit.cli.explanation import Explanation
+from tracejit.cli.explanations_of_flow import LATER
+
+__all__ = ["EXPLANATIONS"]
+
+
+EXPLANATIONS: dict[str, Explanation] = {
+    "TJ001": Explanation(
+        "While a function is traced, arrays and numbers that may differ from call to call have no "
+        "values yet. Branches, loops, indices and arithmetic do not need them. Something here "
+        "does: a key of a dict, a size in a text, a comparison of whole lists.",
+        """
+@jit
+def f(x, names):
+    return names[int(x[0])] * x  # which entry of a dict?
+
+f(np.ones(3), {0: 1.0, 1: 2.0})
+""",
+        """
+@jit
+def f(x, table):
+    return table[int(x[0])] * x  # an array can be indexed by a traced value
+
+f(np.ones(3), np.array([1.0, 2.0]))
+""",
+    ),
+    "TJ002": Explanation(
+        "The compiler follows your own functions, and knows what pure functions of NumPy and of "
+        "the standard library do. Any other call might read a clock or a file, or change "
+        "something, so that its result must not be kept from the first call.",
+        """
+@jit
+def f(x):
+    return x + np.random.normal()
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x, noise):
+    return x + noise
+
+f(np.ones(3), np.random.normal())
+""",
+    ),
+    "TJ003": Explanation(
+        "A graph holds arrays of bool, integer, float and complex dtypes in native byte order, "
+        "and numbers. Other arrays (objects, texts, dates, long doubles, subclasses of ndarray, "
+        "elements that are not aligned), ints of more than 64 bits, and results of other classes "
+        "than the usual containers are for eager execution.",
+        """
+@jit
+def f(x):
+    return x + 1
+
+f(np.array([1, 2, None])[:2])
+""",
+        """
+@jit
+def f(x):
+    return x + 1
+
+f(np.array([1, 2, None])[:2].astype(np.int64))
+""",
+    ),
+    "TJ004": Explanation(
+        "The function is known, but not with these arguments, such as a rarely used keyword. "
+        "`tracejit ops` and the README list what there is.",
+        """
+@jit
+def f(x):
+    return np.sort(x, kind="stable", order=None, axis=None) + np.linalg.norm(x, ord="nuc")
+
+f(np.ones((3, 3)))
+""",
+        """
+@jit
+def f(x):
+    return np.sort(x.ravel()) + np.linalg.norm(x)
+
+f(np.ones((3, 3)))
+""",
+    ),
+    "TJ005": Explanation(
+        "A store would be seen outside in a way that compiled code cannot give it: through a view "
+        "that is read-only, into memory that two results share, or by a method that changes an "
+        "object of the caller.",
+        """
+@jit
+def f(x):
+    x.sort()
+    return x[0]
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    return np.sort(x)[0]
+
+f(np.ones(3))
+""",
+    ),
+    "TJ006": Explanation(
+        "What a function reads outside its arguments is read again at every call, by the way that "
+        "led there. Here there is no such way, or going it might have effects: an iterator, a "
+        "set, an object with its own __getattr__.",
+        """
+STEPS = iter([1.0, 2.0])
+
+@jit
+def f(x):
+    return x + next(STEPS)
+
+f(np.ones(3))
+""",
+        """
+STEPS = [1.0, 2.0]
+
+@jit
+def f(x):
+    return x + STEPS[0]
+
+f(np.ones(3))
+""",
+    ),
+    "TJ007": Explanation(
+        "Capture works on the source, and checks that it is what runs. A function made by exec "
+        "has none; one whose file has changed since it was imported, or whose code another tool "
+        "has changed, has another.",
+        """
+exec("def f(x):\\n    return x + 1")
+f = jit(f)
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    return x + 1
+
+f(np.ones(3))
+""",
+    ),
+    "TJ008": Explanation(
+        "The construct has no meaning in a graph. The function runs eagerly as a whole; parts of "
+        "it can be compiled as functions of their own.",
+        """
+@jit
+def f(x):
+    import math
+
+    return x + math.pi
+
+f(np.ones(3))
+""",
+        """
+import math
+
+@jit
+def f(x):
+    return x + math.pi
+
+f(np.ones(3))
+""",
+    ),
+    "TJ009": Explanation(
+        "Compiled code does not look at NumPy's floating-point flags. Where np.seterr or "
+        "np.errstate ask for warnings, exceptions or calls other than by default, only eager "
+        "execution gives them.",
+        """
+@jit
+def f(x):
+    return x + 1
+
+with np.errstate(divide="raise"):
+    f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    return x + 1
+
+f(np.ones(3))
+""",
+    ),
+    "TJ010": Explanation(
+        "An index was out of bounds, a number was divided by zero, an int grew beyond 64 bits, a "
+        "matrix was singular. The compiled run took back what it had stored, and the call was "
+        "repeated by Python, which raised its own exception or found the exact answer. The code "
+        "stays: the next call is answered by it again. The report counts such calls.",
+    ),
+    "TJ011": Explanation(
+        "Values of different kinds meet after a branch or at the start of an iteration, such as "
+        "an int and a float, or arrays of different dtypes. Each alone is fine, and so is a name "
+        "that nobody reads afterwards; but here the value is used, and its type would depend on "
+        "data.",
+        """
+@jit
+def f(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = x.astype(np.float32)
+    z = np.zeros(3)
+    for i in range(3):
+        z[i] = y.itemsize
+    return z, y * 2
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = x.astype(np.float32).astype(np.float64)
+    return y * 2
+
+f(np.ones(3))
+""",
+    ),
+    "TJ012": Explanation(
+        "Each new kind of arguments (dtype, number of axes, layout, structure, constant) is "
+        "compiled by itself, and so is each decision that the function takes on sizes. There is a "
+        "limit, so that a function that is different at every call does not compile for ever. "
+        "`f.report()` says what was new each time.",
+        """
+@jit
+def f(x, mode):
+    return x + len(mode)
+
+for k in range(300):
+    f(np.ones(3), "m" * k)
+""",
+        """
+@jit
+def f(x, n):
+    return x + n
+
+for k in range(300):
+    f(np.ones(3), k)
+""",
+    ),
+    "TJ013": Explanation(
+        "Tracing or compiling ended in an error that the function itself does not raise: a defect "
+        "of the compiler. The answer is right, since the call was run eagerly.",
+    ),
+    "TJ014": Explanation(
+        "A value of a trace was kept, in a global or an attribute, and used after the trace had "
+        "ended, or in another one.",
+    ),
+    "TJ015": Explanation(
+        "The size of an array is a symbol in compiled code, and everything that depends on it is "
+        "arithmetic on symbols. A size that only the data decides has none: how many elements a "
+        "mask selects, how many are different from each other.",
+        """
+@jit
+def f(x):
+    return x[x > 0].sum()
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    return np.where(x > 0, x, 0.0).sum()
+
+f(np.ones(3))
+""",
+    ),
+    **LATER,
+}

@@ -1,0 +1,309 @@
+"""The explanations of TJ016 and later: control flow, effects and stores."""
+
+from __future__ import annotations
+
+from tracejit.cli.explanation import Explanation
+
+__all__ = ["LATER"]
+
+LATER: dict[str, Explanation] = {
+    "TJ016": Explanation(
+        "A name has a value only after one side of a branch, or after a loop that may have no "
+        "iterations, and is used in a way that needs it. Where it is merely read, compiled code "
+        "raises UnboundLocalError as Python does.",
+    ),
+    "TJ017": Explanation(
+        "Where the number of iterations depends on data, a list that grows with them has no "
+        "length that is known while compiling.",
+        """
+@jit
+def f(x):
+    found = []
+    while x[0] > 1:
+        found.append(x[0])
+        x = x / 2
+    return found
+
+f(np.full(3, 9.0))
+""",
+        """
+@jit
+def f(x):
+    found = np.zeros(64)
+    n = 0
+    while x[0] > 1:
+        found[n] = x[0]
+        n += 1
+        x = x / 2
+    return found
+
+f(np.full(3, 9.0))
+""",
+    ),
+    "TJ018": Explanation(
+        "A loop becomes a loop in compiled code where its body treats every iteration alike. "
+        "Where it needs each index as a Python value, as the key of a dict or the position in a "
+        "list of arrays of unlike shapes, each iteration is compiled by itself, which is only "
+        "done for a moderate number.",
+        """
+@jit
+def f(x):
+    parts = {}
+    for i in range(30_000):
+        parts[f"part {i}"] = x + i
+    return parts["part 7"]
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    parts = np.zeros((30_000, 3))
+    for i in range(30_000):
+        parts[i] = x + i
+    return parts[7]
+
+f(np.ones(3))
+""",
+    ),
+    "TJ019": Explanation(
+        "The function writes to an array of the caller, and another argument may lie in the same "
+        "memory, so that it would change with it. Such a call runs eagerly; calls with separate "
+        "arrays are answered by compiled code.",
+        """
+@jit
+def f(x, y):
+    x[1:] = x[1:] + y[:-1]
+
+a = np.ones(5)
+f(a, a)
+""",
+        """
+@jit
+def f(x, y):
+    x[1:] = x[1:] + y[:-1]
+
+a = np.ones(5)
+f(a, a.copy())
+""",
+    ),
+    "TJ020": Explanation(
+        "A call of a function within itself is traced into it. Where only the data decide when "
+        "that ends, tracing would not end.",
+        """
+@jit
+def f(x):
+    return x if x[0] > 9 else f(2 * x)
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    while x[0] <= 9:
+        x = 2 * x
+    return x
+
+f(np.ones(3))
+""",
+    ),
+    "TJ021": Explanation(
+        "Texts of traced values are made at run time, by the print or the exception that they are "
+        "for. Anything else that looks at the text needs it while tracing.",
+        """
+@jit
+def f(x):
+    return len(f"{x[0]}") * x
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    print(f"starting from {x[0]}")
+    return 2 * x
+
+f(np.ones(3))
+""",
+    ),
+    "TJ022": Explanation(
+        "After a branch there is one state of each list, dict and object. Their values may come "
+        "from either side, but not their shape: how many entries there are, which keys, which "
+        "attributes.",
+        """
+@jit
+def f(x):
+    d = {"a": x}
+    if x.sum() > 0:
+        d["b"] = x
+    return len(d) * x
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    d = {"a": x, "b": np.zeros(3)}
+    if x.sum() > 0:
+        d["b"] = x
+    return len(d) * x
+
+f(np.ones(3))
+""",
+    ),
+    "TJ023": Explanation(
+        "A generator stops in the middle of its code and goes on later.",
+        """
+def parts(x):
+    yield x
+    yield 2 * x
+
+@jit
+def f(x):
+    return sum(parts(x))
+
+f(np.ones(3))
+""",
+        """
+def parts(x):
+    return [x, 2 * x]
+
+@jit
+def f(x):
+    return sum(parts(x))
+
+f(np.ones(3))
+""",
+    ),
+    "TJ024": Explanation(
+        "An exception leaves compiled code as a whole; there is nothing in it that could catch "
+        "one.",
+        """
+@jit
+def f(x):
+    try:
+        return 1 / int(x[0])
+    except ZeroDivisionError:
+        return 0.0
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    if int(x[0]) == 0:
+        return 0.0
+    return 1 / int(x[0])
+
+f(np.ones(3))
+""",
+    ),
+    "TJ025": Explanation(
+        "What a with statement does at its beginning and end is an effect of the object that it "
+        "is given.",
+        """
+@jit
+def f(x):
+    with np.errstate(divide="ignore"):
+        return 1 / x
+
+f(np.ones(3))
+""",
+        """
+@jit
+def f(x):
+    return 1 / x
+
+f(np.ones(3))
+""",
+    ),
+    "TJ026": Explanation(
+        "A coroutine is run by an event loop, piece by piece.",
+        """
+@jit
+async def f(x):
+    return x + 1
+
+f(np.ones(3)).close()
+""",
+        """
+@jit
+def f(x):
+    return x + 1
+
+f(np.ones(3))
+""",
+    ),
+    "TJ027": Explanation(
+        "Arrays outside the function may be stored into. A global name, an attribute or an entry "
+        "of a container from outside would have to change at run time, when no Python runs.",
+        """
+COUNTS = {"calls": 0}
+
+@jit
+def f(x):
+    COUNTS["calls"] += 1
+    return x + 1
+
+f(np.ones(3))
+""",
+        """
+COUNTS = np.zeros(1)
+
+@jit
+def f(x):
+    COUNTS[0] += 1
+    return x + 1
+
+f(np.ones(3))
+""",
+    ),
+    "TJ028": Explanation(
+        "Where a traced condition decides whether an exception is raised, compiled code notes "
+        "which one and with which values, and it is made when the run has ended. That works for "
+        "classes whose making has no effects of its own.",
+    ),
+    "TJ029": Explanation(
+        "A loop that runs over something whose next step only that object knows cannot be part of "
+        "compiled code.",
+        """
+@jit
+def f(x, numbers):
+    for n in numbers:
+        x = x + n
+    return x
+
+f(np.ones(3), iter([1.0, 2.0]))
+""",
+        """
+@jit
+def f(x, numbers):
+    for n in numbers:
+        x = x + n
+    return x
+
+f(np.ones(3), [1.0, 2.0])
+""",
+    ),
+    "TJ030": Explanation(
+        "The function writes to an argument that NumPy has marked as read-only, or of which "
+        "several elements are one piece of memory, as np.broadcast_to makes them.",
+        """
+@jit
+def f(x):
+    x[0] = 5.0
+    return x.sum()
+
+from numpy.lib.stride_tricks import as_strided
+f(as_strided(np.zeros(1), (3,), (0,)))
+""",
+        """
+@jit
+def f(x):
+    x[0] = 5.0
+    return x.sum()
+
+f(np.zeros(3))
+""",
+    ),
+}
