@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from types import CodeType
 
-__all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Where"]
+__all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Where", "explain"]
 
 #: Why a function, or a part of it, could not be compiled: code -> (what happened, what to do).
 CODES: dict[str, tuple[str, str]] = {
@@ -206,6 +206,12 @@ def describe(code: str, detail: str, where: Where | None) -> str:
         parts += ["    " + line for line in where.excerpt().splitlines()]
     parts.append(f"  What to do: {advice} (`tracejit explain {code}` says more)")
     return "\n".join(parts)
+
+
+def explain(code: str) -> str:
+    """What a code means, in short. Raises KeyError for an unknown code."""
+    what, advice = CODES[code]
+    return f"{code}: {what}.\nWhat to do: {advice}."
 
 
 class TraceError(Exception):
