@@ -312,6 +312,8 @@ def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
         return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
+    if isinstance(value, TracedArray) and _holds(hooks, x, name, value):
+        return
     hooks.may_change(x)
     cls = type(x)
     found = class_lookup(cls, name)
@@ -324,6 +326,23 @@ def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
         hooks.call(_inner_function(hooks, source, "fset", found.fset), x, value)
     else:
         _set(x, name, value)
+
+
+def _holds(hooks: Hooks, x: Any, name: str, value: TracedArray) -> bool:
+    """Whether an object from outside has this very array as a plain attribute already.
+
+    `x.name += 1` stores it once more, after it has changed in place.
+    """
+    cls = type(x)
+    if isinstance(x, type) or hooks.is_made(x):
+        return False
+    if not (is_default(cls, "__setattr__") and _plain_lookup(cls)):
+        return False
+    found = class_lookup(cls, name)
+    own = name in getattr(x, "__dict__", {}) and not _is_data_descriptor(found)
+    if not own and not isinstance(found, MemberDescriptorType):
+        return False
+    return hasattr(x, name) and _object_attribute(hooks, x, name) is value
 
 
 def _set(x: Any, name: str, value: Any) -> None:

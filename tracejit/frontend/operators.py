@@ -123,6 +123,15 @@ def require_known(x: Any, what: str) -> None:
     raise TraceError("TJ002", f"{what} of class {type(x).__name__}", user_line())
 
 
+def holds_item(x: Any, key: Any, value: Any) -> bool:
+    """Whether a list or dict holds this very object under a constant key."""
+    if not is_constant(key):
+        return False
+    if type(x) is dict:
+        return key in x and x[key] is value
+    return type(key) is int and -len(x) <= key < len(x) and x[key] is value
+
+
 def require_index(key: Any) -> None:
     """Raise TraceError unless `key` is an index that Python and NumPy understand by themselves."""
     if not (_is_number(key) or is_constant(key)):
