@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracejit
 from tests.compare import assert_same
 from tests.programs import publishing as p
 from tests.test_native_publish import X, counting
@@ -129,3 +132,60 @@ def test_bases_that_change() -> None:
     agree(model)
     Last.__bases__ = (Middle, Before)
     agree(model)
+
+
+def test_bound_methods_of_instances() -> None:
+    model, other = p.Derived(2.0), p.Derived(3.0)
+
+    def twice(self: Any, x: Any) -> Any:
+        return x * self.shift + self.shift
+
+    for function in (negate, twice, p.Base.act, negate):
+        for owner in (model, other, model):
+            model.act = MethodType(function, owner)
+            agree(model)
+    del model.act
+    agree(model)
+
+
+@dataclasses.dataclass
+class Wider(p.Layer):
+    """A layer with one more field."""
+
+    more: Any = 5.0
+
+
+class Halved(p.Layer):
+    """A layer that is read in another way."""
+
+    def __getattribute__(self, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        return value / 2 if name == "w" else value
+
+
+@dataclasses.dataclass
+class Ordered(p.Layer):
+    """A layer that differs in its class alone."""
+
+
+def test_dataclasses_of_other_classes() -> None:
+    f = tracejit.jit(p.layer)
+    layers = [cls(X, 2.0) for cls in (p.Layer, Wider, Halved, Ordered, p.Layer)]
+    for layer in [*layers, *reversed(layers)]:
+        for _ in range(2):
+            assert_same(p.layer(layer, X), f(layer, X))
+    extended = p.Layer(X, 2.0)
+    extended.extra = 1.0  # type: ignore[attr-defined]
+    assert_same(p.layer(extended, X), f(extended, X))
+    with counting(f) as calls:
+        f(layers[0], X)
+    assert not calls
+
+
+def test_dataclasses_whose_class_changes() -> None:
+    f = tracejit.jit(p.layer)
+    layer = p.Layer(X, 2.0)
+    for cls in (p.Layer, Ordered, Halved, p.Layer):
+        layer.__class__ = cls
+        for _ in range(2):
+            assert_same(p.layer(layer, X), f(layer, X))
