@@ -111,13 +111,34 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Repeat a call that a compiled run refused to finish."""
     report = self._report
     report.bailouts += 1
+    restore = _contents(args, kwargs) if self._strict else None
     try:
         result = _eagerly(self, args, kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
         raise
     report.repeats["without an exception"] += 1
+    if restore is not None:
+        restore()
+        raise FallbackError("TJ010", "no exception came of it", _line_in(self.__tracejit__, None))
     return result
+
+
+def _contents(args: Any, kwargs: Any) -> Callable[[], None]:
+    """What gives the arrays among the arguments their present contents again.
+
+    Only an eager run tells the user's own exceptions from fallbacks. Where `strict` makes an error
+    of it when it has ended, its stores must not be seen.
+    """
+    leaves, _ = _flatten()(args, kwargs)
+    arrays = [x for x in leaves if isinstance(x, np.ndarray) and x.flags.writeable]
+    saved = [(x, x.copy()) for x in arrays]
+
+    def restore() -> None:
+        for x, old in saved:
+            x[...] = old
+
+    return restore
 
 
 _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -220,11 +241,13 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
     if structure.eager is not None or suspect is None:
         return _again(self, structure.eager, args, kwargs)
     structure.suspect = None
+    restore = _contents(args, kwargs) if self._strict else None
     result = _eagerly(self, args, kwargs)
     structure.eager = suspect
     if suspect not in self._report.fallbacks:
         self._report.fallbacks.append(suspect)
-    if self._strict:
+    if restore is not None:
+        restore()
         raise FallbackError(suspect.code, suspect.reason, suspect.where)
     return result
 
@@ -234,10 +257,12 @@ def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     if e.code == "TJ019":
         return _fall_back(self, None, "", e, args, kwargs)
     # NumPy refuses a store into a read-only array itself, unless the store is not reached.
+    restore = _contents(args, kwargs) if self._strict else None
     result = _eagerly(self, args, kwargs)
-    _record(self, e, "")
-    if self._strict:
-        raise FallbackError(e.code, e.detail, e.where)
+    fallback = _record(self, e, "")
+    if restore is not None:
+        restore()
+        raise FallbackError(fallback.code, fallback.reason, fallback.where)
     return result
 
 
@@ -281,13 +306,13 @@ def _record(self: Any, e: TraceError, signature: str) -> Fallback:
     return fallback
 
 
-def _line_in(function: Callable[..., Any], e: BaseException) -> Where | None:
+def _line_in(function: Callable[..., Any], e: BaseException | None) -> Where | None:
     """The innermost line of the user's file in a traceback, else where the function begins."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None
     place = Where(code.co_filename, code.co_firstlineno, code.co_name)
-    frame = e.__traceback__
+    frame = e.__traceback__ if e is not None else None
     while frame is not None:
         inner = frame.tb_frame.f_code
         if inner.co_filename == code.co_filename and frame.tb_lineno is not None:

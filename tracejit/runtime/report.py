@@ -103,7 +103,7 @@ class Report:
         return [f"  stages    {times} ms"] if times else []
 
     def _source_lines(self) -> list[str]:
-        """A block for each file: number, kind, source, reason."""
+        """A block for each file: number, kind, source, reason (of eager lines it is said above)."""
         out: list[str] = []
         file = ""
         for x in self.lines:
@@ -111,5 +111,5 @@ class Report:
                 file = x.where.file
                 out += ["", f"  {os.path.basename(file)}"]
             text = f"  {x.line:>6}  {x.kind:<10}  {x.where.source()}"
-            out.append(f"{text:<60}  # {x.why}" if x.why else text)
+            out.append(f"{text:<60}  # {x.why}" if x.why and x.kind != "eager" else text)
         return out
