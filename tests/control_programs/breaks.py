@@ -210,13 +210,13 @@ def break_with_pending_swap(n):
     a, b = 1.0, 2.0
     for i in range(n):
         a, b = b, a * 1.5
-        if a > 5:
+        if b > 5:
             break
         a, b = b, a
     return a, b
 
 
-programs.add(break_with_pending_swap, (3,), (20,), (0,), (6,))
+programs.add(break_with_pending_swap, (3,), (20,), (0,), (6,), (9,))
 
 
 def continue_skips_update(x):

@@ -28,12 +28,13 @@ class Program:
     parity: Parity = "exact"
     ulp: float = 1.0
     eager: str = ""
+    number: int = 0
 
     @property
     def name(self) -> str:
-        """Unique among all programs: the theme and the function's name."""
+        """Unique among all programs: theme, number within the theme, name of the function."""
         name = getattr(self.f, "__name__", None) or type(self.f).__name__
-        return f"{self.theme}-{name}"
+        return f"{self.theme}-{self.number}-{name.strip('<>')}"
 
 
 class Programs:
@@ -52,7 +53,7 @@ class Programs:
         eager: str = "",
     ) -> None:
         """Note a program; each call is a tuple of arguments."""
-        self.all.append(Program(f, calls, self.theme, parity, ulp, eager))
+        self.all.append(Program(f, calls, self.theme, parity, ulp, eager, len(self.all)))
 
 
 def ramp(n: int, low: float = -1.0, high: float = 2.0) -> np.ndarray[Any, Any]:

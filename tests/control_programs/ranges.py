@@ -185,8 +185,8 @@ programs.add(bounds_beyond_64_bits, (3,), (0,), eager="ints of more than 64 bits
 def float_stop(x):
     s = 0
     for i in range(x):
-        s += i
-    return s
+        s += i  # never
+    return s  # never
 
 
 programs.add(float_stop, (2.5,), (np.float64(3.0),))

@@ -2,6 +2,8 @@
 
 # ruff: noqa: B007
 
+import math
+
 import numpy as np
 
 from tests.control_programs.program import Programs, mixed, ramp, whole
@@ -19,12 +21,12 @@ def newton_cube_root(a):
     return x, -1
 
 
-programs.add(newton_cube_root, (27.0,), (0.001,), (1e9,), (1.0,), (-8.0,))
+programs.add(newton_cube_root, (27.0,), (0.001,), (1e9,), (1.0,), (-8.0,), (math.nan,))
 
 
 def bisection(low, high, tolerance):
     def f(x):
-        return x * x * x - x - 2
+        return x * x * x - x - 6
 
     if f(low) * f(high) > 0:
         raise ValueError("no change of sign")
@@ -41,7 +43,7 @@ def bisection(low, high, tolerance):
     return 0.5 * (low + high), n
 
 
-programs.add(bisection, (1.0, 2.0, 1e-9), (0.0, 1.0, 1e-9), (1.0, 2.0, 5.0), (0.0, 4.0, 0.5))
+programs.add(bisection, (1.0, 2.5, 1e-9), (0.0, 1.0, 1e-9), (1.0, 3.0, 5.0), (0.0, 4.0, 0.5))
 
 
 def exact_bisection(target):
