@@ -119,6 +119,9 @@ def _updated_in_place(
     node: Node, last: dict[Value, int], k: int, owned: set[Value]
 ) -> Value | None:
     """The array that the fusion `node` may update where it lies, or None."""
+    if node.op.name == "write_item":
+        (old,) = node.inputs[:1]
+        return old if last[old] == k and old in owned else None
     if node.op.kind != "fusion" or len(node.outputs) != 1:
         return None
     (region,) = node.regions

@@ -23,13 +23,14 @@ from tracejit.codegen.lower import lower_fusion
 from tracejit.codegen.memory import plan_memory
 from tracejit.codegen.regions import emit_cond, emit_while
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
+from tracejit.codegen.scalar_nodes import emit_scalar_node
 from tracejit.errors import TraceError
 from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
-from tracejit.ir.kernel import Const, Expr, Kernel, Var
+from tracejit.ir.kernel import Kernel, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, Type, dtype_name, dtype_of
-from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.elementwise import Element, parts_dtype
 
 __all__ = ["InputSlot", "Program", "emit_program"]
 
@@ -255,19 +256,16 @@ class Emitter:
     def node(self, node: Node) -> None:
         """The code of one node."""
         name = node.op.name
+        if name == "write_item" and (old := self.in_place.get(node)) is not None:
+            self.pointer[node.outputs[0]] = self.pointer[old]
+        elif name == "write_item":
+            self.copy_array(node.inputs[0], self.pointer[node.outputs[0]])
         if node.op.kind == "fusion":
             self._fusion(node)
+        elif emit_scalar_node(self, node):
+            return
         elif name == "constant":
             self._constant(node)
-        elif name == "dim_value":
-            self.scalars[node.outputs[0]] = self._bind(self.checked_dim(node.attrs["dim"]), "i64")
-        elif name == "element":
-            (v,) = node.inputs
-            self.scalars[node.outputs[0]] = self._load_scalar(self.pointer[v], v.type)
-        elif (
-            node.outputs and not isinstance(node.outputs[0].type, ArrayType) and self._scalar(node)
-        ):
-            return
         elif name == "transpose":
             self._alias(node)
         elif name == "cond":
@@ -286,59 +284,15 @@ class Emitter:
         if v in self.strides:
             self.strides[out] = tuple(self.strides[v][a] for a in node.attrs["axes"])
 
-    def _scalar(self, node: Node) -> bool:
-        """An op on scalars, in registers. False where it has no expression."""
-        if not all(v in self.scalars for v in node.inputs):
-            return False
-        args = tuple(self.scalars[v] for v in node.inputs)
-        out = node.outputs[0]
-        if isinstance(node.op, Elementwise):
-            dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
-            wide = dtype_name(dtype_of(out.type))
-            half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
-            if half or not node.op.native(dtypes, node.attrs):
-                return False
-            self.scalars[out] = self._evaluate(node.op.scalar(args, dtypes, wide))
-            return True
-        rule = getattr(node.op, "scalar_expr", None)
-        kinds = tuple(str(v.type) for v in node.inputs)
-        native = getattr(node.op, "native", None)
-        if rule is None or (native is not None and not native(kinds)):
-            return False
-        element, bails = rule(args, kinds, node.attrs)
-        if bails is not None:
-            self.fb.check(emit_expr(self.fb, bails, self.env))
-        self.scalars[out] = self._evaluate(element)
-        return True
-
-    def _evaluate(self, element: Element) -> Element:
-        """Compute an expression now and bind it."""
-        if isinstance(element, tuple):
-            return self._evaluate_one(element[0]), self._evaluate_one(element[1])
-        return self._evaluate_one(element)
-
-    def _evaluate_one(self, expr: Expr) -> Expr:
-        if isinstance(expr, (Const, Var)):
-            return expr
-        return self._bind(emit_expr(self.fb, expr, self.env), expr.dtype)
-
     def _constant(self, node: Node) -> None:
+        """An array of the compiler's own memory."""
         (out,) = node.outputs
-        value = node.attrs["value"]
-        if isinstance(out.type, ArrayType):
-            array = value.array
-            name = self.fresh("const")
-            self.module.add_global(name, "external global i8")
-            self.symbols[name] = array.ctypes.data
-            self.keep.append(array)
-            self.pointer[out] = f"@{name}"
-            return
-        dtype = dtype_name(dtype_of(out.type))
-        if dtype in ("c64", "c128"):
-            part = parts_dtype(dtype)
-            self.scalars[out] = Const(complex(value).real, part), Const(complex(value).imag, part)
-        else:
-            self.scalars[out] = Const(value, dtype)
+        array = node.attrs["value"].array
+        name = self.fresh("const")
+        self.module.add_global(name, "external global i8")
+        self.symbols[name] = array.ctypes.data
+        self.keep.append(array)
+        self.pointer[out] = f"@{name}"
 
     def _fusion(self, node: Node) -> None:
         (region,) = node.regions

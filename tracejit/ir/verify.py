@@ -33,6 +33,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "fold": _unfused,
     "cse": _unfused,
     "dce": _unfused,
+    "scalarize": _unfused,
     "fuse": _fused,
     "fused": _fused,
 }

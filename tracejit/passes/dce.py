@@ -57,6 +57,8 @@ def may_raise(node: Node) -> bool:
             return dtype_of(node.inputs[0].type).kind == "i"
         case "reduce_min" | "reduce_max" | "argmin" | "argmax":
             return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
+        case "read_item" | "write_item":
+            return None in node.attrs["at"]
     if name in _RAISES or "assume" in node.attrs:
         return True
     return any(may_raise(inner) for region in node.regions for inner in region.nodes)

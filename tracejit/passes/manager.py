@@ -14,6 +14,7 @@ from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
+from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
@@ -25,6 +26,7 @@ Observe: TypeAlias = Callable[[str, Graph, float], None]
 PASSES: tuple[Pass, ...] = (
     simplify,  # first: removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
+    scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
     fuse,  # last: what is one loop nest is decided on the smallest graph
