@@ -9,13 +9,15 @@ import numpy as np
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir import dims
+from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, Poly
-from tracejit.ir.graph import Attr, Graph, Node
+from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, Type, dtype_name
 
 __all__ = [
     "RegionOp",
     "RunRegion",
+    "bind_inputs",
     "bind_sizes",
     "concrete_attrs",
     "evaluate",
@@ -74,7 +76,7 @@ def type_of(value: Any) -> Type:
     return PyScalar(kind)
 
 
-def bind_sizes(graph: Graph, inputs: Sequence[Any]) -> dict[str, int]:
+def bind_sizes(graph: Graph | DataflowGraph, inputs: Sequence[Any]) -> dict[str, int]:
     """The size symbols of `graph` as the shapes of its inputs give them.
 
     A symbol is read where it is an axis by itself. Raises GraphError where two axes contradict each
@@ -142,13 +144,23 @@ def _lone_symbol(dim: Dim) -> str | None:
     return None
 
 
-def _run(graph: Graph, inputs: Sequence[Any], given: Mapping[str, int] | None) -> tuple[Any, ...]:
+def bind_inputs(
+    graph: Graph | DataflowGraph, inputs: Sequence[Any], sizes: Mapping[str, int]
+) -> dict[Value, Any]:
+    """What each input of `graph` is given, laid out as its type says.
+
+    Raises GraphError where the inputs are not of the declared types.
+    """
     if len(inputs) != len(graph.inputs):
         raise GraphError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
-    sizes = dict(bind_sizes(graph, inputs) if given is None else given)
     for value, concrete in zip(graph.inputs, inputs, strict=True):
         _check(concrete, value.type, sizes, f"{graph.name}: the input {value!r}")
-    table = {v: _laid_out(x, v.type) for v, x in zip(graph.inputs, inputs, strict=True)}
+    return {v: _laid_out(x, v.type) for v, x in zip(graph.inputs, inputs, strict=True)}
+
+
+def _run(graph: Graph, inputs: Sequence[Any], given: Mapping[str, int] | None) -> tuple[Any, ...]:
+    sizes = dict(bind_sizes(graph, inputs) if given is None else given)
+    table = bind_inputs(graph, inputs, sizes)
     for node in graph.nodes:
         results = run_node(node, [table[v] for v in node.inputs], sizes)
         table.update(zip(node.outputs, results, strict=True))

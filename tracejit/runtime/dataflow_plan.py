@@ -1,0 +1,107 @@
+"""What a run of a dataflow graph fires, and who waits for what: from a graph and wanted outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.dataflow import DataflowGraph, Section
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import type_sizes
+
+__all__ = ["PRIMITIVES", "Plan"]
+
+PRIMITIVES = frozenset(("switch", "merge", "enter", "exit", "next_iteration", "loop_cond"))
+
+
+class Plan:
+    """The nodes that a run needs, by walking back from what is wanted.
+
+    Needed is what the wanted outputs depend on, control structure and sizes included; in a section
+    of which anything is needed, the checks; and exceptions raised explicitly, wherever they are.
+    With `effects`, every node with effects is wanted too.
+    """
+
+    def __init__(self, graph: DataflowGraph, wanted: Sequence[Value], *, effects: bool) -> None:
+        self.graph = graph
+        self.wanted = dict.fromkeys(wanted)
+        #: By node: its section, and its number in the program's order.
+        self.section: dict[Node, Section] = {}
+        self.order: dict[Node, int] = {}
+        for section, node in graph.nodes():
+            self.section[node] = section
+            self.order[node] = len(self.order)
+        self._producer = graph.producers()
+        self._binder = {s: node for node in self.order for s in node.binds}
+        #: By node: the sizes bound inside the graph that it reads.
+        self.sizes = {node: self._sizes(node) for node in self.order}
+        #: By size: how many loops are around the node that binds it.
+        self.depth = {s: self.section[node].frame.depth for s, node in self._binder.items()}
+        #: By frame: the numbers of the first nodes of the loops around, from the outermost in.
+        self.starts: dict[str, tuple[int, ...]] = {"": ()}
+        for section in graph.sections:
+            if section.kind == "head":
+                frame = section.frame
+                outer = self.starts[frame.parent.name if frame.parent else ""]
+                self.starts[frame.name] = (*outer, self.order[section.nodes[0]])
+        self.needed = self._needed(effects)
+        self._link()
+
+    def _sizes(self, node: Node) -> tuple[str, ...]:
+        if node.op.name in PRIMITIVES:
+            return ()
+        read = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
+        return tuple(sorted(read & self._binder.keys() - set(node.binds)))
+
+    def _needed(self, effects: bool) -> set[Node]:
+        needed: set[Node] = set()
+        active: set[int] = set()
+        pending = [self._producer[v] for v in self.wanted if v in self._producer]
+        for node in self.order:
+            if node.op.name == "raise_error" or (effects and not node.op.pure):
+                pending.append(node)
+        while pending:
+            node = pending.pop()
+            if node in needed:
+                continue
+            needed.add(node)
+            section = self.section[node]
+            read = list(node.inputs)
+            if not read and section.pivot is not None:
+                read.append(section.pivot)
+            pending += [self._producer[v] for v in read if v in self._producer]
+            pending += [self._binder[s] for s in self.sizes[node]]
+            if section.id not in active:
+                active.add(section.id)
+                pending += [n for n in section.nodes if not n.op.pure and not n.outputs]
+        return needed
+
+    def _link(self) -> None:
+        #: By value: the nodes that it arrives at, and as which of their inputs.
+        self.readers: dict[Value, list[tuple[Node, int]]] = {}
+        #: How many tokens beside sizes a node waits for; and those that wait for none.
+        self.slots: dict[Node, int] = {}
+        self.unprompted: list[Node] = []
+        #: By frame: how many values enter, go round and leave; by exit, the frame it leaves.
+        self.enters: dict[str, int] = dict.fromkeys(self.starts, 0)
+        self.carried = dict(self.enters)
+        self.exits = dict(self.enters)
+        self.left: dict[Node, str] = {}
+        for node, section in self.section.items():
+            if node not in self.needed:
+                continue
+            read = node.inputs
+            if not read and section.pivot is not None:
+                read = (section.pivot,)
+            self.slots[node] = len(read)
+            if not read:
+                self.unprompted.append(node)
+            for k, v in enumerate(read):
+                self.readers.setdefault(v, []).append((node, k))
+            if node.op.name == "enter":
+                self.enters[node.attrs["frame"]] += 1
+            elif node.op.name == "merge" and section.kind == "head":
+                self.carried[section.frame.name] += 1
+            elif node.op.name == "exit":
+                inner = self.graph.sections[section.predecessors[0]].frame.name
+                self.exits[inner] += 1
+                self.left[node] = inner
