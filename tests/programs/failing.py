@@ -172,9 +172,39 @@ class Colour(enum.IntEnum):
     RED = 1
 
 
+def stored(x, y):
+    x[0] = 1
+    x[1:] = y
+    return x
+
+
+def stored_at(x, k, y):
+    x[k] = y
+    x[k + 1] += y
+
+
+def exchanged(a, b):
+    a[0], b[0] = b[0] * 2, a[0] * 3
+    a[...], b[...] = b.copy(), a.copy()
+
+
+def divided(x, y):
+    x[:1] = 3
+    x /= y
+    return x
+
+
+def added(x, y):
+    x *= 2
+    np.add(x, 1, out=y)
+    return y
+
+
 A = np.arange(12.0).reshape(3, 4)
 V = np.arange(5.0)
 SPD = np.array([[2.0, 1.0], [1.0, 3.0]])
+LOCKED = np.arange(5.0)
+LOCKED.flags.writeable = False
 ODD_ARRAYS: tuple[tuple[Any, ...], ...] = (
     (None,),
     ("text",),
@@ -377,6 +407,33 @@ CASES = [
         (V, np.float32),
         ((V, "nonsense"), (V, "f8"), (V, None), (V, object), (V, "S3"), (1.0, int), (V, "M8[s]")),
     ),
+    Case(
+        stored,
+        (V, V[1:]),
+        (
+            (V, V),
+            (V, V[:0]),
+            (V[:0], V),
+            (V, 1j),
+            (V, A),
+            (V, "a"),
+            (V, None),
+            (2.0, V),
+            (LOCKED, V[1:]),
+        ),
+    ),
+    Case(
+        stored_at,
+        (V, 2, 1.0),
+        ((V, -1, 2.0), (V, len(V) - 1, 2.0), (V, 99, 2), (V, 1.5, 2.0), (V, "a", 2), (V, 2**70, 1)),
+    ),
+    Case(exchanged, (A, A + 1), ((A, A[:1]), (A[:1], A), (A, V), (V, A), (A[:0], A[:0]), (A, 2.0))),
+    Case(
+        divided,
+        (V, V + 1),
+        ((V, A), (V, V[1:]), (np.arange(3), 2.0), (V, 1j), (V, "a"), (LOCKED, V), (V[:0], 0.0)),
+    ),
+    Case(added, (V, V + 1), ((V, V[1:]), (V, A), (V, np.arange(len(V))), (V, LOCKED), (V, 2.0))),
     Case(described, (V,), ODD_ARRAYS),
     Case(distance, (A,), ODD_ARRAYS),
 ]
