@@ -19,6 +19,7 @@ _SHOW = """\
 examples:
   tracejit show pkg.mod:f --args "f64[1000], f64[1000]"
   tracejit show path/to/file.py:f --args "f32[4, 5] @ (1, 0,), 3, True" --stage llvm
+  tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
 
 An argument is a type (f64[10, 3], f32, float, int) or a Python literal. Arrays of a type are filled
 with random numbers; `@ (1, 0,)` lists the axes from the outermost in memory.
@@ -75,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("target", metavar="MODULE:FUNCTION", help="or path/to/file.py:function")
     show.add_argument("--args", default="", help="types or values of the arguments")
     show.add_argument(
-        "--stage", default="fuse", help="trace, a pass, kernel, llvm, asm or all (default: fuse)"
+        "--stage",
+        default="fuse",
+        help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse)",
     )
 
     opt = add("opt", "a graph's text after some passes")

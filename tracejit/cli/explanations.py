@@ -235,18 +235,18 @@ f(np.ones(3))
         "`f.report()` says what was new each time.",
         """
 @jit
-def f(x, mode):
-    return x + len(mode)
+def f(x, k):
+    return sum([x] * k)  # a list of k elements: code for each k
 
-for k in range(300):
-    f(np.ones(3), "m" * k)
+for k in range(2, 30):
+    f(np.ones(3), k)
 """,
         """
 @jit
-def f(x, n):
-    return x + n
+def f(x, k):
+    return x * k
 
-for k in range(300):
+for k in range(2, 30):
     f(np.ones(3), k)
 """,
     ),
