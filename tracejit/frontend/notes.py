@@ -18,7 +18,7 @@ KINDS: dict[str, str] = {
     "duplicated": "the statements that follow are in the code once for each side of a branch",
     "static": "decided or computed while compiling, from what the variant is made for",
     "effect": "prints or raises at run time",
-    "bails": "where this is reached, the call is repeated eagerly; the detail says what happens there",
+    "bails": "the call is repeated eagerly where this is reached; the detail says what happens",
     "host": "calls NumPy or Python at run time",
     "eager": "runs in Python; the detail begins with the code of the reason",
 }
