@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.builtin_methods import pairs
+from tracejit.frontend.effects import print_
 from tracejit.frontend.formatting import formatted, to_text
 from tracejit.frontend.operators import class_of, require_known, require_plain
 from tracejit.frontend.python_math import NUMBER_CALLS
@@ -233,10 +234,6 @@ def _super(hooks: Hooks, cls: Any, owner: Any) -> Any:
     return super(cls, owner)
 
 
-def _print(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
-    raise TraceError("TJ008", "print()", user_line())
-
-
 def _replace(hooks: Hooks, x: Any, /, **changes: Any) -> Any:
     """A dataclass with some fields changed: a call of its class, as in Python."""
     cls = _type(hooks, x)
@@ -295,7 +292,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     delattr: _delattr,
     callable: _callable,
     super: _super,
-    print: _print,
+    print: print_,
     dataclasses.replace: _replace,
     functools.reduce: _reduce,
     functools.partial: _partial,

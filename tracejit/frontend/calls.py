@@ -23,6 +23,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend import (
     builtin_calls,
     builtin_methods,
+    effects,
     objects,
 )
 from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
@@ -180,10 +181,7 @@ def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str,
             raise TraceError("TJ004", _name(cls), user_line())
         return cls(*args, **kwargs)
     if issubclass(cls, BaseException):
-        require_known(args, "an argument")
-        if cls.__module__ != "builtins":
-            raise TraceError("TJ002", _name(cls), user_line())
-        return cls(*args, **kwargs)
+        return effects.make_error(hooks, cls, args, kwargs)
     return objects.construct(hooks, cls, args, kwargs)
 
 

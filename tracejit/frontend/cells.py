@@ -14,7 +14,7 @@ from tracejit.ir.types import ArrayType
 if TYPE_CHECKING:
     from tracejit.frontend.trace import Trace
 
-__all__ = ["Cell", "View", "write_back"]
+__all__ = ["Cell", "View", "laid_out", "write_back"]
 
 _VERSIONS = itertools.count(1)
 
@@ -25,14 +25,14 @@ class Cell:
     The value belongs to the trace `holder`: a region that stores into a cell from outside holds the
     new value until it ends. `order` is the one NumPy would give the memory, or None where that is
     not known. `strides` count elements; None for memory without gaps in this order. `input` is the
-    number of the caller's array that it is, or -1 for memory that may be shared in ways that are
-    not known. A cell with a `source` is a copy that stands for a view of that cell's memory: right
-    as long as nothing is stored into either.
+    number of the caller's array that it is, -1 for memory that must not be stored into, or -2 for
+    memory that may in addition be another array's. A cell with a `source` is a copy that stands for
+    a view of that cell's memory: right as long as nothing is stored into either.
     """
 
     __slots__ = (
         *("holder", "input", "lost", "order", "seen", "source", "strides", "trace"),
-        *("value", "version", "written"),
+        *("twin", "value", "version", "written"),
     )
 
     def __init__(
@@ -55,7 +55,9 @@ class Cell:
             self.order = None if unknown else value.type.order
         self.source, self.seen = source, source.version if source else 0
         self.strides = strides
-        #: Stored into by a loop that handed it on under another name.
+        #: Memory that this may be the same as: what is stored into one is not in the other.
+        self.twin: Cell | None = None
+        #: Stored into under another name, of which nobody knows whether it is this memory.
         self.lost = False
         #: Stored into at all, on whatever path.
         self.written = False
@@ -68,13 +70,15 @@ class Cell:
     def check(self) -> None:
         """Raise TraceError where the memory this cell is a copy of has been stored into since."""
         if self.lost:
-            raise TraceError("TJ005", "an array is read that a loop stored into and passed on")
+            raise TraceError("TJ005", "an array is read that is stored into under another name")
         if self.source is not None:
             if self.source.version != self.seen:
                 raise TraceError(
                     "TJ005", "a view at an index known at run time outlives a store", user_line()
                 )
             self.source.check()
+        if self.twin is not None and self.twin.version != self.seen:
+            raise TraceError("TJ005", "an array is read that another name may store into")
 
     def read(self, trace: Trace) -> Value:
         """The present value, as one of `trace`."""
@@ -85,13 +89,15 @@ class Cell:
 
         Raises TraceError where other memory may have to change with it.
         """
-        if self.input == -1:
+        if self.input is not None and self.input < 0:
             raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+        if self.twin is not None:
+            self.twin.lost = True
         if trace is not self.trace and self not in trace.stored:
             trace.stored[self] = self.value, self.holder, self.version
         t = value.type
         if isinstance(t, ArrayType) and self.order is not None and t.order != self.order:
-            value = _laid_out(trace, value, self.order)
+            value = laid_out(trace, value, self.order)
         self.put(trace, value)
         self.written = True
 
@@ -104,7 +110,7 @@ class Cell:
         self.value, self.holder, self.version = state
 
 
-def _laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
+def laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
     """A copy of an array with its axes in `order`."""
     t = value.type
     assert isinstance(t, ArrayType)

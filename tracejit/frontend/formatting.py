@@ -16,6 +16,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend import objects
 from tracejit.frontend.capture import class_lookup
+from tracejit.frontend.choice import Choice
 from tracejit.frontend.containers import dataclass_fields, is_namedtuple, is_plain_dataclass
 from tracejit.frontend.operators import require_plain
 from tracejit.frontend.shapes import SymInt
@@ -38,7 +39,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii
 
 def has_text(x: Any) -> bool:
     """Whether the text of `x` is known only at run time."""
-    if isinstance(x, (Tracer, SymInt, TracedText)):
+    if isinstance(x, (Tracer, SymInt, TracedText, Choice)):
         return True
     if type(x) is dict:
         return any(map(has_text, x.values()))
@@ -54,6 +55,8 @@ def formatted(hooks: Hooks, x: Any, conversion: str = "", spec: TextLike = "") -
 
     Raises what formatting a known value raises, and TraceError for objects whose text is unknown.
     """
+    if isinstance(x, Choice):
+        return _of_choice(hooks, x, conversion, spec)
     if isinstance(x, TracedText):
         if conversion in ("", "s") and spec == "":
             return x
@@ -77,6 +80,17 @@ def formatted(hooks: Hooks, x: Any, conversion: str = "", spec: TextLike = "") -
     return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
 
 
+def _of_choice(hooks: Hooks, x: Choice, conversion: str, spec: TextLike) -> TextLike:
+    """The text of the alternative that the run chooses."""
+    from tracejit.frontend.branches import settle_bound
+
+    known = settle_bound(x)
+    if not isinstance(known, Choice):
+        return formatted(hooks, known, conversion, spec)
+    sides = [formatted(hooks, v, conversion, spec) for v in (known.first, known.second)]
+    return TracedText((("choice", Operand(known.predicate), *map(pieces_of, sides)),))
+
+
 def _spec_at_run_time(x: Any, conversion: str, spec: TracedText) -> TextLike:
     if type(x) is str:
         return TracedText((("text", pieces_of(x), conversion, spec.pieces),))
@@ -87,7 +101,7 @@ def _spec_at_run_time(x: Any, conversion: str, spec: TracedText) -> TextLike:
 
 def to_text(hooks: Hooks, x: Any, conversion: str = "s") -> TextLike:
     """`str(x)` for the conversion "s", `repr(x)` for "r". Raises TraceError."""
-    if isinstance(x, (TracedText, Tracer, SymInt)):
+    if isinstance(x, (TracedText, Tracer, SymInt, Choice)):
         return formatted(hooks, x, conversion)
     names = ("__str__", "__repr__") if conversion == "s" else ("__repr__",)
     own = _own_text(hooks, x, names)

@@ -8,15 +8,17 @@ ever frozen.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CellType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend import calls, formatting, objects, operators
+from tracejit.frontend import calls, effects, formatting, objects, operators
+from tracejit.frontend.branches import choose, lifted, predicate, settle, settle_bound
 from tracejit.frontend.capture import MISSING, Capture, class_lookup
+from tracejit.frontend.choice import Choice
 from tracejit.frontend.containers import (
     VIEWS,
     dataclass_fields,
@@ -24,12 +26,23 @@ from tracejit.frontend.containers import (
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.flow_plain import PlainFlow
+from tracejit.frontend.flow import Flow
+from tracejit.frontend.items import Items
+from tracejit.frontend.regions import contents_of
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText, concatenate
-from tracejit.frontend.tracer import TracedArray, Tracer, current_trace, here, user_line
+from tracejit.frontend.trace import Trace, current_trace, here, user_line
+from tracejit.frontend.tracer import TracedArray, Tracer
 
-__all__ = ["Hooks", "Scope"]
+__all__ = ["ChosenAttribute", "Hooks", "Scope"]
+
+
+class ChosenAttribute:
+    """An attribute of one of two objects: what it is follows from what is done with it."""
+
+    def __init__(self, owner: Choice, name: str) -> None:
+        self.owner, self.name = owner, name
+
 
 _STEPS = 300_000
 _NO_ITEMS: dict[Any, Any] = {}
@@ -68,7 +81,7 @@ class Scope:
         return self.hooks.capture.cell_value(self.cells[name], name)
 
 
-class Hooks(PlainFlow):
+class Hooks(Flow):
     """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
 
     slice = slice
@@ -106,14 +119,26 @@ class Hooks(PlainFlow):
             self.adopt(part)
         return x if isinstance(x, tuple) else self.new(x)
 
-    def may_change(self, x: Any) -> None:
-        """Raise TraceError TJ005 unless `x` was made inside the innermost trace."""
+    def made_in(self, x: Any) -> Trace | None:
+        """The trace in which `x` was made; None for what comes from outside."""
         _, trace = self.capture.created.get(id(x), (None, None))
-        if trace is None:
+        return trace
+
+    def may_change(self, x: Any) -> None:
+        """Note that `x` changes next. Raises TraceError TJ005 unless it was made inside."""
+        if self.made_in(x) is None:
             raise TraceError("TJ005", f"a {type(x).__name__} from outside", user_line())
-        if trace is not current_trace():
-            what = f"a {type(x).__name__} made outside a branch or loop is changed inside"
+        self.changing(x)
+
+    def changing(self, x: Any) -> None:
+        """Note that `x` changes next: a region takes back what it has changed."""
+        made, trace = self.made_in(x), here()
+        if made is trace or id(x) in trace.changed:
+            return
+        if made is None or not made.encloses(trace):
+            what = f"a {type(x).__name__} made in a branch or loop is changed outside"
             raise TraceError("TJ005", what, user_line())
+        trace.changed[id(x)] = x, contents_of(x)
 
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
@@ -154,7 +179,12 @@ class Hooks(PlainFlow):
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
+        x = settle(x)
         cls = type(x)
+        if isinstance(x, Items):
+            return iter(x)
+        if cls in _ITERATORS and self.made_in(x) not in (None, current_trace()):
+            raise TraceError("TJ008", "an iterator made outside a branch or loop", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
             self.known(x)
             return iter(x)
@@ -214,43 +244,86 @@ class Hooks(PlainFlow):
         """`{x!conversion:spec}` in an f-string."""
         return formatting.formatted(self, x, conversion, spec)
 
+    def raise_(self, error: Any, *cause: Any) -> None:
+        """`raise error` or `raise error from cause`."""
+        effects.raise_error(self, error, *cause)
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+        """`assert test, message()`."""
+        effects.assert_(self, test, message)
+
     # Operators -----------------------------------------------------------------------------------
 
     def unary(self, op: str, x: Any) -> Any:
         """`-x`, `+x` or `~x`."""
+        if isinstance(x, Choice):
+            return self.on_choices(lambda v: operators.unary(self, op, v), x)
         return operators.unary(self, op, x)
 
     def binary(self, op: str, a: Any, b: Any) -> Any:
         """An arithmetic operator."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self.on_choices(lambda x, y: operators.binary(self, op, x, y), a, b)
         return operators.binary(self, op, a, b)
 
     def in_place(self, op: str, a: Any, b: Any) -> Any:
         """What `a += b` and its kind give to the name."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self.on_choices(lambda x, y: operators.in_place(self, op, x, y), a, b)
         return operators.in_place(self, op, a, b)
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """One comparison."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self._compare_choices(op, a, b)
         return operators.compare(self, op, a, b)
+
+    def _compare_choices(self, op: str, a: Any, b: Any) -> Any:
+        a, b = settle_bound(a), settle_bound(b)
+        if op in ("is_", "is_not"):
+            if isinstance(a, Choice) and not isinstance(b, Choice):
+                return choose(self, a, lambda x: operators.compare(self, op, x, b))
+            if isinstance(b, Choice) and not isinstance(a, Choice):
+                return choose(self, b, lambda x: operators.compare(self, op, a, x))
+        return lifted(self, lambda x, y: self.compare(op, x, y), a, b)
+
+    def on_choices(self, f: Callable[..., Any], *args: Any) -> Any:
+        """An operation that None does not allow, on operands that may be choices."""
+        settled = [settle(x) for x in args]
+        if any(isinstance(x, Choice) for x in settled):
+            return lifted(self, f, *settled)
+        return f(*settled)
+
+    def truth_of(self, x: Any) -> Any:
+        """The truth of `x`: a bool, or a traced one."""
+        return predicate(self, x)
 
     def compare_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
         """`a op b op ...`; a later operand comes as its operator and a function that gives it."""
         result = self.compare(op, a, b)
-        for k in range(0, len(later), 2):
-            if not self.truth(result):
-                return result
-            a, b = b, later[k + 1]()
-            result = self.compare(later[k], a, b)
-        return result
+        if not later:
+            return result
+        return self.and_(result, lambda: self._next_of_chain(later[0], b, later[1](), *later[2:]))
+
+    def _next_of_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
+        return self.compare_chain(op, a, b, *later)
 
     # Attributes and items ------------------------------------------------------------------------
 
     def attribute(self, x: Any, name: str) -> Any:
         """`x.name`."""
         self.step()
+        if isinstance(x, Choice):
+            x = settle(x)
+            if isinstance(x, Choice):
+                return ChosenAttribute(x, name)
         return objects.attribute(self, x, name)
 
     def store_attribute(self, value: Any, x: Any, name: str) -> None:
         """`x.name = value`."""
+        if isinstance(x, Choice):
+            self.on_choices(lambda v: self.store_attribute(value, v, name), x)
+            return
         objects.store_attribute(self, value, x, name)
 
     def delete_attribute(self, x: Any, name: str) -> None:
@@ -260,6 +333,8 @@ class Hooks(PlainFlow):
     def item(self, x: Any, key: Any) -> Any:
         """`x[key]`."""
         self.step()
+        if isinstance(x, Choice) or isinstance(key, Choice):
+            return self.on_choices(self.item, x, key)
         cls = type(x)
         if cls is dict:
             return x[self.key(key)]
@@ -278,12 +353,21 @@ class Hooks(PlainFlow):
 
     def store_item(self, value: Any, x: Any, key: Any) -> None:
         """`x[key] = value`."""
+        if isinstance(x, (Choice, TracedArray)):
+            value = settle(value)
+        if any(isinstance(v, Choice) for v in (x, key)) or (
+            isinstance(x, TracedArray) and isinstance(value, Choice)
+        ):
+            self.on_choices(lambda a, k, v: self.store_item(v, a, k), x, key, value)
+            return
         cls = type(x)
         if isinstance(x, TracedArray):
             operators.require_index(key)
             operators.require_known(value, "a value to store")
             x[key] = value
         elif cls in (list, dict):
+            if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
+                return  # `x[key] += 1` stores an array once more that has changed in place.
             self.may_change(x)
             if cls is list:
                 operators.require_index(key)
@@ -321,6 +405,13 @@ class Hooks(PlainFlow):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""
         self.step()
+        if isinstance(f, Choice):
+            return self.on_choices(lambda g: self.call(g, *args, **kwargs), f)
+        if isinstance(f, ChosenAttribute):
+            on = f.name
+            return self.on_choices(
+                lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
+            )
         if type(f) is MethodType:
             source = self.capture.source_of(f)
             if source is None:

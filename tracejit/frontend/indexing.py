@@ -106,6 +106,8 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         return _Axis("slice", *slice_extent(k, n, env))
     if isinstance(k, (int, np.integer, SymInt)) and not isinstance(k, bool):
         i = as_dim(k)
+        if isinstance(k, SymInt) and not env.is_known(i, n):
+            return _parse_counter(i, n, env)
         if env.decide(i, "<", 0):
             i = i + n
         if env.decide(i, "<", 0) or not env.decide(i, "<", n):
@@ -118,6 +120,14 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
             raise TraceError("TJ015", "a boolean mask as an index", user_line())
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return _Axis("array", index=index)
+
+
+def _parse_counter(i: Dim, n: Dim, env: ShapeEnv) -> _Axis:
+    """An index that changes in a loop: a size where the loop's range proves that it is valid."""
+    for shift in (0, n):
+        if env.proved(0, "<=", i + shift) and env.proved(i + shift, "<", n):
+            return _Axis("int", i + shift, 1, 1)
+    return _Axis("array", index=lift(SymInt(i, env) if not isinstance(i, int) else i))
 
 
 def _basic(x: TracedArray, axes: list[_Axis]) -> TracedArray:

@@ -25,6 +25,7 @@ from tracejit.ir.dims import (
     maximum,
     minimum,
     mod,
+    substitute,
     symbol,
 )
 
@@ -55,6 +56,8 @@ class ShapeEnv:
         self.hints: dict[str, int] = {}
         self.intervals: dict[str, tuple[int | None, int | None]] = {}
         self.guards: list[Guard] = []
+        #: Loop counters, in the order of their loops: the largest value, where it is a size.
+        self.counters: dict[str, Dim] = {}
         #: What no symbol exceeds: by guards, or because memory is not larger.
         self.limits: dict[str, int] = {}
         #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
@@ -73,6 +76,19 @@ class ShapeEnv:
         self._limit(name, low, _MEMORY if in_memory else 2**63)
         if not self.fits(symbol(name)):
             raise TraceError("TJ015", f"a size of {hint}")
+
+    def count(self, name: str, last: Dim | None) -> None:
+        """A loop counter: it runs from 0 to `last` (None: to a traced number)."""
+        self.counters.pop(name, None)
+        high = _MEMORY
+        if last is not None:
+            self.counters[name] = last
+            high = min(high, max(magnitude(last, self.limits)[0], 1))
+        self._limit(name, 0, high)
+
+    def is_known(self, *sizes: Dim) -> bool:
+        """Whether sizes have present values: those that depend on counters have none."""
+        return all(s in self.hints for d in sizes for s in free_symbols(d))
 
     def _limit(self, name: str, low: int | None, high: int) -> None:
         self.intervals[name] = (low, high)
@@ -100,7 +116,7 @@ class ShapeEnv:
 
     def proved(self, a: Dim, relation: str, b: Dim) -> bool | None:
         """Whether `a relation b` holds for all sizes, fails for all (False), or neither (None)."""
-        low, high = bounds(a - b, self.intervals)
+        low, high = self._bounds(a - b)
         if relation == "==":
             if low == high == 0:
                 return True
@@ -112,6 +128,44 @@ class ShapeEnv:
         if high is not None and high <= limit:
             return True
         return False if low is not None and low > limit else None
+
+    def _bounds(self, d: Dim) -> tuple[int | None, int | None]:
+        """Bounds of a size; a counter's are those of the loops around it."""
+        low, high = bounds(d, self.intervals)
+        if not self.counters or isinstance(d, int):
+            return low, high
+        lowest = -self._extreme(-d)
+        highest = self._extreme(d)
+        more = bounds(lowest, self.intervals)[0], bounds(highest, self.intervals)[1]
+        low = more[0] if low is None else low if more[0] is None else max(low, more[0])
+        high = more[1] if high is None else high if more[1] is None else min(high, more[1])
+        return low, high
+
+    def _extreme(self, d: Dim) -> Dim:
+        """`d` or more, without counters as far as possible; inner loops first."""
+        for name, last in reversed(self.counters.items()):
+            if isinstance(d, int) or name not in free_symbols(d):
+                continue
+            slope = self._slope(d, name)
+            if slope is not None:
+                d = substitute(d, {name: last if slope > 0 else 0})
+        return d
+
+    def _slope(self, d: Poly, name: str) -> int | None:
+        """The sign of what a counter is multiplied with in `d`; None where it is not known."""
+        zero, one = (substitute(d, {name: v}) for v in (0, 1))
+        if one - zero != substitute(d, {name: 2}) - one:
+            return None
+        if any(
+            not isinstance(a, str) and name in free_symbols(Poly((((a,), 1),)))
+            for monomial, _ in d.terms
+            for a in monomial
+        ):
+            return None
+        low, high = bounds(one - zero, self.intervals)
+        if low is not None and low >= 0:
+            return 1
+        return -1 if high is not None and high <= 0 else None
 
     def decide(self, a: Dim, relation: str, b: Dim) -> bool:
         """Whether `a relation b`; recorded as a guard where it is not proved.
@@ -151,7 +205,7 @@ class ShapeEnv:
         return a if self.decide(a, "<=", b) else b
 
     def _known(self, *sizes: Dim) -> bool:
-        return all(s in self.hints for d in sizes for s in free_symbols(d))
+        return self.is_known(*sizes)
 
     def concrete(self, d: Dim) -> int:
         """The present value of `d`, under the guard that it stays so."""
@@ -233,10 +287,16 @@ class SymInt:
         return self
 
     def __abs__(self) -> Any:
+        known = self.env.proved(0, "<=", self.dim)
+        if known is None and self.counts:
+            return abs(self.env.lift(self.dim))
         return self if self >= 0 else -self
 
     def _positive(self, divisor: object) -> bool:
-        return self.env.decide(0, "<", as_dim(divisor))
+        d = as_dim(divisor)
+        return bool(self.env.proved(0, "<", d)) or (
+            self.env.is_known(d) and self.env.decide(0, "<", d)
+        )
 
     def _divided(
         self,
@@ -256,6 +316,9 @@ class SymInt:
         """The operation on the present values, under the guard that they stay so."""
         if type(other) not in (int, bool, SymInt):
             return NotImplemented
+        if self.counts or (isinstance(other, SymInt) and other.counts):
+            me, they = self.env.lift(self.dim), self.env.lift(as_dim(other))
+            return f(they, me) if swap else f(me, they)
         a, b = int(self), operator.index(other)  # type: ignore[arg-type]
         return f(b, a) if swap else f(a, b)
 
@@ -340,19 +403,24 @@ class SymInt:
         if type(other) not in (int, bool, SymInt):
             return NotImplemented
         a, b = self.dim, as_dim(other)
-        return self.env.decide(b, relation, a) if swap else self.env.decide(a, relation, b)
+        if swap:
+            a, b = b, a
+        known = self.env.proved(a, relation, b)
+        if known is None and not self.env.is_known(a, b):
+            return _RELATIONS[relation](self.env.lift(a), self.env.lift(b))
+        return self.env.decide(a, relation, b)
 
-    def _compare_float(self, other: float, relation: str, swap: bool) -> bool:
+    def _compare_float(self, other: float, relation: str, swap: bool) -> Any:
         """A comparison with a float, which is one with the nearest integer on its side."""
         if not math.isfinite(other):
             return bool(_RELATIONS[relation](other, 0) if swap else _RELATIONS[relation](0, other))
         whole = math.floor(other)
         if whole == other:
-            return bool(self._compare(whole, relation, swap))
+            return self._compare(whole, relation, swap)
         if relation in _NEGATED:
             return relation == "!="
         # No size lies between `whole` and `other`.
-        return bool(self > whole if swap else self <= whole)
+        return self > whole if swap else self <= whole
 
     def __eq__(self, other: object) -> Any:
         return self._compare(other, "==")
@@ -374,6 +442,11 @@ class SymInt:
 
     def __bool__(self) -> bool:
         return self.env.decide(self.dim, "!=", 0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its value changes in a loop of the graph."""
+        return not self.env.is_known(self.dim)
 
     def __index__(self) -> int:
         return self.env.concrete(self.dim)

@@ -75,12 +75,31 @@ class Trace:
         self.notes: list[Note] = [] if parent is None else parent.notes
         #: Cells made outside this region that it has stored into, with what they held before.
         self.stored: dict[Cell, tuple[Value, Trace, int]] = {}
+        #: Containers and objects made outside this region that it has changed, as they were before.
+        self.changed: dict[int, tuple[Any, Any]] = {}
         #: Predicates whose value is known inside this region.
         self.facts: dict[Value, bool] = {}
+        #: What follows from a predicate's being true or false: (value, truth) -> others.
+        self.consequences: dict[tuple[Value, bool], list[tuple[Value, bool]]] = (
+            {} if parent is None else parent.consequences
+        )
+        #: The caller's arrays, and which inputs of the graph they are.
+        self.memory: dict[Cell, int] = {} if parent is None else parent.memory
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
         env.lift = lambda dim: innermost(self).size(dim)
+
+    @contextmanager
+    def reopened(self) -> Iterator[Trace]:
+        """Record more in a region that has ended, and is not part of a graph yet."""
+        token, alive = _TRACE.set(self), self.alive
+        self.alive = True
+        try:
+            yield self
+        finally:
+            _TRACE.reset(token)
+            self.alive = alive
 
     @contextmanager
     def active(self) -> Iterator[Trace]:
@@ -182,6 +201,17 @@ class Trace:
             trace = trace.parent
         return None
 
+    def assume(self, predicate: Value, truth: bool) -> None:
+        """Note what a branch, or a check before, says of a predicate."""
+        self.facts[predicate] = truth
+        for value, holds in self.consequences.get((predicate, truth), ()):
+            if value not in self.facts:
+                self.assume(value, holds)
+
+    def follows(self, predicate: Value, truth: bool, other: Value, holds: bool) -> None:
+        """Note that where `predicate` is `truth`, `other` is `holds`."""
+        self.consequences.setdefault((predicate, truth), []).append((other, holds))
+
     def encloses(self, other: Trace) -> bool:
         """Whether `other` is this trace or a region inside it."""
         trace: Trace | None = other
@@ -189,15 +219,16 @@ class Trace:
             trace = trace.parent
         return trace is self
 
-    def mark(self) -> int:
+    def mark(self) -> tuple[int, dict[Value, bool]]:
         """A point that `rollback` can go back to."""
-        return len(self.builder.nodes)
+        return len(self.builder.nodes), dict(self.facts)
 
-    def rollback(self, mark: int) -> None:
+    def rollback(self, mark: tuple[int, dict[Value, bool]]) -> None:
         """Drop what was recorded since `mark`; nothing may refer to it any more."""
         nodes = self.builder.nodes
-        self.counter[0] -= len(nodes) - mark
-        nodes[mark:] = [n for n in nodes[mark:] if n.op.name == "start_token"]
+        count, self.facts = mark[0], dict(mark[1])
+        self.counter[0] -= len(nodes) - count
+        nodes[count:] = [n for n in nodes[count:] if n.op.name == "start_token"]
 
     def fresh_size(self, low: int = 0) -> str:
         """The name of a new size symbol that is known only at run time."""

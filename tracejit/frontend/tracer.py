@@ -234,6 +234,11 @@ class TracedScalar(Tracer):
         return self._value.type
 
     @property
+    def own(self) -> Value:
+        """The value itself, one of the trace it was made in."""
+        return self._value
+
+    @property
     def is_python(self) -> bool:
         """Whether it stands for a Python number."""
         return isinstance(self.type, PyScalar)

@@ -404,7 +404,7 @@ def unary_operator(f: Any, x: Any) -> Any:
             return x
         if f not in _PY_OPS:
             raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
-        return x.trace.wrap(_emit_current(_PY_OPS[f], x.value()))
+        return here().wrap(_emit_current(_PY_OPS[f], x.value()))
     return elementwise(_UFUNC_OPERATORS[f], (x,))
 
 

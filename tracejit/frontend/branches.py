@@ -1,0 +1,400 @@
+"""Branches on traced values: both sides become regions of a `cond`, and what they leave is joined.
+
+A block of statements ends in an outcome: None where it runs to its end, BREAK, CONTINUE, or the
+`Returned` value; after a branch it may be a `Choice` of these, until it is known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.choice import UNBOUND, Choice, Signal, Unreachable
+from tracejit.frontend.joins import Joiner, Recipe, is_absent
+from tracejit.frontend.regions import Names, Side, close_region, contents_of, put_contents, run_side
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.trace import here, user_line
+from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.ufuncs import binary_operator
+from tracejit.ir.graph import Value, symbols
+from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = [
+    "BREAK",
+    "CONTINUE",
+    "Returned",
+    "branch",
+    "branch_and_rest",
+    "choose",
+    "falls",
+    "lifted",
+    "names_in",
+    "negation",
+    "outcomes",
+    "predicate",
+    "renamed",
+    "settle",
+    "settle_bound",
+    "then_rest",
+    "without",
+]
+
+BREAK, CONTINUE = Signal("break"), Signal("continue")
+_NO_NAMES = Names((), ())
+
+
+class Returned(NamedTuple):
+    """The outcome of a block that returns."""
+
+    value: Any
+
+
+# Predicates --------------------------------------------------------------------------------------
+
+
+def predicate(hooks: Hooks, x: Any) -> bool | TracedScalar:
+    """The truth of `x`: a bool where it is known while tracing, else a traced Python bool.
+
+    Raises what Python raises for values without a truth.
+    """
+    if isinstance(x, Choice):
+        return lifted(hooks, lambda v: predicate(hooks, v), x)  # type: ignore[no-any-return]
+    if isinstance(x, Tracer):
+        return _known(_traced_truth(x))
+    if isinstance(x, SymInt):
+        return predicate(hooks, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
+    return bool(hooks.truth(x))
+
+
+def _traced_truth(x: Tracer) -> TracedScalar:
+    if isinstance(x, TracedArray):
+        env = here().env
+        if any(not env.decide(d, "==", 1) for d in x.type.shape):
+            size = x.size
+            if not isinstance(size, int) or size > 1:
+                raise ValueError(
+                    "The truth value of an array with more than one element is ambiguous. "
+                    "Use a.any() or a.all()"
+                )
+            raise TraceError("TJ008", "the truth of an empty array", user_line())
+        x = x.reshape(())[()]
+    assert isinstance(x, TracedScalar)
+    if x.type == PYBOOL:
+        return x
+    if x.type != NpScalar(DTYPES["b1"]):
+        x = lift(binary_operator(operator.ne, x, 0))
+    if x.type != PYBOOL:
+        v = x.value()
+        x = here().wrap(here().emit("py_scalar", (v,), kind="bool"))
+    assert isinstance(x, TracedScalar)
+    return x
+
+
+def _known(p: TracedScalar) -> bool | TracedScalar:
+    fact = here().known(p.own)
+    if fact is not None:
+        return fact
+    if p.trace is here():
+        for node in reversed(here().builder.nodes):
+            if p.own in node.outputs:
+                return bool(node.attrs["value"]) if node.op.name == "constant" else p
+    return p
+
+
+def negation(p: TracedScalar) -> TracedScalar:
+    """`not p` for a traced Python bool."""
+    out = lift(binary_operator(operator.eq, p, False))
+    assert isinstance(out, TracedScalar)
+    trace = here()
+    for truth in (False, True):
+        trace.follows(out.own, truth, p.own, not truth)
+        trace.follows(p.own, truth, out.own, not truth)
+    return out
+
+
+# Two sides ---------------------------------------------------------------------------------------
+
+
+def branch(
+    hooks: Hooks,
+    p: TracedScalar,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: Names = _NO_NAMES,
+) -> Any:
+    """`then()` where the predicate holds, else `orelse()`; outcomes and changes are joined.
+
+    Raises TraceError where the sides cannot be joined.
+    """
+    here().note("branch")
+    sides = [_run(hooks, p, truth, f, names) for truth, f in ((True, then), (False, orelse))]
+    return join_sides(hooks, p, *sides, names)
+
+
+def branch_and_rest(
+    hooks: Hooks,
+    p: TracedScalar,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: Names,
+    rest: Callable[[], Any],
+) -> tuple[Any, bool]:
+    """As `branch`; where just one side runs to its end, `rest` runs in it, too.
+
+    The second result says whether it does.
+    """
+    here().note("branch")
+
+    def with_rest(f: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: then_rest(hooks, f(), rest, names_in(rest))
+
+    first = _run(hooks, p, True, then, names)
+    if not first.dead and not falls(first.outcome):
+        second = _run(hooks, p, False, with_rest(orelse), names)
+        return join_sides(hooks, p, first, second, names), True
+    second = _run(hooks, p, False, orelse, names)
+    if first.dead or second.dead or falls(second.outcome):
+        return join_sides(hooks, p, first, second, names), False
+    first = _run(hooks, p, True, with_rest(then), names)
+    return join_sides(hooks, p, first, second, names), True
+
+
+def _run(hooks: Hooks, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names) -> Side:
+    name = "then" if truth else "orelse"
+    return run_side(hooks, here(), name, f, names, [(p.own, truth)])
+
+
+def names_in(f: Callable[[], Any] | None) -> Names:
+    """All names of the function around a block that the block mentions."""
+    if f is None:
+        return _NO_NAMES
+    free = f.__code__.co_freevars
+    return Names([name for name in free if not name.startswith("__tracejit_")], (f,))
+
+
+def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:
+    """Record the `cond` of two traced sides; gives the joined outcome."""
+    parent = here()
+    joiner = Joiner(hooks, parent, p, (first, second))
+    outcome = joiner.join(first.outcome, second.outcome)
+    bound = {name: _bound(joiner, name, first, second, names) for name in names}
+    contents = _changed(joiner, first, second)
+    cells = {}
+    for cell in dict.fromkeys((*first.stored, *second.stored)):
+        values: list[Value | None] = []
+        for side in (first, second):
+            values.append(
+                None
+                if side.dead
+                else side.stored[cell]
+                if cell in side.stored
+                else cell.read(side.region)
+            )
+        if any(v is not None for v in values):
+            cells[cell] = joiner.slot(*values)
+    results = joiner.complete()
+    captures = list(dict.fromkeys(v for s in (first, second) for v in s.region.captures))
+    graphs = [
+        close_region(side.region, (), (), captures, outputs)
+        for side, outputs in zip((first, second), results, strict=True)
+    ]
+    outs = parent.emit_all(
+        "cond",
+        (p.value(), *captures),
+        {"sizes": tuple(symbols(g.sizes) for g in graphs)},
+        regions=tuple(graphs),
+    )
+    for name, recipe in bound.items():
+        names.set(name, recipe(outs))
+    for x, recipe in contents:
+        hooks.changing(x)
+        put_contents(x, recipe(outs))
+    for cell, k in cells.items():
+        cell.store(parent, outs[k])
+    if first.dead and second.dead:
+        if parent.parent is None:
+            raise TraceError("TJ008", "a function that raises on all paths", user_line())
+        raise Unreachable
+    if first.dead or second.dead:
+        # What follows runs only where the other side was taken.
+        parent.assume(p.own, second.dead)
+    return outcome(outs)
+
+
+def _bound(joiner: Joiner, name: str, first: Side, second: Side, names: Names) -> Recipe:
+    a, b = first.names.get(name, UNBOUND), second.names.get(name, UNBOUND)
+    if first.dead and second.dead:
+        before = names.get(name)
+        return lambda outs: before
+    return joiner.join(a, b)
+
+
+def _changed(joiner: Joiner, first: Side, second: Side) -> list[tuple[Any, Recipe]]:
+    """How the containers that a side has changed are put together again."""
+    out: list[tuple[Any, Recipe]] = []
+    for key in dict.fromkeys((*first.changed, *second.changed)):
+        x = (first.changed.get(key) or second.changed[key])[0]
+        a = first.changed[key][1] if key in first.changed else contents_of(x)
+        b = second.changed[key][1] if key in second.changed else contents_of(x)
+        if first.dead or second.dead:
+            a, b = (b, b) if first.dead else (a, a)
+        out.append((x, _contents(joiner, x, a, b)))
+    return out
+
+
+def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
+    if type(x) is set:
+        if a != b:
+            raise TraceError("TJ021", "a set that only one side of a branch changes", user_line())
+        return lambda outs: a
+    keys = range(len(a)) if type(x) is list else list(a)
+    other = range(len(b)) if type(x) is list else list(b)
+    if list(keys) != list(other):
+        what = f"a {type(x).__name__} has other entries after one side of a branch"
+        raise TraceError("TJ021", what, user_line())
+    recipes = {k: joiner.join(a[k], b[k]) for k in keys}
+    if type(x) is list:
+        return lambda outs: [make(outs) for make in recipes.values()]
+    return lambda outs: {k: make(outs) for k, make in recipes.items()}
+
+
+# Outcomes ----------------------------------------------------------------------------------------
+
+
+def outcomes(x: Any) -> set[str]:
+    """What an outcome may be: falls, break, continue, return."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if isinstance(x, Choice):
+        return outcomes(x.first) | outcomes(x.second)
+    if x is None:
+        return {"falls"}
+    return {"return"} if isinstance(x, Returned) else {x.name}
+
+
+def falls(x: Any) -> bool:
+    """Whether a block with this outcome may run to its end."""
+    return "falls" in outcomes(x)
+
+
+def choose(hooks: Hooks, x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
+    """Whether `test` holds of the alternative of a choice that is taken."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if not isinstance(x, Choice):
+        return test(x)
+    first, second = choose(hooks, x.first, test), choose(hooks, x.second, test)
+    if first is second and isinstance(first, bool):
+        return first
+    if first is True and second is False:
+        return x.predicate
+    if first is False and second is True:
+        return negation(x.predicate)
+    taken = hooks.ternary(x.predicate, lambda: first, lambda: second)
+    assert isinstance(taken, (bool, TracedScalar))
+    return taken
+
+
+def without(x: Any, test: Callable[[Any], bool]) -> Any:
+    """An outcome without the alternatives that pass `test`: they are known not to hold."""
+    if not isinstance(x, Choice):
+        return x
+    first, second = without(x.first, test), without(x.second, test)
+    if not isinstance(first, Choice) and test(first):
+        return second
+    if not isinstance(second, Choice) and test(second):
+        return first
+    return Choice(x.predicate, first, second)
+
+
+def renamed(x: Any, old: Any, new: Any) -> Any:
+    """An outcome with `new` in place of the alternative `old`."""
+    if not isinstance(x, Choice):
+        return new if x is old else x
+    first, second = renamed(x.first, old, new), renamed(x.second, old, new)
+    if first is x.first and second is x.second:
+        return x
+    return first if first is second else Choice(x.predicate, first, second)
+
+
+def then_rest(
+    hooks: Hooks, outcome: Any, rest: Callable[[], Any] | None, names: Names | None = None
+) -> Any:
+    """What a block ends in whose statement had `outcome`, and is followed by `rest`."""
+    if rest is None or not falls(outcome):
+        return outcome
+    runs = choose(hooks, outcome, lambda o: o is None)
+    if runs is True:
+        return rest()
+    assert isinstance(runs, TracedScalar)
+    others = without(outcome, lambda o: o is None)
+    return branch(hooks, runs, rest, lambda: others, names or _NO_NAMES)
+
+
+# Operations on choices ---------------------------------------------------------------------------
+
+
+def settle(x: Any) -> Any:
+    """What an operand is, for an operation that None and unbound names do not allow.
+
+    A choice that cannot be narrowed stays one.
+    """
+    while isinstance(x, Choice):
+        known = x.known()
+        if known is not x:
+            x = known
+        elif is_absent(x.second) and not isinstance(x.second, (str, bytes)):
+            _require(x.predicate, True)
+            x = x.first
+        elif is_absent(x.first) and not isinstance(x.first, (str, bytes)):
+            _require(x.predicate, False)
+            x = x.second
+        elif x.merged is not None:
+            x = x.merged
+        else:
+            return x
+    return x
+
+
+def settle_bound(x: Any) -> Any:
+    """As `settle`, for an operation that takes None: only an unbound name is an error."""
+    while isinstance(x, Choice):
+        known = x.known()
+        if known is not x:
+            x = known
+        elif x.second is UNBOUND:
+            _require(x.predicate, True)
+            x = x.first
+        elif x.first is UNBOUND:
+            _require(x.predicate, False)
+            x = x.second
+        else:
+            return x
+    return x
+
+
+def _require(p: TracedScalar, truth: bool) -> None:
+    """Bail out where a predicate is not `truth`: only eager execution can go on."""
+    trace = here()
+    holds = p if truth else negation(p)
+    trace.emit_all("check", (holds.value(),), {})
+    trace.assume(p.own, truth)
+
+
+def lifted(hooks: Hooks, f: Callable[..., Any], *args: Any) -> Any:
+    """`f(*args)`, where an argument may be a choice: a branch with `f` on both sides."""
+    given = tuple(map(settle_bound, args))
+    at = next((k for k, x in enumerate(given) if isinstance(x, Choice)), None)
+    if at is None:
+        return f(*given)
+    choice: Choice = given[at]
+
+    def on(x: Any) -> Any:
+        return lifted(hooks, f, *given[:at], x, *given[at + 1 :])
+
+    return branch(hooks, choice.predicate, lambda: on(choice.first), lambda: on(choice.second))

@@ -1,0 +1,59 @@
+"""Values that a branch leaves different in kind on its two sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tracejit.frontend.trace import here, user_line
+
+if TYPE_CHECKING:
+    from tracejit.frontend.tracer import TracedScalar
+
+__all__ = ["UNBOUND", "Choice", "Signal", "Unreachable"]
+
+
+class _Unbound:
+    """What a name holds that has not been assigned."""
+
+    def __repr__(self) -> str:
+        return "an unbound name"
+
+
+UNBOUND = _Unbound()
+
+
+class Choice:
+    """`first` where the predicate holds, else `second`; `merged` is the same by value, if any."""
+
+    __slots__ = ("first", "merged", "predicate", "second", "where")
+
+    def __init__(self, predicate: TracedScalar, first: Any, second: Any, merged: Any = None):
+        self.predicate, self.first, self.second, self.merged = predicate, first, second, merged
+        self.where = user_line()
+
+    def known(self) -> Any:
+        """The alternative that is known to hold here; the choice itself where none is."""
+        x: Any = self
+        while isinstance(x, Choice):
+            holds = here().known(x.predicate.own)
+            if holds is None:
+                return x
+            x = x.first if holds else x.second
+        return x
+
+    def __repr__(self) -> str:
+        return f"Choice({self.first!r}, {self.second!r})"
+
+
+class Signal:
+    """How a block of statements ends where it does not run to its end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Unreachable(BaseException):
+    """Leaves a region that ends here at run time: it has raised an exception."""

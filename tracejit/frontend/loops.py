@@ -1,0 +1,497 @@
+"""Loops on traced values: the body is traced until what it carries settles, and becomes a region.
+
+A `for` loop counts by a size symbol, so that shapes and indices in its body can depend on it. A
+loop that only computes numbers known while tracing runs while tracing; one that cannot be rolled is
+unrolled where the number of its iterations is known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.branches import branch, choose, predicate, then_rest, without
+from tracejit.frontend.carries import MISSING, Carry, Same, widened
+from tracejit.frontend.cells import Cell
+from tracejit.frontend.choice import UNBOUND, Choice, Unreachable
+from tracejit.frontend.items import Items
+from tracejit.frontend.joins import Joiner, undefined
+from tracejit.frontend.regions import Names, Side, close_region, contents_of, entered, put_contents
+from tracejit.frontend.shapes import as_dim, unwrap
+from tracejit.frontend.trace import Trace, here, user_line
+from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.ufuncs import binary_operator
+from tracejit.ir.dims import Dim, floordiv, symbol
+from tracejit.ir.graph import Value, symbols
+from tracejit.ir.types import Type
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["CountedLoop", "StaticLoop", "TestedLoop"]
+
+_ROUNDS = 16
+_MAX_PERIOD = 4
+
+
+class StaticLoop(Exception):
+    """An iteration computes nothing but numbers known while tracing."""
+
+
+class _Loop:
+    """A loop that is being rolled: what it carries, and how."""
+
+    sizes: tuple[str, ...] = ()
+
+    def __init__(self, hooks: Hooks, names: Names, info: Any) -> None:
+        self.hooks, self.names, self.parent = hooks, names, here()
+        self.after, self.at_head = set(info[1]), set(info[2])
+        self.start = names.all()
+        self.carries: dict[str, Carry] = {name: Same() for name in names}
+        self.cells: list[Cell] = []
+        self.objects: dict[int, Any] = {}
+        self.parts: dict[int, list[Carry]] = {}
+        self.inputs: list[Value] = []
+        #: The arrays that the loop carries by value, as they are in the body.
+        self.inner: list[TracedArray] = []
+
+    def iteration(self) -> tuple[Any, Any]:
+        """Run the body once; gives its outcome, and whether the loop may go on."""
+        raise NotImplementedError
+
+    # What is carried ----------------------------------------------------------------------------
+
+    def first(self, name: str) -> Any:
+        """What a name begins with, where an iteration may see it."""
+        return self.start[name] if name in self.at_head else MISSING
+
+    def types(self) -> list[Type]:
+        """The types of the carried values."""
+        out = [t for carry in self.carries.values() for t in carry.types]
+        out += [cell.value.type for cell in self.cells]
+        return out + [t for carries in self.parts.values() for c in carries for t in c.types]
+
+    def initial(self) -> list[Value]:
+        """The carried values before the first iteration."""
+        out: list[Value] = []
+        for name, carry in self.carries.items():
+            out += carry.begin(self.parent, self.first(name))
+        out += [cell.read(self.parent) for cell in self.cells]
+        for carry, part in self._parts_now():
+            out += carry.begin(self.parent, part)
+        return out
+
+    def _parts_now(self) -> list[tuple[Carry, Any]]:
+        return [
+            pair
+            for key, x in self.objects.items()
+            for pair in zip(self.parts[key], _parts(contents_of(x)), strict=True)
+        ]
+
+    def bind(self, region: Trace, values: Iterator[Value]) -> None:
+        """Let names, memory and containers hold the carried values in a region."""
+        for name, carry in self.carries.items():
+            x = self.first(name)
+            inside = carry.inside(self.hooks, region, values, x)
+            if x is MISSING:
+                self.names.set(name, UNBOUND)
+            elif not isinstance(carry, Same):
+                self.names.set(name, inside)
+                self.inner += carry.arrays(inside)
+        for cell in self.cells:
+            region.stored[cell] = cell.value, cell.holder, cell.version
+            cell.put(region, next(values))
+        for key, x in self.objects.items():
+            before = contents_of(x)
+            pairs = zip(self.parts[key], _parts(before), strict=True)
+            parts = [carry.inside(self.hooks, region, values, part) for carry, part in pairs]
+            region.changed[key] = x, before
+            put_contents(x, _with_parts(before, parts))
+
+    def final(self, side: Side) -> list[Value]:
+        """The carried values after an iteration; its region must be open."""
+        region = side.region
+        out: list[Value] = []
+        for name, carry in self.carries.items():
+            out += carry.end(region, side.names[name])
+        out += [side.stored[cell] for cell in self.cells]
+        for key in self.objects:
+            ends = _parts(side.changed[key][1])
+            for carry, part in zip(self.parts[key], ends, strict=True):
+                out += carry.end(region, part)
+        return out
+
+    def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
+        """Let names, memory and containers hold what the loop leaves in them."""
+        parent = self.parent
+        for name, carry in self.carries.items():
+            x = self.first(name)
+            new = carry.inside(self.hooks, parent, outs, x, ran)
+            if isinstance(carry, Same):
+                continue
+            if x is MISSING and ran is not True:
+                new = Choice(ran, new, self.start[name])
+            self.names.set(name, new)
+        for cell in self.cells:
+            cell.store(parent, next(outs))
+        for key, x in self.objects.items():
+            before = contents_of(x)
+            pairs = zip(self.parts[key], _parts(before), strict=True)
+            parts = [carry.inside(self.hooks, parent, outs, part, ran) for carry, part in pairs]
+            self.hooks.changing(x)
+            put_contents(x, _with_parts(before, parts))
+
+    # Until it settles ---------------------------------------------------------------------------
+
+    def widen(self, side: Side) -> bool:
+        """Carry what the body changes, too. False where nothing more is needed."""
+        before = dict(self.carries), list(self.cells), {k: list(v) for k, v in self.parts.items()}
+        for name, carry in self.carries.items():
+            start, end = self.first(name), side.names[name]
+            if start is MISSING and (name not in self.after or end is UNBOUND):
+                continue
+            self.carries[name] = widened(self.hooks, side.region, carry, start, end)
+        self.cells += [cell for cell in side.stored if cell not in self.cells]
+        for key, (x, contents) in side.changed.items():
+            now = contents_of(x)
+            if _keys(now) != _keys(contents):
+                raise TraceError("TJ022", f"a {type(x).__name__} grows or shrinks", user_line())
+            carries = self.parts.get(key) or [Same() for _ in _keys(now)]
+            self.objects[key] = x
+            self.parts[key] = [
+                widened(self.hooks, side.region, carry, a, b)
+                for carry, a, b in zip(carries, _parts(now), _parts(contents), strict=True)
+            ]
+        return before != (self.carries, self.cells, self.parts)
+
+    def settle(self, probe: bool) -> Side:
+        """Trace the body until what it carries repeats; gives the last trace of it.
+
+        Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
+        loop cannot be rolled.
+        """
+        for k in range(_ROUNDS):
+            side, lost = self._trace()
+            if k == 0 and probe and _is_static(side):
+                raise StaticLoop
+            grown = self.widen(side)
+            if not grown and not any(x.cell.lost and x.cell not in lost for x in self._started()):
+                self._check_aliases(side)
+                return side
+        raise TraceError("TJ011", "what a loop carries does not settle", user_line())
+
+    def _trace(self) -> tuple[Side, set[Cell]]:
+        """One trace of the body, and the cells that were lost before it."""
+        region = Trace("body", self.parent.env, self.parent)
+        lost = {x.cell for x in self._started() if x.cell.lost}
+        self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
+        self.inner = []
+        with entered(region, self.names) as side:
+            side.own_sizes = self.sizes
+            self.bind(region, iter(self.inputs))
+            try:
+                side.outcome, side.goes_on = self.iteration()
+            except Unreachable:
+                raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+            except (TraceError, StaticLoop):
+                raise
+            except Exception as e:
+                what = f"an iteration raises {type(e).__name__}: {e}"
+                raise TraceError("TJ008", what, user_line()) from e
+        return side, lost
+
+    def _started(self) -> list[TracedArray]:
+        carried = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
+        return [x for carry, start in carried for x in carry.arrays(start)]
+
+    def _check_aliases(self, side: Side) -> None:
+        """Raise TraceError where a carried array that is stored into may be another one, too."""
+        inner = {x.cell for x in self.inner}
+        if not any(cell.written for cell in inner):
+            return
+        ends = [x for n, c in self.carries.items() for x in c.arrays(side.names[n])]
+        for group in (ends, self._started()):
+            if len({x.cell for x in group}) < len(group):
+                raise TraceError("TJ005", "two names of a loop that are one array", user_line())
+        for x in ends:
+            fresh = side.region.encloses(x.cell.trace) and x.cell.input is None and not x.views
+            if not fresh and x.cell not in inner:
+                raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+
+    # The node -----------------------------------------------------------------------------------
+
+    def record(
+        self,
+        side: Side,
+        test: Callable[[Trace, list[Value]], Any],
+        flag: Any = True,
+        size_starts: tuple[Dim, ...] = (),
+        size_ends: tuple[Dim, ...] = (),
+    ) -> tuple[Iterator[Value], Any, Any]:
+        """Record the loop; gives the carried values after it, the flag and the outcome.
+
+        `test` gives the condition in a region of its own from the carried values, the last of which
+        is the flag where the body may leave the loop; `flag` is its first value.
+        """
+        parent, body, exits = self.parent, side.region, side.goes_on is not True
+        joiner = Joiner(self.hooks, parent, None, [side])
+        outcome = joiner.export(side.outcome, 0)
+        first, inputs = self.initial(), list(self.inputs)
+        with body.reopened():
+            last = self.final(side)
+            if exits:
+                extra = [lift(side.goes_on).value(), *joiner.complete()[0]]
+                inputs += [body.builder.input(v.type) for v in extra]
+                last += extra
+        if exits:
+            first += [lift(flag).value(), *(undefined(parent, v.type) for v in extra[1:])]
+        region = Trace("condition", parent.env, parent)
+        tested = [region.builder.input(v.type, v.name) for v in inputs]
+        with region.active():
+            holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+        captures = list(dict.fromkeys((*region.captures, *body.captures)))
+        graphs = (
+            close_region(region, tested, self.sizes, captures, [holds]),
+            close_region(body, inputs, self.sizes, captures, last, size_ends),
+        )
+        sizes = tuple((*size_starts, *symbols(g.sizes[len(self.sizes) :])) for g in graphs)
+        outs = parent.emit_all(
+            "while_loop",
+            (*first, *captures),
+            {"carried": len(first), "sizes": sizes},
+            regions=graphs,
+            binds=tuple(parent.fresh_size() for _ in self.sizes),
+        )
+        count = len(self.inputs)
+        if not exits:
+            return iter(outs[:count]), None, None
+        return iter(outs[:count]), parent.wrap(outs[count]), outcome(outs[count + 1 :])
+
+
+def _is_static(side: Side) -> bool:
+    """Whether an iteration leaves nothing in the graph, and nothing traced in names."""
+    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Choice):
+        return False
+    made = [*side.names.values(), *(v for _, c in side.changed.values() for v in _parts(c))]
+    return not any(isinstance(x, (Tracer, Choice)) and side.region.encloses(_home(x)) for x in made)
+
+
+def _home(x: Any) -> Trace:
+    trace: Trace = x.predicate.trace if isinstance(x, Choice) else x.trace
+    return trace
+
+
+def _keys(contents: Any) -> list[Any]:
+    return list(range(len(contents))) if isinstance(contents, list) else list(contents)
+
+
+def _parts(contents: Any) -> list[Any]:
+    if isinstance(contents, set):
+        raise TraceError("TJ021", "a set that a loop changes", user_line())
+    return list(contents) if isinstance(contents, list) else list(contents.values())
+
+
+def _with_parts(contents: Any, parts: list[Any]) -> Any:
+    return parts if isinstance(contents, list) else dict(zip(contents, parts, strict=True))
+
+
+class CountedLoop(_Loop):
+    """`for k in range(first, items.length): run(k)`."""
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        names: Names,
+        info: Any,
+        items: Items,
+        run: Callable[[Any], Any],
+        first: int,
+    ) -> None:
+        super().__init__(hooks, names, info)
+        self.run, self.from_, self.length = run, first, items.length
+        name = self.parent.fresh_size()
+        self.sizes, self.k = (name,), symbol(name)
+        #: Iterations in one round of the rolled loop.
+        self.copies = 1
+        self._count()
+
+    def _count(self) -> None:
+        """The number of rounds, which limits the counter."""
+        env = self.parent.env
+        if isinstance(self.length, Tracer):
+            left = self.length - self.from_ if self.from_ else self.length
+            self.rounds = left // self.copies if self.copies > 1 else left
+            env.count(self.sizes[0], None)
+        else:
+            left = env.maximum(as_dim(self.length) - self.from_, 0)
+            rounds = floordiv(left, self.copies)
+            self.rounds = unwrap(rounds, env)
+            env.count(self.sizes[0], rounds - 1)
+
+    def number(self, j: Any) -> Any:
+        """The number of the iteration that is `j`-th from the first."""
+        return j + self.from_ if self.from_ else j
+
+    def iteration(self) -> tuple[Any, Any]:
+        k = unwrap(self.k, self.parent.env)
+        outcome = None
+        for j in range(self.copies):
+            number = self.number(k if self.copies == 1 else k * self.copies + j)
+            outcome = then_rest(
+                self.hooks, outcome, lambda number=number: self.run(number), self.names
+            )
+        return outcome, choose(self.hooks, outcome, lambda o: o is None)
+
+    def widen(self, side: Side) -> bool:
+        period = self._period(side) if self.copies == 1 else 1
+        if period > 1:
+            self.copies = period
+            self._count()
+            return True
+        return super().widen(side)
+
+    def _period(self, side: Side) -> int:
+        """After how many iterations names that the body swaps hold the same arrays again."""
+        arrays = {n: x for n, x in self.start.items() if isinstance(x, TracedArray)}
+        owner = {id(x): n for n, x in arrays.items() if n in self.at_head}
+        swapped = {n: owner.get(id(side.names[n])) for n in arrays if n in self.at_head}
+        moved = {n: other for n, other in swapped.items() if other not in (n, None)}
+        if not moved or set(moved) != set(moved.values()):
+            return 1
+        now, period = dict(moved), 1
+        while any(n != other for n, other in now.items()):
+            now = {n: moved[other] for n, other in now.items()}  # type: ignore[index]
+            period += 1
+        return period if period <= _MAX_PERIOD else 1
+
+    def roll(self, probe: bool) -> Any:
+        """Record the loop; gives its outcome. Raises as `settle` does."""
+        side = self.settle(probe)
+        parent, hooks = self.parent, self.hooks
+
+        def test(region: Trace, values: list[Value]) -> Any:
+            holds = binary_operator(operator.lt, region.size(self.k), lift(self.rounds))
+            if side.goes_on is True:
+                return holds
+            return binary_operator(operator.and_, region.wrap(values[-1]), holds)
+
+        ran = self.has(0)
+        outs, flag, outcome = self.record(side, test, True, (0,), (self.k + 1,))
+        parent.note("rolled")
+        self.after_loop(outs, ran)
+        if flag is not None:
+            outcome = Choice(flag, None, without(outcome, lambda o: o is None))
+        if self.copies == 1:
+            return outcome
+        return then_rest(hooks, outcome, lambda: self._remainder(0), self.names)
+
+    def has(self, j: int) -> bool | TracedScalar:
+        """Whether there is a `j`-th round."""
+        return predicate(self.hooks, self.rounds > j)
+
+    def _remainder(self, j: int) -> Any:
+        """The iterations that do not fill a round."""
+        if j == self.copies - 1:
+            return None
+        number = self.number(self.rounds * self.copies + j)
+
+        def run() -> Any:
+            return then_rest(
+                self.hooks, self.run(number), lambda: self._remainder(j + 1), self.names
+            )
+
+        p = predicate(self.hooks, number < self.length)
+        if isinstance(p, bool):
+            return run() if p else None
+        return branch(self.hooks, p, run, lambda: None, self.names)
+
+
+class TestedLoop(_Loop):
+    """`while test(): run()`, where `test()` has just given `holds`."""
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        names: Names,
+        info: Any,
+        test: Callable[[], Any],
+        run: Callable[[], Any],
+        holds: bool | TracedScalar,
+    ) -> None:
+        super().__init__(hooks, names, info)
+        self.test, self.run, self.holds = test, run, holds
+        #: Whether the test stands at the end of the body: what it changes is carried, too.
+        self.rotated = False
+
+    def iteration(self) -> tuple[Any, Any]:
+        outcome = self.run()
+        if not self.rotated:
+            return outcome, outcome is None
+        goes_on = choose(self.hooks, outcome, lambda o: o is None)
+        if goes_on is True:
+            return outcome, predicate(self.hooks, self.test())
+        if goes_on is False:
+            return outcome, False
+        tested = branch(
+            self.hooks,
+            goes_on,
+            lambda: predicate(self.hooks, self.test()),
+            lambda: False,
+            self.names,
+        )
+        return outcome, tested
+
+    def roll(self, probe: bool) -> Any:
+        """Record the loop; gives its outcome. Raises as `settle` does."""
+        side = self.settle(probe and self.holds is True)
+        if side.goes_on is not True or not self._test_is_pure():
+            self.rotated = True
+            side = self.settle(False)
+            if side.goes_on is True:
+                side.goes_on = lift(True)
+        test = self._flag if self.rotated else self._tested
+        outs, _, outcome = self.record(side, test, self.holds)
+        self.parent.note("rolled")
+        self.after_loop(outs, self.holds)
+        if outcome is None or self.holds is True:
+            return outcome
+        return Choice(self.holds, outcome, None)  # type: ignore[arg-type]
+
+    def _flag(self, region: Trace, values: list[Value]) -> Any:
+        return region.wrap(values[-1])
+
+    def _tested(self, region: Trace, values: list[Value]) -> Any:
+        """The test in its own region. It has been seen to change nothing."""
+        before = self.names.all()
+        self.bind(region, iter(values))
+        try:
+            return predicate(self.hooks, self.test())
+        finally:
+            self._unbind(region, before)
+
+    def _unbind(self, region: Trace, before: dict[str, Any]) -> None:
+        self.names.put(before)
+        for cell, state in region.stored.items():
+            cell.restore(state)
+        for x, contents in region.changed.values():
+            put_contents(x, contents)
+
+    def _test_is_pure(self) -> bool:
+        """Whether the test changes no name, memory or container."""
+        region = Trace("condition", self.parent.env, self.parent)
+        inputs = [region.builder.input(t) for t in self.types()]
+        with entered(region, self.names) as side:
+            self.bind(region, iter(inputs))
+            bound = self.names.all()
+            versions = {cell: cell.version for cell in region.stored}
+            contents = {key: _parts(contents_of(x)) for key, (x, _) in region.changed.items()}
+            predicate(self.hooks, self.test())
+            after = {cell: cell.version for cell in region.stored}
+        if after != versions or set(side.changed) != set(contents):
+            return False
+        for key, (_, now) in side.changed.items():
+            if any(a is not b for a, b in zip(_parts(now), contents[key], strict=True)):
+                return False
+        return all(side.names[name] is x for name, x in bound.items())
