@@ -11,6 +11,7 @@ import tracejit
 from tests.compare import Mismatch
 from tests.control_programs import PROGRAMS
 from tests.control_programs.observe import (
+    Observation,
     Printed,
     assert_same_observation,
     lines_of,
@@ -19,6 +20,13 @@ from tests.control_programs.observe import (
     plain_function,
 )
 from tests.control_programs.program import Program
+from tests.control_programs.readers import (
+    READERS,
+    NotForReadersError,
+    NotTracedError,
+    Readers,
+)
+from tracejit.errors import Bailout
 
 NAMED = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
@@ -47,6 +55,7 @@ def test_native(program: Program) -> None:
     """Every call twice, on one compiled function; nothing runs eagerly that should not."""
     jitted = tracejit.jit(program.f)
     printed = Printed()
+    raised = 0
     for number, args in [*enumerate(program.calls)] * 2:
         expected = observe(program.f, args, printed)
         actual = observe(jitted, args, printed)
@@ -55,6 +64,38 @@ def test_native(program: Program) -> None:
         except Mismatch as mismatch:
             mismatch.add_note(f"call {number} of {program.name}: {args}\n{jitted.report()}")
             raise
+        raised += expected.outcome.exception is not None
     if not program.eager:
-        assert jitted.report().fallbacks == [], str(jitted.report())
-        assert jitted.report().compiles
+        report = jitted.report()
+        assert report.fallbacks == [], str(report)
+        assert report.compiles
+        assert program.repeats or report.bailouts <= raised, str(report)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@NAMED
+def test_readers(program: Program, reader: str) -> None:
+    """The graph, and its dataflow form, mean what the program means."""
+    readers = Readers(program.f, program.calls)
+    printed = Printed()
+    for number, args in enumerate(program.calls):
+        expected = observe(program.f, args, printed)
+        try:
+            with printed.collect() as text:
+                outcome = readers.run(reader, args)
+        except NotForReadersError:
+            continue
+        except NotTracedError:
+            assert program.eager
+            continue
+        except Bailout:
+            assert program.repeats or expected.outcome.exception is not None
+            continue
+        actual = Observation(outcome, text[0], expected.lines)
+        try:
+            assert_same_observation(
+                expected, actual, parity=program.parity, ulp=program.ulp, check_alias=False
+            )
+        except Mismatch as mismatch:
+            mismatch.add_note(f"call {number} of {program.name}: {args}")
+            raise

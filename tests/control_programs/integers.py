@@ -33,7 +33,7 @@ def longest_collatz(limit):
     return best, where
 
 
-programs.add(longest_collatz, (5,), (100,), (1,), (1000,))
+programs.add(longest_collatz, (5,), (100,), (1,), (300,))
 
 
 def gcd(a, b):
@@ -65,7 +65,7 @@ def fibonacci(n):
     return a
 
 
-programs.add(fibonacci, (0,), (10,), (92,), (100,))
+programs.add(fibonacci, (0,), (10,), (90,), (100,), repeats="ints of more than 64 bits")
 
 
 def primes_below(n):
@@ -80,7 +80,7 @@ def primes_below(n):
     return sieve
 
 
-programs.add(primes_below, (30,), (101,), (2,), (1000,))
+programs.add(primes_below, (30,), (101,), (2,), (300,))
 
 
 def count_primes(n):
@@ -97,7 +97,7 @@ def count_primes(n):
     return count
 
 
-programs.add(count_primes, (10,), (2,), (200,))
+programs.add(count_primes, (10,), (2,), (60,))
 
 
 def fnv_hash(data):

@@ -6,6 +6,8 @@ from tests.control_programs.program import Programs, mixed, ramp, table, whole
 
 programs = Programs("loops")
 
+BEYOND = "ints of more than 64 bits"
+
 
 def total(x):
     s = 0.0
@@ -44,7 +46,7 @@ def powers_beyond_64_bits(n):
     return p
 
 
-programs.add(powers_beyond_64_bits, (5,), (20,), (60,))
+programs.add(powers_beyond_64_bits, (5,), (20,), (60,), repeats=BEYOND)
 
 
 def smooth_many_times(x, n):
@@ -213,7 +215,7 @@ def large_trip_count(n):
     return s
 
 
-programs.add(large_trip_count, (10,), (30_000,), (1,))
+programs.add(large_trip_count, (10,), (2_000,), (1,))
 
 
 def three_small_updates(x, y, n):

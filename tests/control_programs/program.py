@@ -19,7 +19,8 @@ class Program:
 
     The first call is the one that compiles; together the calls execute every line. `parity` and
     `ulp` are those of `tests.compare.assert_same`. `eager` says why the program may run eagerly;
-    where it is empty, the compiled function's report must list no fallback.
+    where it is empty, the compiled function's report must list no fallback. `repeats` says why
+    compiled code may give up a call that raises nothing, so that it is repeated eagerly.
     """
 
     f: Callable[..., Any]
@@ -28,6 +29,7 @@ class Program:
     parity: Parity = "exact"
     ulp: float = 1.0
     eager: str = ""
+    repeats: str = ""
     number: int = 0
 
     @property
@@ -51,9 +53,11 @@ class Programs:
         parity: Parity = "exact",
         ulp: float = 1.0,
         eager: str = "",
+        repeats: str = "",
     ) -> None:
         """Note a program; each call is a tuple of arguments."""
-        self.all.append(Program(f, calls, self.theme, parity, ulp, eager, len(self.all)))
+        number = len(self.all)
+        self.all.append(Program(f, calls, self.theme, parity, ulp, eager, repeats, number))
 
 
 def ramp(n: int, low: float = -1.0, high: float = 2.0) -> np.ndarray[Any, Any]:

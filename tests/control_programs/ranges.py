@@ -169,7 +169,7 @@ def huge_bounds(n):
     return s
 
 
-programs.add(huge_bounds, (3,), (0,), (6,))
+programs.add(huge_bounds, (3,), (0,), (6,), repeats="sums of bounds near the end of 64 bits")
 
 
 def bounds_beyond_64_bits(n):

@@ -206,7 +206,7 @@ def float_state_with_bound(x, most):
     return x, n
 
 
-programs.add(float_state_with_bound, (0.5, 10), (0.1, 3000), (0.75, 10), (0.3, 0))
+programs.add(float_state_with_bound, (0.5, 10), (0.1, 300), (0.75, 10), (0.3, 0))
 
 
 def clamp_walk(x, low, high):
