@@ -22,7 +22,7 @@ from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 
-__all__ = ["HostCall", "host_entry", "slot_count"]
+__all__ = ["HostCall", "host_entry", "read_operand", "slot_count"]
 
 _SITES: weakref.WeakValueDictionary[int, HostCall] = weakref.WeakValueDictionary()
 _IDS = itertools.count(1)
@@ -57,7 +57,7 @@ class HostCall:
         inputs = []
         cursor = slots
         for v, strides in zip(node.inputs, self.strides, strict=True):
-            inputs.append(_read(v.type, cursor, sizes, strides))
+            inputs.append(read_operand(v.type, cursor, sizes, strides))
             cursor += 8 * slot_count(v.type)
         with np.errstate(all="ignore"):
             results = node.op.evaluate(inputs, concrete_attrs(node, sizes))
@@ -89,7 +89,10 @@ def _array(
     return np.ndarray(shape, t.dtype, memory, offset=-low, strides=steps)
 
 
-def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
+def read_operand(
+    t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
+) -> Any:
+    """The value in a slot: a scalar, or an array that is a read-only view of the memory."""
     if isinstance(t, ArrayType):
         data = ctypes.c_int64.from_address(address).value
         out = _array(t, data, sizes, strides)

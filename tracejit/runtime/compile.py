@@ -161,6 +161,7 @@ def trace_call(
                     env.declare(s, specialization.strides[s], None)
             strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
         cells.append(Cell(trace, v, k, strides=strides))
+        trace.memory[cells[-1]] = len(trace.builder.inputs) - 1
         return trace.wrap(v, cells[-1])
 
     with trace.active():

@@ -108,12 +108,16 @@ def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Repeat a call that a compiled run refused to finish."""
+    """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
+    from tracejit.codegen.printing import leave_run, skipping
+
+    printed = leave_run()
     report = self._report
     report.bailouts += 1
     restore = _contents(args, kwargs) if self._strict else None
     try:
-        result = _eagerly(self, args, kwargs)
+        with skipping(printed):
+            result = _eagerly(self, args, kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
         raise
