@@ -313,6 +313,12 @@ _PY_OPS: dict[Any, str] = {
     operator.ge: "py_greater_equal",
     operator.neg: "py_negative",
     operator.abs: "py_abs",
+    operator.and_: "py_bit_and",
+    operator.or_: "py_bit_or",
+    operator.xor: "py_bit_xor",
+    operator.lshift: "py_lshift",
+    operator.rshift: "py_rshift",
+    operator.invert: "py_invert",
 }
 
 _UFUNC_OPERATORS: dict[Any, Any] = {
