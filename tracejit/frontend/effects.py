@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.choice import Choice
+from tracejit.frontend.choice import Choice, Unreachable
 from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.formatting import has_text, to_text
 from tracejit.frontend.operators import require_plain
@@ -25,11 +25,7 @@ from tracejit.ops.templates import class_path, refer
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["TracedError", "Unreachable", "assert_", "make_error", "print_", "raise_error"]
-
-
-class Unreachable(BaseException):
-    """What follows in this region is never run: it has raised an exception."""
+__all__ = ["TracedError", "assert_", "make_error", "print_", "raise_error"]
 
 
 # Printing ----------------------------------------------------------------------------------------
