@@ -261,10 +261,53 @@ def f(n: size, x: f64[n], k: int):
 def test_a_loop_whose_size_alone_is_read_stays() -> None:
     graph = parse(SIZE_OF_LOOP)
     after = dce(graph)
-    assert after is graph
+    verify(after, "dce")
+    loop = after.nodes[0]
+    assert (loop.op.name, loop.binds, loop.attrs["carried"]) == ("while_loop", ("t",), 1)
+    assert dce(after) is after
     assert evaluate(after, [np.zeros(5), 2]) == (3,)
     unread = Graph("f", graph.sizes, graph.inputs, graph.nodes[:1], graph.inputs[1:])
     assert dce(unread).nodes == ()
+
+
+#: `b` depends on `a`, `a` on nothing else; `c` is divided by, `d` is printed, `e` is the condition.
+CARRIED = """
+def f(x: f64, k: int):
+    t: token = start_token()
+    def more(a: f64, b: f64, c: int, d: f64, e: int, g: f64, t: token):
+        zero: int = constant(value=0, type="int")
+        go: bool = py_greater(e, zero)
+        return go
+    def body(a: f64, b: f64, c: int, d: f64, e: int, g: f64, t: token):
+        one: int = constant(value=1, type="int")
+        a1: f64 = add(a, a)
+        b1: f64 = multiply(a, b)
+        c1: int = py_subtract(c, one)
+        q: int = py_floordiv(one, c)
+        d1: f64 = add(d, d)
+        e1: int = py_subtract(e, one)
+        g1: f64 = add(g, d)
+        u: token = print_text(t, d, text=("d is ", ("value", 0, "", ()), "\\n"))
+        return a1, b1, c1, d1, e1, g1, u
+    a, b, c, d, e, g, u = typed(while_loop(x, x, k, x, k, x, t, sizes=((), ()), carried=7, \
+regions=(more, body)), f64, f64, int, f64, int, f64, token)
+    return g
+"""
+
+
+def test_a_loop_loses_what_only_feeds_itself(golden: Golden, capsys: Any) -> None:
+    graph = parse(CARRIED)
+    after = dce(graph)
+    verify(after, "dce")
+    assert dce(after) is after
+    assert_same(evaluate(graph, [np.float64(1.5), 3]), evaluate(after, [np.float64(1.5), 3]))
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["d is 1.5", "d is 3.0", "d is 6.0"] * 2
+    bails = CARRIED.replace("k: int):\n    t:", "k: int, j: int):\n    t:")
+    bails = bails.replace("x, x, k, x, k, x, t", "x, x, k, x, j, x, t")
+    with pytest.raises(Bailout):
+        evaluate(dce(parse(bails)), [np.float64(1.5), 1, 2])
+    golden("dce-loop.txt", print_graph(after))
 
 
 RAISING = """

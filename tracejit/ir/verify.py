@@ -34,6 +34,8 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "cse": _unfused,
     "dce": _unfused,
     "scalarize": _unfused,
+    "control": _unfused,
+    "licm": _unfused,
     "fuse": _fused,
     "fused": _fused,
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.passes.dce import is_barrier
 
 __all__ = ["cse"]
 
@@ -27,7 +28,7 @@ def cse(graph: Graph) -> Graph:
     seen: dict[tuple[object, ...], tuple[Value, ...]] = {}
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if not node.op.pure or node.binds:
+        if node.binds or is_barrier(node):
             return keep(builder, node)
         key = node.key()
         if node.op.name in _COMMUTES and id(inputs[0]) > id(inputs[1]):

@@ -1,23 +1,26 @@
 """Dead code: a pure node goes when nothing reads its results or the sizes that it defines.
 
-    v1 = op(x); return x              ->   return x
-    a, b = cond(p, x, y); return a    ->   a = cond(p, x); return a
+    v1 = op(x); return x                               ->   return x
+    a, b = cond(p, x, y); return a                     ->   a = cond(p, x); return a
+    a, b = while_loop(x, y){ x, y -> x + 1, y + x };   ->   a = while_loop(x){ x -> x + 1 };
+    return a                                                return a
 
 A size is read by the attributes and result types of live nodes and by the sizes that a graph
-returns. A node stays where Python or NumPy could raise an exception in its place, read or not.
+returns. A node stays where Python or NumPy could raise an exception in its place, read or not, and
+so does one with effects. What a loop carries goes when nothing but its next value depends on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
 from tracejit.ir.types import dtype_of, shape_of, type_sizes
 from tracejit.passes.conversions import lossless
+from tracejit.passes.regions import copied, inputs_read, with_inputs, with_outputs
 
-__all__ = ["dce", "may_raise"]
+__all__ = ["dce", "is_barrier", "may_raise"]
 
 #: For some operands these mean an exception: an index out of range, a singular matrix, a division
 #: of Python numbers by zero.
@@ -43,6 +46,11 @@ def dce(graph: Graph) -> Graph:
         return node.outputs
 
     return replay(graph, emit)
+
+
+def is_barrier(node: Node) -> bool:
+    """Whether a node, or one in its regions, has effects: what may fail does not move across it."""
+    return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
 
 
 def may_raise(node: Node) -> bool:
@@ -77,10 +85,10 @@ class _Plan:
 
     def _step(self, node: Node) -> Node | None:
         needed = (
-            not node.op.pure
-            or not self._values.isdisjoint(node.outputs)
+            not self._values.isdisjoint(node.outputs)
             or not self._sizes.isdisjoint(node.binds)
             or may_raise(node)
+            or is_barrier(node)
         )
         if not needed:
             return None
@@ -92,47 +100,47 @@ class _Plan:
         return node
 
     def _shrink(self, node: Node) -> Node:
-        """The node with its regions cleaned; a `cond` also without results that nobody reads."""
-        outputs, inputs = list(node.outputs), list(node.inputs)
-        regions = list(node.regions)
-        fresh = all(result == "fresh" for region in regions for result in region.results)
-        if node.op.name == "cond" and fresh:
-            live = [k for k, v in enumerate(outputs) if v in self._values]
-            outputs = [outputs[k] for k in live]
-            regions = [dce(_with_outputs(region, live)) for region in regions]
-            read = [_inputs_read(region) for region in regions]
-            kept = [k for k in range(len(inputs) - 1) if any(k in numbers for numbers in read)]
-            inputs = [inputs[0], *(inputs[k + 1] for k in kept)]
-            regions = [_with_inputs(region, kept) for region in regions]
-        else:
-            regions = [dce(region) for region in regions]
-        if tuple(regions) == node.regions:
-            return node
-        return Node(
-            node.op,
-            tuple(inputs),
-            node.attrs,
-            tuple(outputs),
-            tuple(regions),
-            node.binds,
-            node.where,
+        """The node with its regions cleaned, without results and captures that nobody reads."""
+        if any(result != "fresh" for region in node.regions for result in region.results):
+            return copied(node, regions=[dce(region) for region in node.regions])
+        if node.op.name == "cond":
+            return self._shrink_branch(node)
+        if node.op.name == "while_loop":
+            return self._shrink_loop(node)
+        return copied(node, regions=[dce(region) for region in node.regions])
+
+    def _shrink_branch(self, node: Node) -> Node:
+        live = [k for k, v in enumerate(node.outputs) if v in self._values]
+        regions = [dce(with_outputs(region, live)) for region in node.regions]
+        read = set().union(*map(inputs_read, regions))
+        kept = [k for k in range(len(node.inputs) - 1) if k in read]
+        return copied(
+            node,
+            inputs=[node.inputs[0], *(node.inputs[k + 1] for k in kept)],
+            outputs=[node.outputs[k] for k in live],
+            regions=[with_inputs(region, kept) for region in regions],
         )
 
-
-def _with_outputs(graph: Graph, numbers: list[int]) -> Graph:
-    if len(numbers) == len(graph.outputs):
-        return graph
-    results = tuple(graph.results[k] for k in numbers) if graph.results else ()
-    outputs = tuple(graph.outputs[k] for k in numbers)
-    return replace(graph, outputs=outputs, results=results)
-
-
-def _inputs_read(graph: Graph) -> set[int]:
-    uses = graph.uses()
-    return {k for k, v in enumerate(graph.inputs) if v in uses}
-
-
-def _with_inputs(graph: Graph, numbers: list[int]) -> Graph:
-    if len(numbers) == len(graph.inputs):
-        return graph
-    return replace(graph, inputs=tuple(graph.inputs[k] for k in numbers))
+    def _shrink_loop(self, node: Node) -> Node:
+        count = node.attrs["carried"]
+        test, body = node.regions
+        test = dce(test)
+        live = {k for k, v in enumerate(node.outputs) if v in self._values}
+        live |= {k for k in inputs_read(test) if k < count}
+        while True:
+            numbers = sorted(live)
+            inner = dce(with_outputs(body, numbers))
+            more = {k for k in inputs_read(inner) if k < count} - live
+            if not more:
+                break
+            live |= more
+        read = inputs_read(test) | inputs_read(inner)
+        kept = [*numbers, *(k for k in range(count, len(node.inputs)) if k in read)]
+        attrs = node.attrs if len(live) == count else {**node.attrs, "carried": len(live)}
+        return copied(
+            node,
+            inputs=[node.inputs[k] for k in kept],
+            attrs=None if attrs is node.attrs else attrs,
+            outputs=[node.outputs[k] for k in numbers],
+            regions=[with_inputs(test, kept), with_inputs(inner, kept)],
+        )

@@ -23,10 +23,10 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
-from tracejit.passes.dce import may_raise
+from tracejit.passes.dce import is_barrier, may_raise
 from tracejit.passes.fusable import INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
-from tracejit.passes.order import Order, is_barrier
+from tracejit.passes.order import Order
 
 __all__ = ["fuse"]
 

@@ -10,6 +10,7 @@ from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
 from tracejit.ir.text import name_values
 from tracejit.ir.verify import verify as verify_graph
+from tracejit.passes.control import control
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
@@ -26,6 +27,7 @@ Observe: TypeAlias = Callable[[str, Graph, float], None]
 PASSES: tuple[Pass, ...] = (
     simplify,  # first: removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
+    control,  # known predicates and captured constants, once there are constants to know
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread

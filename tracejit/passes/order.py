@@ -10,15 +10,10 @@ from collections.abc import Iterator
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.passes.dce import may_raise
+from tracejit.passes.dce import is_barrier, may_raise
 from tracejit.passes.in_place import UPDATES
 
-__all__ = ["Order", "is_barrier", "updated_by"]
-
-
-def is_barrier(node: Node) -> bool:
-    """Whether a node, or one in its regions, has effects."""
-    return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
+__all__ = ["Order", "updated_by"]
 
 
 def updated_by(node: Node) -> Iterator[Value]:

@@ -23,10 +23,10 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.ops.elementwise import Elementwise
-from tracejit.passes.dce import dce
+from tracejit.passes.dce import dce, is_barrier
 from tracejit.passes.fold import emit_constant, known_constant
 from tracejit.passes.fusable import fusable, is_root_op
-from tracejit.passes.order import is_barrier, updated_by
+from tracejit.passes.order import updated_by
 
 __all__ = ["scalarize"]
 
@@ -230,8 +230,8 @@ def _source(node: Node, place: _Place) -> _Place:
             back = dict(zip((k for k, _ in wide), (place[k] for k, _ in given), strict=True))
             return tuple(back.get(k, 0) for k in range(t.ndim))
         case "gather" if not any(_is_array(v) for v in node.inputs[1:]):
-            pairs = zip(node.inputs[1:], t.shape, strict=False)
-            return (*(_Index(v, n) for v, n in pairs), *place)
+            indices = zip(node.inputs[1:], t.shape, strict=False)
+            return (*(_Index(v, n) for v, n in indices), *place)
     raise _GiveUp
 
 
