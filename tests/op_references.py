@@ -266,6 +266,12 @@ def _(inputs, attrs):
 
 PYTHON = {
     "py_add": operator.add,
+    "py_bit_and": operator.and_,
+    "py_bit_or": operator.or_,
+    "py_bit_xor": operator.xor,
+    "py_invert": lambda a: -int(a) - 1,
+    "py_lshift": operator.lshift,
+    "py_rshift": operator.rshift,
     "py_subtract": operator.sub,
     "py_multiply": operator.mul,
     "py_truediv": operator.truediv,
@@ -291,7 +297,7 @@ def _(name, inputs, attrs):
     exponent = [attrs["exponent"]] if "exponent" in attrs else []
     try:
         out = PYTHON[name](*inputs, *exponent)
-    except ArithmeticError:
+    except (ArithmeticError, ValueError):
         raise Undefined from None
     if type(out) is int and not -(2**63) <= out < 2**63:
         raise Undefined

@@ -25,6 +25,7 @@ from tracejit.frontend.containers import (
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import Trace, user_line
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Value, attr_key, attr_sizes
 from tracejit.ir.types import ArrayType, Type, type_sizes
 from tracejit.ops.effects import undefined_attrs
@@ -168,6 +169,9 @@ class Joiner:
                 return lambda outs: x
             k = self.one_side(side, self.lifted(x, side))
             return lambda outs: self.parent.wrap(outs[k])
+        if isinstance(x, SymInt) and free_symbols(x.dim) & set(self.sides[side].own_sizes):
+            number = self.one_side(side, self.lifted(x, side))
+            return lambda outs: self.parent.wrap(outs[number])
         if isinstance(x, TracedArray):
             return self._export_array(x, side)
         if isinstance(x, Choice):
