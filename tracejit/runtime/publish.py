@@ -30,7 +30,7 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
-from tracejit.runtime.results import make_results
+from tracejit.runtime.results import direct_results, make_results
 from tracejit.runtime.sources import (
     AttributeSource,
     CellSource,
@@ -102,6 +102,9 @@ def _spec(
         return spec
     needed = iter(zip(range(len(spec.leaves)), spec.leaves, strict=True))
     numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
+    direct = direct_results(traced, dict(enumerate(numbers)))
+    if direct is not None:
+        return dataclasses.replace(spec, result=direct[0], outputs=direct[1])
     leaves = tuple(OutLeaf(numbers[k]) for k in results.leaves)
     return dataclasses.replace(spec, outputs=(*flat.outputs, *leaves), finish=results.finish)
 

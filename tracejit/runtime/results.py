@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tracejit.frontend.containers import LEAF
+from tracejit.frontend.containers import LEAF, Static
 from tracejit.frontend.tracer import View
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
 from tracejit.runtime.compile import ResultPlan, Traced
-from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, ScalarLeaf
+from tracejit.runtime.entry_spec import (
+    ArrayLeaf,
+    Leaf,
+    OutLeaf,
+    OutObject,
+    Output,
+    ScalarLeaf,
+)
 
-__all__ = ["Results", "make_results"]
+__all__ = ["Results", "direct_results", "make_results"]
 
 
 def make_results(traced: Traced) -> Results | None:
     """What makes the results of a trace, or None where the entry's result is the user's."""
     return Results(traced) if traced.shape_of_result == "other" else None
+
+
+def direct_results(
+    traced: Traced, numbers: Mapping[int, int]
+) -> tuple[Literal["single", "tuple", "list"], tuple[Output, ...]] | None:
+    """The outputs of an entry that makes the user's result without Python, and what they make.
+
+    `numbers` are those of the entry's leaves, by the trace's. None where anything but whole
+    outputs, whole leaves and constants is in the result, or anything but one tuple or list around
+    them.
+    """
+    root = traced.tree.root
+    whole = isinstance(root, tuple) and root[0] in (tuple, list)
+    plans, made = iter(traced.plans), iter(enumerate(traced.outputs))
+    out: list[Output] = []
+    for node in root[2] if whole else [root]:
+        if isinstance(node, Static):
+            out.append(OutObject(node.value))
+            continue
+        if node is not LEAF:
+            return None
+        plan = next(plans)
+        if plan.same_as is not None:
+            plan = traced.plans[plan.same_as]
+        if plan.views:
+            return None
+        if plan.leaf is not None:
+            out.append(OutLeaf(numbers[plan.leaf]))
+            continue
+        # Each output is one object: it is shown once, and in order, as the program stores them.
+        k, output = next(made, (None, None))
+        if output is None or plan.index != k:
+            return None
+        out.append(output)
+    if next(made, None) is not None:
+        return None
+    return ("single" if not whole else "tuple" if root[0] is tuple else "list"), tuple(out)
 
 
 class Results:
@@ -55,6 +99,16 @@ class Results:
         if self._container is not None:
             return self._container([parts[k] for k in range(len(self.plans))])
         return self._rebuild(parts)
+
+    def some(
+        self,
+        numbers: Sequence[int],
+        outputs: Sequence[Any],
+        leaves: Mapping[int, Any] | Sequence[Any],
+    ) -> list[Any]:
+        """The results' leaves of these numbers; only what they are made from is looked at."""
+        parts = _Parts(self, outputs, leaves)
+        return [parts[k] for k in numbers]
 
     def sizes(self, leaves: Mapping[int, Any] | Sequence[Any]) -> dict[str, int]:
         """The values of the sizes that views mention."""
