@@ -80,6 +80,7 @@ class _Block:
 
 _Sides = tuple[Value, Value]
 _NUMBERED = re.compile(r"v\d+")
+_MOVED = re.compile(r"(_(else|then|last|body|in))+$")
 
 
 @dataclass
@@ -169,8 +170,7 @@ class _Lowering:
         sides: dict[Value, _Sides] = {}
         for k, v in enumerate(captures):
             if v not in sides and any(_reads(r, k) for r in node.regions):
-                names = (f"{v.name}_else", f"{v.name}_then")
-                sides[v] = block.switch(v, predicate, _named(v, names), node)
+                sides[v] = block.switch(v, predicate, _sides(v, "else", "then"), node)
         if not sides:
             names = ("else_pivot", "then_pivot")
             sides[predicate] = block.switch(predicate, predicate, names, node)
@@ -221,11 +221,11 @@ class _Loop:
         test = lowering.walk(self.test, scope, head)
         (decided,) = (scope.values[v] for v in self.test.outputs)
         go = test.one("loop_cond", (decided,), f"{self.frame.name}_go", node)
-        sides = [test.switch(v, go, _named(v, self.side_names(v)), node) for v in merges]
+        sides = [test.switch(v, go, _sides(v, "last", "body"), node) for v in merges]
         held: dict[Value, Value] = {}
         for k, v in invariants.items():
             if _reads(self.body, k) and v not in held:
-                held[v] = test.switch(v, go, _named(v, self.side_names(v)), node)[1]
+                held[v] = test.switch(v, go, _sides(v, "last", "body"), node)[1]
         test.branch = go
         body = lowering.block("body", self.frame, sides[0][1], (test,), (go, True))
         inside = {k: held[v] for k, v in invariants.items() if v in held}
@@ -236,9 +236,6 @@ class _Loop:
         leave = lowering.block("exit", block.frame, block.pivot, (test,))
         self.leave(leave, [s[0] for s in sides])
         return leave
-
-    def side_names(self, v: Value) -> tuple[str, str]:
-        return f"{v.name}_last", f"{v.name}_body"
 
     def enter(self) -> list[Value]:
         """What iteration 0 gets: sizes, values."""
@@ -273,7 +270,8 @@ class _Loop:
                 continue
             value = self.scope.values[v]
             if value not in entered:
-                name = f"{value.name}_in" if value.name else ""
+                name = _MOVED.sub("", value.name)
+                name = f"{name}_in" if name else ""
                 entered[value] = self.block.one(
                     "enter", (value,), name, self.node, frame=self.frame.name, constant=True
                 )
@@ -343,8 +341,10 @@ def _reads(region: Graph, index: int) -> bool:
     return v in region.outputs or any(v in n.inputs for n in region.nodes)
 
 
-def _named(value: Value, names: tuple[str, str]) -> tuple[str, str]:
-    return names if value.name else ("", "")
+def _sides(value: Value, on_false: str, on_true: str) -> tuple[str, str]:
+    """Names for the two sides of a value, after what it was before all switches."""
+    name = _MOVED.sub("", value.name)
+    return (f"{name}_{on_false}", f"{name}_{on_true}") if name else ("", "")
 
 
 def _substituted(

@@ -7,8 +7,10 @@ from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 
-__all__ = ["INDEX", "ROOTS", "fusable", "is_literal", "is_root_op", "space"]
+__all__ = ["EXPENSIVE", "INDEX", "ROOTS", "fusable", "is_literal", "is_root_op", "space"]
 
+#: Work, in additions, above which a value that is read twice is stored rather than computed twice.
+EXPENSIVE = 6.0
 INDEX = frozenset({"broadcast_to", "reshape", "transpose", "slice", "gather", "iota"})
 ROOTS = frozenset(
     {"concatenate", "update_slice", "scatter", "argmin", "argmax", "cumsum", "cumprod"}

@@ -24,14 +24,11 @@ from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 from tracejit.passes.dce import is_barrier, may_raise
-from tracejit.passes.fusable import INDEX, ROOTS, fusable, is_literal, is_root_op, space
+from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
 
 __all__ = ["fuse"]
-
-#: Work, in additions, above which a value that is read twice is stored rather than computed twice.
-_EXPENSIVE = 6.0
 
 
 def _axes(v: Value) -> int:
@@ -147,7 +144,7 @@ class _Fuser:
 
     def _chained(self, v: Value, users: list[Node]) -> bool:
         """Whether an expensive value would be computed one element after another."""
-        if self.cost.get(v, 0.0) < _EXPENSIVE:
+        if self.cost.get(v, 0.0) < EXPENSIVE:
             return False
         assert isinstance(v.type, ArrayType)
         whole = tuple(range(v.type.ndim))
@@ -158,7 +155,7 @@ class _Fuser:
 
     def _repeated_by_index(self, v: Value, users: list[Node]) -> bool:
         """Whether index ops would make an expensive value be computed several times."""
-        if self.cost.get(v, 0.0) < _EXPENSIVE:
+        if self.cost.get(v, 0.0) < EXPENSIVE:
             return False
         reads = 0
         for u in users:
@@ -283,9 +280,7 @@ class _Fuser:
             for n in self.inlined(root, roots):
                 if n is not root and not is_literal(n):
                     where.setdefault(n, set()).add(group_of[root].index)
-        again = {
-            n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= _EXPENSIVE
-        }
+        again = {n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= EXPENSIVE}
         # Only the outermost of a chain: storing it spares the rest.
         inner = {
             p

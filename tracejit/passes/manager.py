@@ -15,6 +15,7 @@ from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
+from tracejit.passes.licm import licm
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
 
@@ -31,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    licm,  # after dead code, which would look like work to save
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 
