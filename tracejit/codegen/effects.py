@@ -113,7 +113,7 @@ def _raise_code(file: str, line: int, function: str) -> CodeType:
     name = ast.Name("error", ast.Load(), **place)
     module = ast.Module([ast.Raise(name, None, **place)], [])
     code: CodeType = compile(module, file, "exec")
-    return code.replace(co_name=function, co_qualname=function, co_firstlineno=line)
+    return code.replace(co_name=function, co_qualname=function)
 
 
 def _ending(act: Callable[[], int]) -> int:

@@ -307,9 +307,7 @@ class _ResultFlattener(_Flattener):
         if isinstance(x, np.ndarray):
             raise TraceError("TJ006", "an array in the result", user_line())
         if isinstance(x, TracedText):
-            x = x.settled()
-            if isinstance(x, TracedText):
-                x.refuse("a result")
+            x = x.known("a result")
         if isinstance(x, self.choices):
             return self.choice(x)
         return super().node(x)

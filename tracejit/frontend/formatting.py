@@ -107,10 +107,11 @@ def to_text(hooks: Hooks, x: Any, conversion: str = "s") -> TextLike:
     own = _own_text(hooks, x, names)
     if own is not None:
         return own
-    if not has_text(x):
+    cls = type(x)
+    parts = cls in (list, dict, tuple) or is_namedtuple(cls) or is_plain_dataclass(x)
+    if not parts or not x:
         require_plain(x, "text")
         return str(_CONVERSIONS[conversion](x))
-    cls = type(x)
     if cls is list:
         return concatenate(["[", *_separated(_reprs(hooks, x)), "]"])
     if cls is dict:

@@ -176,7 +176,7 @@ class Joiner:
             return self._export_array(x, side)
         if isinstance(x, Choice):
             parts = [self.export(v, side) for v in (x.predicate, x.first, x.second)]
-            merged = None if x.merged is None else self.export(x.merged, side)
+            merged = None if x.merged is None else self._export_copy(x.merged, side)
             return lambda outs: Choice(
                 *(make(outs) for make in parts), merged=None if merged is None else merged(outs)
             )
@@ -200,6 +200,11 @@ class Joiner:
         return lambda outs: TracedArray(
             self.parent, cell(outs), tuple(make(outs) for make in views)
         )
+
+    def _export_copy(self, x: TracedArray, side: int) -> Recipe:
+        """What an array holds, as a copy that is only read."""
+        k = self.one_side(side, self.lifted(x, side))
+        return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
 
     def _export_view(self, view: View, side: int) -> Callable[[Sequence[Value]], View]:
         region = self.sides[side].region

@@ -95,6 +95,8 @@ def require_plain(x: Any, what: str, sizes: bool = False) -> None:
     """Raise TraceError unless `x` is made of constants (or sizes) and builtin containers."""
     if isinstance(x, Tracer):
         raise TraceError("TJ001", what, user_line())
+    if isinstance(x, TracedText):
+        x.refuse(what)
     if is_constant(x) or isinstance(x, np.generic) or (sizes and isinstance(x, SymInt)):
         return
     cls = type(x)
@@ -267,7 +269,7 @@ def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
 def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
     if isinstance(a, TracedText) or isinstance(b, TracedText):
-        a, b = _settled(a), _settled(b)
+        a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
         return _same(hooks, a, b) is (op == "is_")
     if op in ("contains", "lacks"):
@@ -295,15 +297,6 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
     return _call_special(hooks, f"__{op}__", a, b)
-
-
-def _settled(x: Any) -> Any:
-    """`x`; a text of sizes alone becomes a str. Raises TraceError TJ021 for any other text."""
-    if isinstance(x, TracedText):
-        x = x.settled()
-        if isinstance(x, TracedText):
-            x.refuse("a comparison")
-    return x
 
 
 def _compares_by_value(x: Any) -> bool:

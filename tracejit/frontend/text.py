@@ -54,6 +54,13 @@ class TracedText:
             return self
         return render(_numbered(self.pieces, value), values)
 
+    def known(self, what: str) -> str:
+        """The text as a str. Raises TraceError TJ021 where it is not known while tracing."""
+        text = self.settled()
+        if not isinstance(text, str):
+            self.refuse(what)
+        return text
+
     def refuse(self, what: str) -> NoReturn:
         """Raise TraceError TJ021."""
         raise TraceError("TJ021", what, user_line())
