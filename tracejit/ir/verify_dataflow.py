@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tracejit.errors import GraphError
-from tracejit.ir.dataflow import SECTION_KINDS, DataflowGraph, Section
+from tracejit.ir.dataflow import SECTION_KINDS, DataflowGraph, Frame, Section
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.text_print import node_lines
@@ -135,9 +135,11 @@ class _Verifier:
             if v in self.of:
                 self.fail(node, f"{v!r} is defined twice")
             self.of[v] = control
-        found = node.op.infer(
-            tuple(v.type for v in node.inputs), node.attrs, node.regions, node.binds
-        )
+        given = tuple(v.type for v in node.inputs)
+        try:
+            found = node.op.infer(given, node.attrs, node.regions, node.binds)
+        except GraphError as error:
+            self.fail(node, str(error))
         if found != tuple(v.type for v in node.outputs):
             self.fail(node, f"the type rule gives {', '.join(map(str, found))}")
 
@@ -152,8 +154,11 @@ class _Verifier:
         """Sizes are defined before, on every way here."""
         read = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
         for size in sorted(read - set(node.binds)):
-            if self.bound.get(size) not in self.passed[section.id]:
+            place = self.bound.get(size)
+            if place is None or place not in self.passed[section.id]:
                 self.fail(node, f"the size {size} is not defined here")
+            if self.graph.sections[place].frame not in _surrounding(section.frame):
+                self.fail(node, f"the size {size} is one of another loop")
         for size in node.binds:
             if size in self.bound:
                 self.fail(node, f"the size {size} is defined twice")
@@ -246,3 +251,8 @@ class _Verifier:
             self.fail(node, f"{value!r} does not come from a size")
         dim: Dim = node.attrs["dim"]
         return dim
+
+
+def _surrounding(frame: Frame | None) -> list[Frame]:
+    """The frame and those around it."""
+    return [] if frame is None else [frame, *_surrounding(frame.parent)]

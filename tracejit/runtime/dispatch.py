@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from tracejit.runtime.signature import History, leaf_key
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
+    from tracejit.runtime.executor import Run
 
 __all__ = ["Jitted"]
 
@@ -101,6 +102,32 @@ class Jitted(native.JitBase):
         from tracejit.runtime.specialize import lower_call
 
         return lower_call(self, args, kwargs)
+
+    def partial(
+        self,
+        /,
+        *args: Any,
+        outputs: Sequence[int] = (0,),
+        workers: int | None = None,
+        **kwargs: Any,
+    ) -> Run:
+        """Some results of a call with these arguments, computed without the others.
+
+        `outputs` are numbers of results, as they follow in the tuple, dict or other container that
+        the function returns, those of containers inside it counted too. The flat graph is run node
+        by node: what these results do not need is left out, prints included, but an exception that
+        the function raises itself is raised. `workers` is a number of threads among which
+        independent nodes are divided; without it, one node runs after another. The arguments keep
+        their contents.
+
+        Gives the run: `.outputs`, and as a record `.times` (node, seconds, frame, iteration) and
+        `.fired` (how often each node ran). Raises TraceError where the call cannot be traced,
+        Bailout where only eager execution can say what happens, ValueError for a result that there
+        is not, and the exceptions of the function.
+        """
+        from tracejit.runtime.partial_call import partial_call
+
+        return partial_call(self, args, kwargs, outputs, workers)
 
 
 def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
