@@ -258,15 +258,12 @@ REFUSED: dict[str, str] = {
     "new_generator": "TJ002",
     "reads_file": "TJ002",
     "opens_file": "TJ002",
-    "prints": "TJ008",
-    "appends_to_global": "TJ005",
-    "changes_default": "TJ005",
-    "counts_calls": "TJ005",
-    "sets_attribute": "TJ005",
-    "sets_function_attribute": "TJ005",
-    "stores_into_global_array": "TJ005",
-    "adds_in_place_to_global": "TJ005",
-    "uses_global_statement": "TJ008",
+    "appends_to_global": "TJ027",
+    "changes_default": "TJ027",
+    "counts_calls": "TJ027",
+    "sets_attribute": "TJ027",
+    "sets_function_attribute": "TJ027",
+    "uses_global_statement": "TJ027",
     "uses_iterator": "TJ006",
     "uses_set": "TJ006",
     "text_of_set": "TJ006",
@@ -291,15 +288,13 @@ REFUSED: dict[str, str] = {
     "contains_array": "TJ001",
     "compares_lists": "TJ001",
     "compares_with_none": "TJ004",
-    "tries": "TJ008",
-    "uses_with": "TJ008",
-    "generates": "TJ008",
-    "uses_generator_function": "TJ008",
+    "tries": "TJ024",
+    "uses_with": "TJ025",
+    "generates": "TJ023",
+    "uses_generator_function": "TJ023",
     "imports_inside": "TJ008",
     "defines_class": "TJ008",
     "matches": "TJ008",
-    "branches": "TJ001",
-    "loops_on_value": "TJ001",
     "vectorizes": "TJ002",
     "frompyfunc_with_constant": "TJ002",
     "cached": "TJ002",
@@ -340,7 +335,7 @@ def test_arguments_are_not_changed() -> None:
         (refusals.sorts_argument, [2.0, 1.0]),
     ):
         before = copy.deepcopy(argument)
-        assert refused(f, argument) == "TJ005"
+        assert refused(f, argument) == "TJ027"
         assert_same(before, argument)
     assert refused(refusals.returns_argument_list, [X]) == "TJ003"
     assert refused(refusals.compares_identity, X, X) == "TJ001"

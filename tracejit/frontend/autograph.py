@@ -40,7 +40,11 @@ from tracejit.frontend.tracer import Trace
 
 __all__ = ["Traced", "call_rewritten", "rewritten_code", "trace_function"]
 
-_NOT_A_FUNCTION = {0x20: "a generator", 0x80: "a coroutine", 0x200: "an asynchronous generator"}
+_NOT_A_FUNCTION = {
+    0x20: ("TJ023", "a generator function"),
+    0x80: ("TJ026", "a coroutine function"),
+    0x200: ("TJ026", "an asynchronous generator function"),
+}
 
 #: id of a code object -> (the object, weakly; its rewritten form).
 _REWRITTEN: dict[int, tuple[weakref.ref[CodeType], CodeType]] = {}
@@ -131,16 +135,16 @@ def _rebuilt(hooks: Hooks, f: FunctionType) -> FunctionType:
 def rewritten_code(f: FunctionType) -> CodeType:
     """The code of `f` over hooks; its only free variable holds them.
 
-    Raises TraceError TJ007 where the source is not available, TJ008 where a construct is not
+    Raises TraceError TJ007 where the source is not available, others where a construct is not
     traced.
     """
     code = f.__code__
     known = _REWRITTEN.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    for flag, what in _NOT_A_FUNCTION.items():
+    for flag, (number, what) in _NOT_A_FUNCTION.items():
         if code.co_flags & flag:
-            raise TraceError("TJ008", what, _place(code))
+            raise TraceError(number, what, _place(code))
     new = rewrite_code(find_definition(f), code)
     key = id(code)
     _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new

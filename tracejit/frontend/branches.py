@@ -250,13 +250,13 @@ def _changed(joiner: Joiner, first: Side, second: Side) -> list[tuple[Any, Recip
 def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
     if type(x) is set:
         if a != b:
-            raise TraceError("TJ021", "a set that only one side of a branch changes", user_line())
+            raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
         return lambda outs: a
     keys = range(len(a)) if type(x) is list else list(a)
     other = range(len(b)) if type(x) is list else list(b)
     if list(keys) != list(other):
         what = f"a {type(x).__name__} has other entries after one side of a branch"
-        raise TraceError("TJ021", what, user_line())
+        raise TraceError("TJ022", what, user_line())
     recipes = {k: joiner.join(a[k], b[k]) for k in keys}
     if type(x) is list:
         return lambda outs: [make(outs) for make in recipes.values()]

@@ -25,7 +25,7 @@ _BUILTIN_CLASSES = (bool, bytes, complex, dict, float, int, str)
 def call_method(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)` for a method of a builtin object made inside or rebuilt.
 
-    Raises TraceError TJ005 where it would change something from outside, TJ002 for unknown methods.
+    Raises TraceError TJ027 where it would change something from outside, TJ002 for unknown methods.
     """
     owner, name = f.__self__, f.__name__
     if isinstance(owner, type):

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 __all__ = [
+    "CODES_OF",
     "COMPREHENSIONS",
     "HOOKS",
     "OPERATORS",
@@ -62,6 +63,20 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Subscript: "subscript",
     ast.UnaryOp: "unary",
     ast.While: "while_loop",
+}
+
+#: The codes of constructs that are not traced; TJ008 for all others.
+CODES_OF: dict[type[ast.AST], str] = {
+    ast.AsyncFor: "TJ026",
+    ast.AsyncFunctionDef: "TJ026",
+    ast.AsyncWith: "TJ026",
+    ast.Await: "TJ026",
+    ast.Global: "TJ027",
+    ast.Try: "TJ024",
+    ast.TryStar: "TJ024",
+    ast.With: "TJ025",
+    ast.Yield: "TJ023",
+    ast.YieldFrom: "TJ023",
 }
 
 #: The function of the module operator (or a hook's own name) for each operator.

@@ -125,9 +125,9 @@ class Hooks(Flow):
         return trace
 
     def may_change(self, x: Any) -> None:
-        """Note that `x` changes next. Raises TraceError TJ005 unless it was made inside."""
+        """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
         if self.made_in(x) is None:
-            raise TraceError("TJ005", f"a {type(x).__name__} from outside", user_line())
+            raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
         self.changing(x)
 
     def changing(self, x: Any) -> None:
@@ -137,7 +137,7 @@ class Hooks(Flow):
             return
         if made is None or not made.encloses(trace):
             what = f"a {type(x).__name__} made in a branch or loop is changed outside"
-            raise TraceError("TJ005", what, user_line())
+            raise TraceError("TJ022", what, user_line())
         trace.changed[id(x)] = x, contents_of(x)
 
     def fresh(self, x: Any) -> Any:
@@ -184,7 +184,7 @@ class Hooks(Flow):
         if isinstance(x, Items):
             return iter(x)
         if cls in _ITERATORS and self.made_in(x) not in (None, current_trace()):
-            raise TraceError("TJ008", "an iterator made outside a branch or loop", user_line())
+            raise TraceError("TJ029", "an iterator made outside a branch or loop", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
             self.known(x)
             return iter(x)
@@ -199,7 +199,7 @@ class Hooks(Flow):
             raise TypeError(f"'{operators.class_of(x).__name__}' object is not iterable")
         method = objects.special(self, x, "__iter__")
         if method is None:
-            raise TraceError("TJ008", f"iteration over a {cls.__name__}", user_line())
+            raise TraceError("TJ029", f"a {cls.__name__}", user_line())
         return self.iterate(self.call(method))
 
     def iterate_keys(self, x: Any) -> Iterator[Any]:
@@ -390,7 +390,7 @@ class Hooks(Flow):
     def _special_item(self, x: Any, name: str, *args: Any) -> None:
         method = objects.special(self, x, name)
         if method is None:
-            raise TraceError("TJ005", f"an item of a {type(x).__name__}", user_line())
+            raise TraceError("TJ027", f"an item of a {type(x).__name__}", user_line())
         self.call(method, *args)
 
     # Calls ---------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ class _Loop:
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
             if _keys(now) != _keys(contents):
-                raise TraceError("TJ022", f"a {type(x).__name__} grows or shrinks", user_line())
+                raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
             carries = self.parts.get(key) or [Same() for _ in _keys(now)]
             self.objects[key] = x
             self.parts[key] = [
@@ -289,7 +289,7 @@ def _keys(contents: Any) -> list[Any]:
 
 def _parts(contents: Any) -> list[Any]:
     if isinstance(contents, set):
-        raise TraceError("TJ021", "a set that a loop changes", user_line())
+        raise TraceError("TJ017", "a set that a loop changes", user_line())
     return list(contents) if isinstance(contents, list) else list(contents.values())
 
 

@@ -281,7 +281,7 @@ def _is_data_descriptor(found: Any) -> bool:
 
 def _cached_property(hooks: Hooks, x: Any, name: str, found: Any, source: Source | None) -> Any:
     if source is not None:
-        raise TraceError("TJ005", f"the cached property {name} is filled", user_line())
+        raise TraceError("TJ027", f"the cached property {name} is filled", user_line())
     hooks.may_change(x)
     cls_source = hooks.capture.class_attribute(type(x), name)
     assert cls_source is not None
@@ -304,7 +304,7 @@ def special(hooks: Hooks, x: Any, name: str) -> Any:
 
 
 def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
-    """`x.name = value` on an object made inside. Raises TraceError TJ005 for any other."""
+    """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
     if isinstance(x, TracedArray) and name in ("real", "imag"):
         if name == "imag" and x.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
@@ -361,7 +361,7 @@ def _is_frozen(cls: type) -> bool:
 
 
 def delete_attribute(hooks: Hooks, x: Any, name: str) -> None:
-    """`del x.name` on an object made inside. Raises TraceError TJ005 for any other."""
+    """`del x.name` on an object made inside. Raises TraceError TJ027 for any other."""
     hooks.may_change(x)
     cls = type(x)
     if isinstance(class_lookup(cls, name), property) or not is_default(cls, "__delattr__"):

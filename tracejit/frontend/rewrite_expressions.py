@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.constructs import HOOKS, OPERATORS, bound_names, spell, stored_names
+from tracejit.frontend.constructs import (
+    CODES_OF,
+    HOOKS,
+    OPERATORS,
+    bound_names,
+    spell,
+    stored_names,
+)
 from tracejit.frontend.source import Definition, no_arguments
 
 __all__ = ["BLOCK", "HOOK_NAME", "OPERAND", "Expressions", "Scope"]
@@ -73,7 +80,11 @@ class Expressions:
     def refuse(self, node: ast.AST, what: str) -> TraceError:
         line = getattr(node, "lineno", self.here.lineno)
         name = getattr(self.definition.node, "name", "<lambda>")
-        return TraceError("TJ008", what, Where(self.definition.file, line, name))
+        column, end = getattr(node, "col_offset", None), None
+        if getattr(node, "end_lineno", None) == line:
+            end = getattr(node, "end_col_offset", None)
+        where = Where(self.definition.file, line, name, column, end)
+        return TraceError(CODES_OF.get(type(node), "TJ008"), what, where)
 
     def mangled(self, name: str) -> str:
         """A private name of a class as Python spells it outside."""

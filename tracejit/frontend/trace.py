@@ -135,7 +135,7 @@ class Trace:
         """Record a node."""
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
-            raise TraceError("TJ008", f"a loop unrolls into more than {_LIMIT} operations")
+            raise TraceError("TJ018", f"more than {_LIMIT} operations", user_line())
         outputs = self.builder.emit(
             OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
         )
