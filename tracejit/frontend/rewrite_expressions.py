@@ -59,6 +59,8 @@ class Expressions:
 
     def hook(self, name: str, *args: Any, keywords: Any = ()) -> Any:
         function = self.at(ast.Attribute(self.load(HOOK_NAME), name, ast.Load()))
+        # Python places the call of a method on the line where the method's name ends.
+        function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
         return self.at(ast.Call(function, list(args), list(keywords)))
 
     def load(self, name: str) -> Any:
