@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAF",
     "VIEWS",
+    "Alternative",
     "Identity",
     "Static",
     "TreeDef",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from tracejit.frontend.containers import LEAF, Static
+from tracejit.frontend.containers import LEAF, Alternative, Static
 from tracejit.frontend.tracer import View
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
@@ -76,7 +77,7 @@ class Results:
         root = traced.tree.root
         whole = isinstance(root, tuple) and root[0] in (tuple, list)
         self._container = root[0] if whole and all(x is LEAF for x in root[2]) else None
-        self._single = root is LEAF
+        self._choose = _chooser(root)
         views = [view for plan in self.plans for view in plan.views]
         leaves = traced.specialization.leaves
         self._sized: dict[int, Leaf] = {}
@@ -85,17 +86,35 @@ class Results:
         #: The numbers of the leaves that the results are made from.
         self.leaves = sorted({p.leaf for p in self.plans if p.leaf is not None} | {*self._sized})
         self._count = len(traced.outputs)
+        #: For each part of the result, which value it is, where all of them are whole values.
+        self._places: list[int] | None = None
+        if not views:
+            by_leaf = {k: self._count + at for at, k in enumerate(self.leaves)}
+            self._places = [self._place(plan, by_leaf) for plan in self.plans]
+
+    def _place(self, plan: ResultPlan, by_leaf: Mapping[int, int]) -> int:
+        if plan.same_as is not None:
+            return self._place(self.plans[plan.same_as], by_leaf)
+        if plan.leaf is not None:
+            return by_leaf[plan.leaf]
+        assert plan.index is not None
+        return plan.index
 
     def finish(self, values: Sequence[Any]) -> Any:
         """The result from the outputs followed by the leaves `self.leaves`."""
+        if self._places is not None:
+            return self._shape([values[k] for k in self._places])
         given = values[self._count :]
         return self(values, dict(zip(self.leaves, given, strict=True)))
 
     def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
         """The user's result."""
-        parts = _Parts(self, outputs, leaves)
-        if self._single:
-            return parts[0]
+        return self._shape(_Parts(self, outputs, leaves))
+
+    def _shape(self, parts: Sequence[Any]) -> Any:
+        """The containers around the parts, of which some are chosen."""
+        if self._choose is not None:
+            return self._choose(parts)
         if self._container is not None:
             return self._container([parts[k] for k in range(len(self.plans))])
         return self._rebuild(parts)
@@ -159,6 +178,22 @@ class _Parts(Sequence[Any]):
             self._sizes = self._results.sizes(self._leaves)
         operands = [self._outputs[k] for k in plan.operands]
         return apply_views(x, plan.views, operands, self._sizes)
+
+
+def _chooser(node: Any, at: int = 0) -> Callable[[Sequence[Any]], Any] | None:
+    """What finds the result among its parts from number `at` on; None where containers are made."""
+    if node is LEAF:
+        return operator.itemgetter(at)
+    if isinstance(node, Static):
+        value = node.value
+        return lambda parts: value
+    if not isinstance(node, Alternative):
+        return None
+    first = _chooser(node.first, at + 1)
+    second = _chooser(node.second, at + 1 + node.counts[0])
+    if first is None or second is None:
+        return None
+    return lambda parts: first(parts) if parts[at] else second(parts)
 
 
 def _binds(leaf: Leaf) -> bool:
