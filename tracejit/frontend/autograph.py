@@ -32,6 +32,7 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture import Capture, Source
+from tracejit.frontend.choice import Unreachable
 from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, unflatten
 from tracejit.frontend.hooks import Hooks, Scope
 from tracejit.frontend.rewrite import rewrite_code
@@ -78,7 +79,10 @@ def trace_function(
         tracers = list(map(make_leaf, leaves, leaf_names(tree, parameters)))
         args, kwargs = unflatten(tree, tracers, capture.add_rebuilt, capture.add_argument)
         capture.add_argument(f)
-        result = hooks.call(f, *args, **kwargs)
+        try:
+            result = hooks.call(f, *args, **kwargs)
+        except Unreachable:
+            result = None
         out, out_tree = _flattened(result, hooks, code)
     except TraceError as e:
         e.where = e.where or _innermost_place(e)

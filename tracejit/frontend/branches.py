@@ -217,8 +217,6 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
     for cell, k in cells.items():
         cell.store(parent, outs[k])
     if first.dead and second.dead:
-        if parent.parent is None:
-            raise TraceError("TJ008", "a function that raises on all paths", user_line())
         raise Unreachable
     if first.dead or second.dead:
         # What follows runs only where the other side was taken.

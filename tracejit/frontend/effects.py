@@ -1,8 +1,4 @@
-"""`print`, `raise` and `assert` in a traced program: ops that act when the compiled program runs.
-
-Where an exception is raised on every path through the program, tracing ends with it: the eager run
-that follows raises the program's own.
-"""
+"""`print`, `raise` and `assert` in a traced program: ops that act when the program runs."""
 
 from __future__ import annotations
 
@@ -89,13 +85,8 @@ def make_error(
 
 
 def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
-    """`raise error` or `raise error from cause`.
-
-    Raises Unreachable inside a region, where the exception is one of run time.
-    """
+    """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
     trace = here()
-    if trace.parent is None:
-        _raise_now(error, *cause)
     operands = Operands()
     attrs: dict[str, Any] = {"error": _raised(hooks, error, operands)}
     if cause:
@@ -108,16 +99,6 @@ def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
     (token,) = trace.emit_all("raise_error", inputs, attrs)
     trace.set_token(token)
     raise Unreachable
-
-
-def _raise_now(error: Any, *cause: Any) -> NoReturn:
-    if isinstance(error, TracedError):
-        raise RuntimeError(f"the program always raises {error.cls.__name__}")
-    if any(isinstance(c, TracedError) for c in cause):
-        raise error
-    if cause:
-        raise error from cause[0]
-    raise error
 
 
 def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
