@@ -299,7 +299,7 @@ def test_eager_by_environment() -> None:
 
 # Strict, report, stages --------------------------------------------------------------------------
 
-FALLING_BACK = [pieces.branches_on_value, pieces.unknown_call]
+FALLING_BACK = [pieces.tries, pieces.unknown_call]
 
 
 @pytest.mark.parametrize("f", FALLING_BACK, ids=lambda f: f.__name__)

@@ -216,6 +216,13 @@ def branches_on_value(x):
     return -x
 
 
+def tries(x):
+    try:
+        return x + 1
+    except ValueError:
+        return x
+
+
 def unknown_call(x):
     return np.sort(np.unique(x)) + 1
 
