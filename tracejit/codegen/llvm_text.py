@@ -90,6 +90,10 @@ class Module:
             raise ValueError(f"@{name} is defined twice")
         self._functions[name] = text
 
+    def may_fail(self, name: str) -> bool:
+        """Whether the kernel `name` ever returns anything but 0."""
+        return "label %.failed" in self._functions[name]
+
     def helper(self, name: str, build: Callable[[], None]) -> str:
         """The function `name`, which `build` adds to this module on the first request."""
         if name not in self._helpers:
@@ -122,6 +126,7 @@ class FunctionBuilder:
         self.module = module
         self.name = name
         self.fail_label: str | None = None
+        self._failures: list[str] | None = None
         self._head = (
             f"define {linkage} {result} @{name}({', '.join(f'{t} {n}' for t, n in params)}) #0 {{"
         )
@@ -199,8 +204,21 @@ class FunctionBuilder:
         finally:
             self.chunk = outer
 
+    @contextmanager
+    def collected(self) -> Iterator[list[str]]:
+        """The conditions of the checks in a `with` block, which do not leave the function."""
+        outer, self._failures = self._failures, []
+        try:
+            yield self._failures
+        finally:
+            self._failures = outer
+
     def check(self, failed: str) -> None:
         """Leave for the function's failure block if the i1 `failed` holds."""
+        if self._failures is not None:
+            if failed != "false":
+                self._failures.append(failed)
+            return
         if self.fail_label is None:
             raise ValueError(f"function {self.name} has no failure block")
         if failed == "false":

@@ -27,8 +27,9 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.scalar_exprs import ScalarRule
 
-__all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes"]
+__all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
 class Registers(Protocol):
@@ -100,30 +101,38 @@ def _literal(node: Node) -> Element:
     return Const(value, dtype)
 
 
-def _scalar(e: Registers, node: Node) -> bool:
-    """An op on scalars. False where it has no expression."""
-    if not node.inputs or not all(v in e.scalars for v in node.inputs):
-        return False
-    args = tuple(e.scalars[v] for v in node.inputs)
-    (out,) = node.outputs
+def scalar_rule(node: Node, args: Sequence[Element]) -> ScalarRule | None:
+    """The result of an op on scalars and where it bails out; None where it has no expression."""
+    if not node.inputs:
+        return None
     if isinstance(node.op, Elementwise):
         dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
-        wide = dtype_name(dtype_of(out.type))
+        wide = dtype_name(dtype_of(node.outputs[0].type))
         half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
         if half or not node.op.native(dtypes, node.attrs):
-            return False
-        e.scalars[out] = _evaluate(e, node.op.scalar(args, dtypes, wide))
-        return True
+            return None
+        return node.op.scalar(tuple(args), dtypes, wide), None
     rule = getattr(node.op, "scalar_expr", None)
     kinds = tuple(str(v.type) for v in node.inputs)
     native = getattr(node.op, "native", None)
     if rule is None or (native is not None and not native(kinds)):
+        return None
+    found: ScalarRule = rule(tuple(args), kinds, node.attrs)
+    return found
+
+
+def _scalar(e: Registers, node: Node) -> bool:
+    """An op on scalars. False where it has no expression."""
+    if not all(v in e.scalars for v in node.inputs):
         return False
-    element, bails = rule(args, kinds, node.attrs)
+    rule = scalar_rule(node, [e.scalars[v] for v in node.inputs])
+    if rule is None:
+        return False
+    element, bails = rule
     known: dict[object, str] = {}
     if bails is not None:
         e.fb.check(emit_expr(e.fb, bails, e.env, known=known))
-    e.scalars[out] = _evaluate(e, element, known)
+    e.scalars[node.outputs[0]] = _evaluate(e, element, known)
     return True
 
 
