@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.choice import UNBOUND, Choice, Signal, Unreachable
-from tracejit.frontend.joins import Joiner, Recipe, is_absent
+from tracejit.frontend.joins import Joiner, Recipe
 from tracejit.frontend.regions import Names, Side, close_region, contents_of, put_contents, run_side
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
 from tracejit.frontend.ufuncs import binary_operator
+from tracejit.frontend.unions import is_absent
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
 

@@ -6,24 +6,32 @@ A `Carry` says which values of an object change from one iteration to the next. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.cells import Cell, laid_out
 from tracejit.frontend.choice import Choice
-from tracejit.frontend.joins import (
+from tracejit.frontend.joins import same_kind, undefined
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.trace import Trace, user_line
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.unions import (
+    MISSING,
+    as_kind,
+    as_machine,
+    flags,
     is_absent,
     is_number,
+    kinds_of,
+    kinds_of_both,
+    machine,
+    of_kind,
     parts_of,
     rebuild,
     same_constant,
-    same_kind,
-    split,
-    undefined,
+    select,
 )
-from tracejit.frontend.trace import Trace, user_line
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
 
@@ -35,13 +43,6 @@ __all__ = ["MISSING", "Carry", "Same", "Unlike", "widened"]
 
 class Unlike(TraceError):
     """What a loop carries has another type after its first iteration."""
-
-
-class _Missing:
-    """In place of a value that there is not yet."""
-
-
-MISSING = _Missing()
 
 
 class Carry:
@@ -159,34 +160,94 @@ class _Parts(Carry):
         return [a for child, part in pairs for a in child.arrays(part)]
 
 
-class _Nullable(Carry):
-    """A value that is not always there: a flag, and the value."""
+class _Fixed(Carry):
+    """A constant that an iteration gives, where nothing is known before the first one."""
 
-    def __init__(self, value: Carry, absent: Any) -> None:
-        self.value, self.absent = value, absent
-        self.types = (PYBOOL, *value.types)
-
-    def _split(self, x: Any) -> tuple[Any, Any]:
-        has, value, _ = split(x)
-        return has, MISSING if has is False else value
-
-    def begin(self, parent: Trace, x: Any) -> list[Value]:
-        has, value = self._split(x)
-        return [lift(has).value(), *self.value.begin(parent, value)]
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def inside(
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
-        flag = trace.wrap(next(values))
-        _, value = self._split(x)
-        return Choice(flag, self.value.inside(hooks, trace, values, value, ran), self.absent)  # type: ignore[arg-type]
+        return self.value
+
+
+class _Union(Carry):
+    """A value of one of several kinds: which one, and the value of each kind."""
+
+    def __init__(self, hooks: Hooks, kinds: Sequence[Hashable], inner: Sequence[Carry]) -> None:
+        self.hooks, self.kinds = hooks, kinds
+        #: None where a number shares the machine value of an earlier kind.
+        self.inner: list[Carry | None] = []
+        self.number: dict[Type, int] = {}
+        for k, (kind, carry) in enumerate(zip(kinds, inner, strict=True)):
+            t = machine(kind)
+            self.inner.append(carry if t is None else None)
+            if t is not None:
+                self.number.setdefault(t, k)
+        self.types = tuple(PYBOOL for _ in kinds[1:])
+        for k, kind in enumerate(kinds):
+            t, carry_k = machine(kind), self.inner[k]
+            if carry_k is not None:
+                self.types += carry_k.types
+            elif t is not None and self.number[t] == k:
+                self.types += (t,)
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        out = [lift(flag).value() for flag in flags(self.hooks, x, self.kinds)]
+        for k, kind in enumerate(self.kinds):
+            t, carry = machine(kind), self.inner[k]
+            if carry is not None:
+                out += carry.begin(parent, of_kind(self.hooks, x, kind))
+            elif t is not None and self.number[t] == k:
+                same = [of_kind(self.hooks, x, other) for other in self._sharing(t)]
+                out.append(self._machine(parent, t, x, same))
+        return out
 
     def end(self, region: Trace, x: Any) -> list[Value]:
-        has, value = self._split(x)
-        return [lift(has).value(), *self.value.end(region, value)]
+        return self.begin(region, x)
+
+    def _sharing(self, t: Type) -> list[Hashable]:
+        return [kind for kind in self.kinds if machine(kind) == t]
+
+    def _machine(self, trace: Trace, t: Type, x: Any, same: list[Any]) -> Value:
+        """The machine value that several kinds of numbers share."""
+        given = [(kind, v) for kind, v in zip(self._sharing(t), same, strict=True)]
+        found = [(kind, v) for kind, v in given if v is not MISSING]
+        if not found:
+            return undefined(trace, t)
+        out: Any = as_machine(found[-1][1])
+        for kind, v in reversed(found[:-1]):
+            flag = flags(self.hooks, x, [kind, None])[0]
+            first, second = trace.wrap(as_machine(v)), trace.wrap(out)
+            pair = (first, second)
+            out = self.hooks.ternary(flag, lambda p=pair: p[0], lambda p=pair: p[1]).value()
+        value: Value = out
+        return value
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        chosen = [trace.wrap(next(values)) for _ in self.kinds[1:]]
+        parts: list[Any] = []
+        numbers: dict[Type, Value] = {}
+        for k, kind in enumerate(self.kinds):
+            t, carry = machine(kind), self.inner[k]
+            if t is not None:
+                if t not in numbers:
+                    numbers[t] = next(values)
+                parts.append(as_kind(numbers[t], kind))
+            elif carry is not None:
+                start = of_kind(hooks, x, kind)
+                parts.append(carry.inside(hooks, trace, values, start, ran))
+        return select(chosen, parts)
 
     def arrays(self, x: Any) -> list[TracedArray]:
-        return self.value.arrays(self._split(x)[1])
+        out: list[TracedArray] = []
+        for carry, kind in zip(self.inner, self.kinds, strict=True):
+            if carry is not None:
+                out += carry.arrays(of_kind(self.hooks, x, kind))
+        return out
 
 
 def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> Carry:
@@ -217,8 +278,10 @@ def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
         return _Number(t) if start is MISSING or lift(start).type == t else None
     if isinstance(end, TracedArray) and (start is MISSING or isinstance(start, TracedArray)):
         return _array_carry(region, start, end)
+    if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, region, end):
+        return _Fixed(end)
     if isinstance(start, Choice) or isinstance(end, Choice) or is_absent(start) != is_absent(end):
-        return _nullable_carry(hooks, region, start, end)
+        return _union_carry(hooks, region, start, end)
     parts, others = parts_of(end), None if start is MISSING else parts_of(start)
     if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
         return None
@@ -254,22 +317,37 @@ def _array_carry(region: Trace, start: Any, end: TracedArray) -> Carry | None:
     return _Array(t, shared)
 
 
-def _nullable_carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
-    (has, value, absent), (has_end, value_end, absent_end) = split(start), split(end)
-    if has is True and has_end is True:
+def _made_in(hooks: Hooks, region: Trace, x: Any) -> bool:
+    if isinstance(x, Tracer):
+        return region.encloses(x.trace)
+    if isinstance(x, SymInt) or parts_of(x) is not None:
+        return True
+    made = hooks.made_in(x)
+    return made is not None and region.encloses(made)
+
+
+def _union_carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
+    first = kinds_of(start) if start is not MISSING else []
+    with region.reopened():
+        kinds = kinds_of_both(first, kinds_of(end))
+        last = [of_kind(hooks, end, kind) for kind in kinds]
+    if len(kinds) < 2:
         return None
-    if has is not True and has_end is not True and not same_constant(absent, absent_end):
-        return None
-    first = MISSING if has is False else value
-    last = value if has_end is False else value_end
-    if last is MISSING or first is None and last is None:
-        return None
-    inner = _carry(hooks, region, first, last)
-    if inner is None:
-        return None
-    if isinstance(inner, Same):
-        inner = _carry(hooks, region, MISSING, last)
-    return None if inner is None else _Nullable(inner, absent if has is not True else absent_end)
+    inner: list[Carry] = []
+    for kind, x in zip(kinds, last, strict=True):
+        before = of_kind(hooks, start, kind)
+        if machine(kind) is not None:
+            carry: Carry | None = Same()
+        elif x is MISSING:
+            carry = _Fixed(before)
+        else:
+            carry = _carry(hooks, region, before, x)
+            if isinstance(carry, Same):
+                carry = _Fixed(x)
+        if carry is None:
+            return None
+        inner.append(carry)
+    return _Union(hooks, kinds, inner)
 
 
 def _say(x: Any) -> str:

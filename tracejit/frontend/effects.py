@@ -21,10 +21,61 @@ from tracejit.ops.templates import class_path, refer
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["TracedError", "assert_", "make_error", "print_", "raise_error"]
+__all__ = [
+    "STREAMS",
+    "StandardStream",
+    "StreamMethod",
+    "TracedError",
+    "assert_",
+    "exit_",
+    "make_error",
+    "print_",
+    "raise_error",
+]
 
 
 # Printing ----------------------------------------------------------------------------------------
+
+
+class StandardStream:
+    """`sys.stdout` or `sys.stderr`, whatever they are when something is printed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def attribute(self, name: str) -> Any:
+        """A method of the stream. Raises TraceError for any but those that print."""
+        if name not in ("write", "flush"):
+            raise TraceError("TJ002", f"sys.{self.name}.{name}", user_line())
+        return StreamMethod(self, name)
+
+
+#: The standard streams by their names in the module sys.
+STREAMS = {name: StandardStream(name) for name in ("stdout", "stderr")}
+
+
+class StreamMethod:
+    """A method of a standard stream."""
+
+    def __init__(self, stream: StandardStream, name: str) -> None:
+        self.stream, self.name = stream, name
+
+    def call(self, hooks: Hooks, *args: Any) -> Any:
+        """`stream.write(text)` or `stream.flush()`."""
+        if self.name == "flush" and not args:
+            print_(hooks, end="", file=self.stream, flush=True)
+            return None
+        if self.name == "flush" or len(args) != 1 or not isinstance(args[0], (str, TracedText)):
+            raise TraceError("TJ004", f"sys.{self.stream.name}.{self.name}", user_line())
+        print_(hooks, args[0], end="", file=self.stream)
+        return len(args[0]) if isinstance(args[0], str) else _Length()
+
+
+class _Length:
+    """The number of characters of a traced text."""
+
+    def __bool__(self) -> bool:
+        raise TraceError("TJ021", "its length", user_line())
 
 
 def print_(
@@ -47,7 +98,9 @@ def print_(
     attrs: dict[str, Any] = {
         "text": operands.text(concatenate([*parts, "\n" if end is None else end]))
     }
-    if file is not None:
+    if isinstance(file, StandardStream):
+        attrs["stream"] = file.name
+    elif file is not None:
         if not hooks.capture.is_outside(file):
             raise TraceError("TJ006", "the file of print()", user_line())
         attrs["file"] = refer(file)
@@ -99,6 +152,11 @@ def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
     (token,) = trace.emit_all("raise_error", inputs, attrs)
     trace.set_token(token)
     raise Unreachable
+
+
+def exit_(hooks: Hooks, *args: Any) -> NoReturn:
+    """`sys.exit(...)`."""
+    raise_error(hooks, make_error(hooks, SystemExit, args, {}))
 
 
 def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:

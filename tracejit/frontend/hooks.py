@@ -180,6 +180,8 @@ class Hooks(Flow):
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
         x = settle(x)
+        if isinstance(x, TracedText):
+            x = x.known("iteration over a text")
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
@@ -232,7 +234,7 @@ class Hooks(Flow):
     def key(self, k: Any) -> Any:
         """`k`, which Python is about to hash and compare."""
         if isinstance(k, TracedText):
-            k = k.settled()
+            k = k.known("a key")
         operators.require_key(k)
         return k
 

@@ -10,23 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from tracejit.errors import TraceError
 from tracejit.frontend.cells import Cell, View, laid_out
-from tracejit.frontend.choice import UNBOUND, Choice, Signal
-from tracejit.frontend.containers import (
-    build_dataclass,
-    dataclass_fields,
-    is_constant,
-    is_namedtuple,
-    is_plain_dataclass,
-)
+from tracejit.frontend.choice import UNBOUND, Choice
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import Trace, user_line
-from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracer import TracedArray, TracedScalar, lift
+from tracejit.frontend.unions import (
+    MISSING,
+    as_kind,
+    as_machine,
+    flags,
+    is_number,
+    kinds_of,
+    kinds_of_both,
+    machine,
+    of_kind,
+    parts_of,
+    rebuild,
+    same_constant,
+    select,
+)
 from tracejit.ir.dims import free_symbols
-from tracejit.ir.graph import Value, attr_key, attr_sizes
+from tracejit.ir.graph import Value, attr_sizes
 from tracejit.ir.types import ArrayType, Type, type_sizes
 from tracejit.ops.effects import undefined_attrs
 
@@ -39,13 +45,7 @@ __all__ = [
     "Choice",
     "Joiner",
     "Recipe",
-    "is_absent",
-    "is_number",
-    "parts_of",
-    "rebuild",
-    "same_constant",
     "same_kind",
-    "split",
     "undefined",
 ]
 
@@ -53,56 +53,9 @@ __all__ = [
 Recipe: TypeAlias = Callable[[Sequence[Value]], Any]
 
 
-def is_absent(x: Any) -> bool:
-    """Whether `x` is a constant that no graph can hold: None, an unbound name, a text."""
-    return x is UNBOUND or (is_constant(x) and not is_number(x)) or isinstance(x, Signal)
-
-
-def is_number(x: Any) -> bool:
-    """Whether `x` is a number, a size or a traced number."""
-    return isinstance(x, (bool, int, float, complex, np.generic, SymInt, TracedScalar))
-
-
 def undefined(trace: Trace, t: Type) -> Value:
     """A value of type `t` that nobody reads."""
     return trace.emit("undefined", (), **undefined_attrs(t))
-
-
-def same_constant(a: Any, b: Any) -> bool:
-    """Whether two objects are one, or constants that nothing tells apart."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, SymInt):
-        return bool(a.dim == b.dim)
-    if isinstance(a, np.generic):
-        return bool(attr_key(a.item()) == attr_key(b.item()))
-    return bool(is_constant(a) and attr_key(a) == attr_key(b))
-
-
-def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
-    """(class, keys, children) of a container whose parts can be joined; None for anything else."""
-    cls = type(x)
-    if cls in (tuple, list) or is_namedtuple(cls):
-        return cls, (), list(x)
-    if cls is dict:
-        return cls, tuple(x), list(x.values())
-    if not isinstance(x, (Tracer, Choice, SymInt, type)) and is_plain_dataclass(x):
-        names = dataclass_fields(x) or ()
-        return cls, names, [getattr(x, name) for name in names]
-    return None
-
-
-def rebuild(hooks: Hooks, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
-    """A new container of the class, made inside the trace."""
-    if cls is list:
-        return hooks.new(children)
-    if cls is dict:
-        return hooks.new(dict(zip(keys, children, strict=True)))
-    if issubclass(cls, tuple):
-        return tuple.__new__(cls, children)
-    return hooks.new(build_dataclass(cls, dict(zip(keys, children, strict=True))))
 
 
 class Joiner:
@@ -226,21 +179,35 @@ class Joiner:
         if outer:
             (cell,) = dict.fromkeys((outer[0], *(c for c in (a, b) if c is not None)))
             return lambda outs: cell
-        for k, (cell_k, other) in enumerate(((a, b), (b, a))):
-            if cell_k is not None and self._partner.setdefault(cell_k, other) is not other:
+        for one, other in ((a, b), (b, a)):
+            if one is not None and self._partner.setdefault(one, other) is not other:
                 raise TraceError(
                     "TJ005", "arrays share memory on one side of a branch only", user_line()
                 )
-            if cell_k is not None and (cell_k.source is not None or cell_k.input is not None):
-                raise TraceError("TJ005", f"a view leaves side {k} of a branch", user_line())
         if (a, b) not in self._cells:
             values: list[Value | None] = []
             for c, side in zip((a, b), self.sides, strict=False):
                 values.append(None if c is None else c.read(side.region))
             values = _in_one_order(values, self.sides)
             k = self.slot(*values[: len(self.sides)])
-            self._cells[a, b] = self._once(lambda outs: Cell(self.parent, outs[k]))
+            self._cells[a, b] = self._once(lambda outs: self._new_cell(outs[k], a, b))
         return self._cells[a, b]
+
+    def _new_cell(self, value: Value, *old: Cell | None) -> Cell:
+        """The memory that cells of the sides become: what they may share, it may share."""
+        known = [c for c in old if c is not None]
+        inputs = [c.input for c in known if c.input is not None]
+        new = Cell(self.parent, value, min(inputs) if inputs else None)
+        for c in known:
+            shared = c.source or c.twin
+            if shared is None:
+                continue
+            if not shared.trace.encloses(self.parent):
+                raise TraceError("TJ005", "a view leaves a branch or loop", user_line())
+            if new.source is not None and new.source is not shared:
+                raise TraceError("TJ005", "a view of one of two arrays", user_line())
+            new.source, new.seen, new.input = shared, c.seen, -1
+        return new
 
     def _is_fresh(self, cell: Cell, side: int) -> bool:
         return side < len(self.sides) and self.sides[side].region.encloses(cell.trace)
@@ -275,7 +242,7 @@ class Joiner:
             return lambda outs: a
         joined = self._alike(a, b)
         if joined is None:
-            joined = self._nullable(a, b)
+            joined = self._union(a, b)
         if joined is not None:
             return joined
         first, second = self.export(a, 0), self.export(b, 1)
@@ -334,47 +301,63 @@ class Joiner:
         k = self.slot(*_in_one_order(values, self.sides))
         return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
 
-    def _nullable(self, a: Any, b: Any) -> Recipe | None:
-        """A value beside None (or another absent one): a flag, and the value where there is one."""
-        (has_a, value_a, none_a), (has_b, value_b, none_b) = split(a), split(b)
-        if (has_a is True and has_b is True) or (has_a is False and has_b is False):
+    def _union(self, a: Any, b: Any) -> Recipe | None:
+        """Values that may be of several kinds: which one, and the value of each kind."""
+        found: list[list[Any]] = []
+        for x, side in zip((a, b), self.sides, strict=True):
+            with side.region.reopened():
+                found.append(kinds_of(x))
+        kinds = kinds_of_both(*found)
+        if len(kinds) < 2:
             return None
-        absent = none_a if has_a is not True else none_b
-        if has_a is not True and has_b is not True and not same_constant(none_a, none_b):
-            return None
-        if has_a is False:
-            value: Recipe | None = self.export(value_b, 1)
-        elif has_b is False:
-            value = self.export(value_a, 0)
-        elif same_constant(value_a, value_b):
-            value = self.export(value_a, 0)
-        else:
-            value = self._alike(value_a, value_b)
-        if value is None:
-            return None
-        present = self._flag(has_a, has_b)
-        return lambda outs: Choice(present(outs), value(outs), absent)
+        chosen, values = [], []
+        for x, side in zip((a, b), self.sides, strict=True):
+            with side.region.reopened():
+                chosen.append(flags(self.hooks, x, kinds))
+                values.append([of_kind(self.hooks, x, kind) for kind in kinds])
+        numbers: dict[Any, int] = {}
+        alternatives: list[Recipe] = []
+        for kind, first, second in zip(kinds, *values, strict=True):
+            recipe = self._alternative(kind, first, second, numbers)
+            if recipe is None:
+                return None
+            alternatives.append(recipe)
+        which = [self._flag(x, y) for x, y in zip(*chosen, strict=True)]
+        return lambda outs: select(
+            [flag(outs) for flag in which], [make(outs) for make in alternatives]
+        )
+
+    def _alternative(
+        self, kind: Any, first: Any, second: Any, numbers: dict[Any, int]
+    ) -> Recipe | None:
+        t = machine(kind)
+        if t is not None:
+            given: list[Value | None] = []
+            for x, side in zip((first, second), self.sides, strict=True):
+                with side.region.reopened():
+                    given.append(None if x is MISSING else as_machine(x))
+            k = numbers.setdefault(t, len(self.slots))
+            if k == len(self.slots):
+                self.slot(*given)
+            else:
+                self.slots[k] = [a or b for a, b in zip(self.slots[k], given, strict=True)]
+            return lambda outs: as_kind(outs[k], kind)
+        if first is MISSING:
+            return self.export(second, 1)
+        if second is MISSING:
+            return self.export(first, 0)
+        if same_constant(first, second):
+            return self.export(first, 0)
+        return self._alike(first, second)
 
     def _flag(self, a: Any, b: Any) -> Recipe:
         p = self.predicate
         assert p is not None
-        if a is True and b is False:
-            return lambda outs: p
-        if a is False and b is True:
-            return lambda outs: self.hooks.not_(p)
+        if isinstance(a, bool) and isinstance(b, bool):
+            if a is not b:
+                return (lambda outs: p) if a else lambda outs: self.hooks.not_(p)
         k = self.slot(self.lifted(a, 0), self.lifted(b, 1))
         return lambda outs: self.parent.wrap(outs[k])
-
-
-def split(x: Any) -> tuple[Any, Any, Any]:
-    """(whether there is a value, the value, what stands in its place where there is none)."""
-    if isinstance(x, Choice):
-        x = x.known()
-    if isinstance(x, Choice):
-        if is_absent(x.second) and not is_absent(x.first) and not isinstance(x.first, Choice):
-            return x.predicate, x.first, x.second
-        return True, x, None
-    return (False, None, x) if is_absent(x) else (True, x, None)
 
 
 def same_kind(a: Type, b: Type) -> bool:

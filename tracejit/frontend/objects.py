@@ -65,9 +65,11 @@ def attribute(hooks: Hooks, x: Any, name: str) -> Any:
     if isinstance(x, SymInt):
         return getattr(int(x), name)
     if isinstance(x, TracedText):
-        x = x.settled()
-        if isinstance(x, TracedText):
-            x.refuse(f"the attribute {name}")
+        x = x.known(f"the attribute {name}")
+    if x is sys and name in effects.STREAMS:
+        return effects.STREAMS[name]
+    if isinstance(x, effects.StandardStream):
+        return x.attribute(name)
     if isinstance(x, ModuleType):
         return _module_attribute(hooks, x, name)
     if isinstance(x, np.generic):
