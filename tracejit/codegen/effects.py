@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import ctypes
 import itertools
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
@@ -30,7 +29,6 @@ from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.effects import PrintText, RaiseError
-from tracejit.ops.templates import referred
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
@@ -72,9 +70,8 @@ class _Site:
             slots += 8 * slot_count(v.type)
         op, attrs = self.node.op, self.node.attrs
         if isinstance(op, PrintText):
-            stream = referred(attrs["file"]) if "file" in attrs else sys.stdout
             text = op.text(inputs, attrs)
-            _output_of(printed).add(stream, text, attrs.get("flush", False))
+            _output_of(printed).add(op.file(attrs), text, attrs.get("flush", False))
             return HostCall.DONE
         assert isinstance(op, RaiseError)
         # The program's memory does not outlive the run.

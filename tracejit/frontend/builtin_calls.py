@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.builtin_methods import pairs
-from tracejit.frontend.effects import print_
+from tracejit.frontend.effects import exit_, print_
 from tracejit.frontend.formatting import formatted, to_text
 from tracejit.frontend.operators import class_of, require_known, require_plain
 from tracejit.frontend.python_math import NUMBER_CALLS
@@ -293,6 +293,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     callable: _callable,
     super: _super,
     print: print_,
+    sys.exit: exit_,
     dataclasses.replace: _replace,
     functools.reduce: _reduce,
     functools.partial: _partial,

@@ -30,6 +30,7 @@ from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
 from tracejit.frontend.operators import has_traced, require_known, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.source import is_library_file
+from tracejit.frontend.streams import StreamMethod
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.frontend.ufuncs import array_ufunc, cast_value
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
@@ -85,6 +86,8 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
+    if isinstance(f, StreamMethod):
+        return f.call(hooks, *args, **kwargs)
     if cls.__module__.partition(".")[0] == "tracejit":
         return hooks.call(_jitted(hooks, f), *args, **kwargs)
     method = objects.special(hooks, f, "__call__")

@@ -13,6 +13,7 @@ from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.formatting import has_text, to_text
 from tracejit.frontend.operators import require_plain
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.streams import StandardStream
 from tracejit.frontend.text import Operand, Operands, TextLike, TracedText, concatenate
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
 __all__ = [
-    "STREAMS",
-    "StandardStream",
-    "StreamMethod",
     "TracedError",
     "assert_",
     "exit_",
@@ -35,47 +33,6 @@ __all__ = [
 
 
 # Printing ----------------------------------------------------------------------------------------
-
-
-class StandardStream:
-    """`sys.stdout` or `sys.stderr`, whatever they are when something is printed."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def attribute(self, name: str) -> Any:
-        """A method of the stream. Raises TraceError for any but those that print."""
-        if name not in ("write", "flush"):
-            raise TraceError("TJ002", f"sys.{self.name}.{name}", user_line())
-        return StreamMethod(self, name)
-
-
-#: The standard streams by their names in the module sys.
-STREAMS = {name: StandardStream(name) for name in ("stdout", "stderr")}
-
-
-class StreamMethod:
-    """A method of a standard stream."""
-
-    def __init__(self, stream: StandardStream, name: str) -> None:
-        self.stream, self.name = stream, name
-
-    def call(self, hooks: Hooks, *args: Any) -> Any:
-        """`stream.write(text)` or `stream.flush()`."""
-        if self.name == "flush" and not args:
-            print_(hooks, end="", file=self.stream, flush=True)
-            return None
-        if self.name == "flush" or len(args) != 1 or not isinstance(args[0], (str, TracedText)):
-            raise TraceError("TJ004", f"sys.{self.stream.name}.{self.name}", user_line())
-        print_(hooks, args[0], end="", file=self.stream)
-        return len(args[0]) if isinstance(args[0], str) else _Length()
-
-
-class _Length:
-    """The number of characters of a traced text."""
-
-    def __bool__(self) -> bool:
-        raise TraceError("TJ021", "its length", user_line())
 
 
 def print_(

@@ -10,6 +10,7 @@ import abc
 import dataclasses
 import enum
 import functools
+import sys
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -29,6 +30,7 @@ from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_name
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.places import IsFalse, OwnRead
 from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.streams import STREAMS, StandardStream
 from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import TracedArray, Tracer, user_line
 
@@ -66,9 +68,9 @@ def attribute(hooks: Hooks, x: Any, name: str) -> Any:
         return getattr(int(x), name)
     if isinstance(x, TracedText):
         x = x.known(f"the attribute {name}")
-    if x is sys and name in effects.STREAMS:
-        return effects.STREAMS[name]
-    if isinstance(x, effects.StandardStream):
+    if x is sys and name in STREAMS:
+        return STREAMS[name]
+    if isinstance(x, StandardStream):
         return x.attribute(name)
     if isinstance(x, ModuleType):
         return _module_attribute(hooks, x, name)

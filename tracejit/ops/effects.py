@@ -75,9 +75,10 @@ def _after_token(name: str, inputs: Sequence[Type]) -> Sequence[Type]:
 
 @register
 class PrintText(Op):
-    """Write a text to `sys.stdout` as it is then, or to the object of the number `file`.
+    """Write a text to `sys.stdout` as it is then.
 
-    `text` is a template over the operands after the token. A text that cannot be made bails out.
+    `text` is a template over the operands after the token; one that cannot be made bails out.
+    `stream` may be "stderr", and `file` the number of an object to write to instead.
     """
 
     name: ClassVar[str] = "print_text"
@@ -91,20 +92,28 @@ class PrintText(Op):
         regions: tuple[Graph, ...],
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
-        only_attrs(self.name, attrs, "text", optional=("file", "flush"))
+        only_attrs(self.name, attrs, "text", optional=("file", "flush", "stream"))
         operands = _after_token(self.name, inputs)
         check_text(self.name, attrs["text"], len(operands))
         require(type(attrs.get("file", 0)) is int, "print_text: file is the number of an object")
+        stream = attrs.get("stream", "stdout")
+        require(stream in ("stdout", "stderr"), f"print_text: there is no stream {stream!r}")
         require(type(attrs.get("flush", False)) is bool, "print_text: flush is True or False")
         return (TOKEN,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        file = referred(attrs["file"]) if "file" in attrs else sys.stdout
+        text, file = self.text(inputs, attrs), self.file(attrs)
         if file is not None:
-            file.write(self.text(inputs, attrs))
+            file.write(text)
             if attrs.get("flush", False):
                 file.flush()
         return (inputs[0],)
+
+    def file(self, attrs: Attrs) -> Any:
+        """The object to write to, if there is one now."""
+        if "file" in attrs:
+            return referred(attrs["file"])
+        return getattr(sys, attrs.get("stream", "stdout"))
 
     def text(self, inputs: Sequence[Any], attrs: Attrs) -> str:
         """The text for concrete inputs. Raises Bailout."""
