@@ -16,9 +16,10 @@ PRIMITIVES = frozenset(("switch", "merge", "enter", "exit", "next_iteration", "l
 class Plan:
     """The nodes that a run needs, by walking back from what is wanted.
 
-    Needed is what the wanted outputs depend on, control structure and sizes included; in a section
-    of which anything is needed, the checks; and exceptions raised explicitly, wherever they are.
-    With `effects`, every node with effects is wanted too.
+    Needed is what the wanted outputs depend on, control structure and sizes included; the checks
+    that may protect it, in sections of which anything is needed and in those that come before them
+    in the same region and around it; and exceptions raised explicitly, wherever they are. With
+    `effects`, every node with effects is wanted too.
     """
 
     def __init__(self, graph: DataflowGraph, wanted: Sequence[Value], *, effects: bool) -> None:
@@ -55,6 +56,7 @@ class Plan:
     def _needed(self, effects: bool) -> set[Node]:
         needed: set[Node] = set()
         active: set[int] = set()
+        before = self._before()
         pending = [self._producer[v] for v in self.wanted if v in self._producer]
         for node in self.order:
             if node.op.name == "raise_error" or (effects and not node.op.pure):
@@ -70,10 +72,30 @@ class Plan:
                 read.append(section.pivot)
             pending += [self._producer[v] for v in read if v in self._producer]
             pending += [self._binder[s] for s in self.sizes[node]]
-            if section.id not in active:
-                active.add(section.id)
-                pending += [n for n in section.nodes if not n.op.pure and not n.outputs]
+            for number in before[section.id]:
+                if number in active:
+                    break
+                active.add(number)
+                nodes = self.graph.sections[number].nodes
+                pending += [n for n in nodes if not n.op.pure and not n.outputs]
         return needed
+
+    def _before(self) -> list[list[int]]:
+        """By section: itself and those run before it in its region and in the regions around."""
+        out: list[list[int]] = []
+        heads = {s.frame: s for s in self.graph.sections if s.kind == "head"}
+        for section in self.graph.sections:
+            above: list[int] = []
+            if section.kind == "exit":
+                head = heads[self.graph.sections[section.predecessors[0]].frame]
+                above = out[head.predecessors[0]]
+            elif section.kind == "join":
+                first, second = (out[s] for s in section.predecessors)
+                above = [s for s in first if s in second]
+            elif section.predecessors:
+                above = out[section.predecessors[0]]
+            out.append([section.id, *above])
+        return out
 
     def _link(self) -> None:
         #: By value: the nodes that it arrives at, and as which of their inputs.
