@@ -403,3 +403,40 @@ def enclosed(k: int) -> Callable[..., Any]:
         return a, k
 
     return inner
+
+
+TRACED: list[Callable[..., Any]] = []
+
+
+def traced_sample(f: Callable[..., Any]) -> Callable[..., Any]:
+    TRACED.append(f)
+    return f
+
+
+@traced_sample
+def bound_in_a_side(x):
+    y = 1.0
+    z = (y := 3.0) if x.sum() > 0 else 0.0
+    return y + z
+
+
+@traced_sample
+def bound_in_an_operand(x):
+    y, z = 1.0, x
+    x.sum() > 0 and (y := x * 3)
+    x.sum() > 0 or (y := 3.0) < x[0] or (z := x - 1)
+    return y, z
+
+
+@traced_sample
+def bound_in_a_chain(x):
+    y = z = 1.0
+    w = -20 < x.sum() < (y := 3.0) < 4 < (z := x[1]) < 9
+    return w, y, z
+
+
+@traced_sample
+def bound_deep_in_operands(x):
+    y = z = 0.0
+    w = (y := 1.0) if x[0] < 0 or (z := x[0]) > 2 and (y := z + 1) < 9 else (z := y - 1)
+    return w, y, z

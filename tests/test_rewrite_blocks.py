@@ -12,9 +12,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import block_samples
+from tests.capturing import Compiled, follows
 from tests.plain_hooks import rewritten
 from tests.random_blocks import program
 from tracejit.errors import TraceError
@@ -86,6 +88,15 @@ def test_random_programs(first: int, tmp_path: Path) -> None:
 def test_most_random_programs_run_to_their_end(tmp_path: Path) -> None:
     ends = [outcome(f, 1, 2)[0] for f in programs(0, 60, tmp_path)]
     assert ends.count("result") > 30
+
+
+@pytest.mark.parametrize("f", block_samples.TRACED, ids=lambda f: f.__name__)
+def test_operands_bind_names_only_where_they_are_evaluated(f: Any) -> None:
+    """The condition is known when the program runs, and the names with it."""
+    compiled = Compiled(f)
+    for first in (-30.0, -0.5, 0.5, 2.5, 30.0):
+        follows(f, np.array([first, 0.25]), compiled=compiled)
+    assert compiled.traces == 1
 
 
 # What the hooks get ------------------------------------------------------------------------------

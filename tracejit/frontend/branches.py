@@ -7,13 +7,14 @@ A block of statements ends in an outcome: None where it runs to its end, BREAK, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.choice import UNBOUND, Choice, Signal, Unreachable
 from tracejit.frontend.joins import Joiner, Recipe
 from tracejit.frontend.regions import Names, Side, close_region, contents_of, put_contents, run_side
+from tracejit.frontend.rewrite_expressions import OPERAND
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
@@ -35,6 +36,7 @@ __all__ = [
     "falls",
     "lifted",
     "names_in",
+    "names_of_operands",
     "negation",
     "outcomes",
     "predicate",
@@ -176,6 +178,12 @@ def names_in(f: Callable[[], Any] | None) -> Names:
         return _NO_NAMES
     free = f.__code__.co_freevars
     return Names([name for name in free if not name.startswith("__tracejit_")], (f,))
+
+
+def names_of_operands(operands: Sequence[Callable[[], Any] | None]) -> Names:
+    """The names of the function that parts of an expression may bind. Lambdas bind none."""
+    binding = [f for f in operands if f is not None and OPERAND not in f.__code__.co_varnames]
+    return Names([name for f in binding for name in names_in(f)], binding)
 
 
 def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:

@@ -118,7 +118,7 @@ def exit_(hooks: Hooks, *args: Any) -> NoReturn:
 
 def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
     """`assert test, message()`."""
-    from tracejit.frontend.branches import branch, predicate
+    from tracejit.frontend.branches import branch, names_of_operands, predicate
 
     def fail() -> NoReturn:
         args = () if message is None else (message(),)
@@ -129,7 +129,7 @@ def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
         if not holds:
             fail()
         return
-    branch(hooks, holds, lambda: None, fail)
+    branch(hooks, holds, lambda: None, fail, names_of_operands((message,)))
 
 
 # Objects of run time -----------------------------------------------------------------------------

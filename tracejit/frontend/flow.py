@@ -7,7 +7,7 @@ a loop of the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.branches import (
@@ -17,10 +17,12 @@ from tracejit.frontend.branches import (
     branch,
     branch_and_rest,
     names_in,
+    names_of_operands,
     negation,
     predicate,
     renamed,
     settle,
+    settle_bound,
     then_rest,
 )
 from tracejit.frontend.carries import Unlike
@@ -31,9 +33,6 @@ from tracejit.frontend.regions import Names
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedScalar
 from tracejit.ir.types import PYBOOL
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Flow"]
 
@@ -50,7 +49,11 @@ class Flow:
     """The hooks of branches; what `rewrite` makes of `if`, ternaries, `and`, `or` and `not`."""
 
     BREAK, CONTINUE = BREAK, CONTINUE
-    returned = Returned
+
+    @staticmethod
+    def returned(value: Any) -> Returned:
+        """The outcome of a block that returns `value`."""
+        return Returned(settle_bound(value))
 
     def function_result(self: Any, outcome: Any) -> Any:
         """The value of a function whose last statement had `outcome`."""
@@ -91,17 +94,24 @@ class Flow:
         p = predicate(self, test)
         if isinstance(p, bool):
             return then() if p else orelse()
-        return branch(self, p, _as_value(then), _as_value(orelse)).value
+        names = names_of_operands((then, orelse))
+        return branch(self, p, _as_value(then), _as_value(orelse), names).value
 
     def and_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
         """`x and y and ...`, which gives an operand."""
-        return self._operands(True, x, later)
+        return self._operands(True, x, later, names_of_operands(later))
 
     def or_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
         """`x or y or ...`, which gives an operand."""
-        return self._operands(False, x, later)
+        return self._operands(False, x, later, names_of_operands(later))
 
-    def _operands(self: Any, goes_on: bool, x: Any, later: Sequence[Callable[[], Any]]) -> Any:
+    def chain(self: Any, x: Any, following: Callable[[], Any], names: Names) -> Any:
+        """`x and following()`, which may bind `names`."""
+        return self._operands(True, x, (following,), names)
+
+    def _operands(
+        self: Any, goes_on: bool, x: Any, later: Sequence[Callable[[], Any]], names: Names
+    ) -> Any:
         for k, operand in enumerate(later):
             p = predicate(self, x)
             if isinstance(p, bool):
@@ -109,7 +119,7 @@ class Flow:
                     return x
                 x = operand()
                 continue
-            return self._branch_of_operands(goes_on, p, x, operand, later[k + 1 :])
+            return self._branch_of_operands(goes_on, p, x, (operand, later[k + 1 :]), names)
         return x
 
     def _branch_of_operands(
@@ -117,14 +127,14 @@ class Flow:
         goes_on: bool,
         p: TracedScalar,
         x: Any,
-        operand: Callable[[], Any],
-        later: Sequence[Callable[[], Any]],
+        later: tuple[Callable[[], Any], Sequence[Callable[[], Any]]],
+        names: Names,
     ) -> Any:
         def others() -> Any:
-            return self._operands(goes_on, operand(), later)
+            return self._operands(goes_on, later[0](), later[1], names)
 
         sides = (others, lambda: x) if goes_on else (lambda: x, others)
-        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1])).value
+        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names).value
         if isinstance(out, TracedScalar) and out.type == PYBOOL:
             here().follows(out.own, goes_on, p.own, goes_on)
         return out

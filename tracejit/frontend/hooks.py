@@ -16,7 +16,14 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend import calls, effects, formatting, objects, operators
-from tracejit.frontend.branches import choose, lifted, predicate, settle, settle_bound
+from tracejit.frontend.branches import (
+    choose,
+    lifted,
+    names_of_operands,
+    predicate,
+    settle,
+    settle_bound,
+)
 from tracejit.frontend.capture import MISSING, Capture, class_lookup
 from tracejit.frontend.choice import Choice
 from tracejit.frontend.containers import (
@@ -305,10 +312,9 @@ class Hooks(Flow):
         result = self.compare(op, a, b)
         if not later:
             return result
-        return self.and_(result, lambda: self._next_of_chain(later[0], b, later[1](), *later[2:]))
-
-    def _next_of_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
-        return self.compare_chain(op, a, b, *later)
+        names = names_of_operands(later[1::2])
+        following = lambda: self.compare_chain(later[0], b, later[1](), *later[2:])  # noqa: E731
+        return self.chain(result, following, names)
 
     # Attributes and items ------------------------------------------------------------------------
 
