@@ -19,6 +19,7 @@ KINDS: dict[str, str] = {
     "static": "decided or computed while compiling, from what the variant is made for",
     "effect": "prints or raises at run time",
     "bails": "the call is repeated eagerly where this is reached; the detail says what happens",
+    "copied": "a whole array is copied at run time; the detail says why",
     "host": "calls NumPy or Python at run time",
     "eager": "runs in Python; the detail begins with the code of the reason",
 }

@@ -33,11 +33,13 @@ class Line:
         return iter((self.line, self.kind, self.why))
 
 
-def compiled_lines(graph: Graph, notes: Sequence[Any], host: Iterable[Node]) -> tuple[Line, ...]:
+def compiled_lines(
+    graph: Graph, notes: Sequence[Any], host: Iterable[Node], copies: Iterable[Any] = ()
+) -> tuple[Line, ...]:
     """The lines of a compile.
 
     `graph` is the trace, `notes` what the front end said of it, `host` the nodes that the program
-    runs through NumPy.
+    runs through NumPy, `copies` the whole arrays that it copies (with `what` and `where`).
     """
     found: dict[tuple[str, int, str, str], Line] = {}
 
@@ -53,6 +55,8 @@ def compiled_lines(graph: Graph, notes: Sequence[Any], host: Iterable[Node]) -> 
         add(node.where, "host", f"{_spelled(node)} runs through NumPy")
         if node.where is not None:
             through_numpy.add((node.where.file, node.where.line, node.op.name))
+    for copy in copies:
+        add(copy.where, "copied", copy.what)
     for node in _nodes(graph):
         where = node.where
         if where is None or (where.file, where.line) in told:
