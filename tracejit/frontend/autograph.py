@@ -31,6 +31,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.branches import settle_bound
 from tracejit.frontend.capture import Capture, Source
 from tracejit.frontend.choice import Unreachable
 from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, unflatten
@@ -94,6 +95,7 @@ def trace_function(
 
 def _flattened(result: Any, hooks: Hooks, code: CodeType | None) -> tuple[list[Any], TreeDef]:
     try:
+        result = settle_bound(result)
         return flatten_result(result, hooks.is_made, hooks.capture.is_outside)
     except TraceError as e:
         e.where = _place(code) if code else e.where

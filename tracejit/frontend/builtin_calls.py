@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError
 from tracejit.frontend.builtin_methods import pairs
 from tracejit.frontend.effects import exit_, print_
+from tracejit.frontend.folds import FOLD_CALLS
 from tracejit.frontend.formatting import formatted, to_text
+from tracejit.frontend.items import Items, enumerated, ranged, reversed_items, zipped
 from tracejit.frontend.operators import class_of, require_known, require_plain
 from tracejit.frontend.python_math import NUMBER_CALLS
 from tracejit.frontend.shapes import SymInt
@@ -42,6 +44,8 @@ def _len(hooks: Hooks, x: Any) -> Any:
     if type(x).__module__ == "builtins":
         hooks.known(x)
         return len(x)
+    if isinstance(x, Items) and not x.once:
+        return x.length
     return hooks.call(hooks.attribute(x, "__len__"))
 
 
@@ -50,21 +54,24 @@ def _len(hooks: Hooks, x: Any) -> Any:
 
 def _range(hooks: Hooks, *args: Any) -> Any:
     require_known(args, "an argument of range()")
-    return range(*args)
+    return ranged(hooks, *args)
 
 
 def _enumerate(hooks: Hooks, iterable: Any, start: Any = 0) -> Any:
-    return hooks.new(enumerate(hooks.iterate(iterable), start))
+    items = enumerated(iterable, start)
+    return hooks.new(items or enumerate(hooks.iterate(iterable), start))
 
 
 def _zip(hooks: Hooks, *iterables: Any, strict: Any = False) -> Any:
-    return hooks.new(zip(*map(hooks.iterate, iterables), strict=strict))
+    items = zipped(iterables, bool(strict))
+    return hooks.new(items or zip(*map(hooks.iterate, iterables), strict=strict))
 
 
 def _reversed(hooks: Hooks, x: Any) -> Any:
-    if not isinstance(x, TracedArray) and type(x) not in (list, tuple, dict, str, range):
+    plain = (list, tuple, dict, str, range)
+    if not isinstance(x, (TracedArray, Items)) and type(x) not in plain:
         raise TraceError("TJ002", f"reversed() of a {class_of(x).__name__}", user_line())
-    return hooks.new(reversed(x))
+    return hooks.new(reversed_items(x) or reversed(x))
 
 
 def _map(hooks: Hooks, f: Any, *iterables: Any) -> Any:
@@ -84,17 +91,11 @@ def _iter(hooks: Hooks, x: Any) -> Any:
 
 
 def _next(hooks: Hooks, x: Any, *default: Any) -> Any:
+    if isinstance(x, Items):
+        raise TraceError("TJ029", "next()", user_line())
     if not hooks.is_made(x):
         raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
     return next(hooks.iterate(x), *default)
-
-
-def _any(hooks: Hooks, items: Any) -> bool:
-    return any(hooks.truth(v) for v in hooks.iterate(items))
-
-
-def _all(hooks: Hooks, items: Any) -> bool:
-    return all(hooks.truth(v) for v in hooks.iterate(items))
 
 
 def _sequence(cls: Any) -> Callable[..., Any]:
@@ -120,17 +121,6 @@ def _sorted(hooks: Hooks, items: Any, *, key: Any = None, reverse: Any = False) 
     require_plain(tested, "sorted()", sizes=True)
     order = sorted(range(len(values)), key=tested.__getitem__, reverse=bool(hooks.truth(reverse)))
     return hooks.new([values[k] for k in order])
-
-
-def _reduce(hooks: Hooks, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
-    rest = hooks.iterate(items)
-    if initial is _REQUIRED:
-        initial = next(rest, _REQUIRED)
-        if initial is _REQUIRED:
-            raise TypeError("reduce() of empty iterable with no initial value")
-    for x in rest:
-        initial = hooks.call(f, initial, x)
-    return initial
 
 
 def _accumulate(hooks: Hooks, items: Any, func: Any = operator.add, *, initial: Any = None) -> Any:
@@ -262,6 +252,7 @@ def _update_wrapper(hooks: Hooks, wrapper: Any, wrapped: Any) -> Any:
 #: Callee -> what a call of it does: (hooks, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
+    **FOLD_CALLS,
     str: _str,
     repr: lambda hooks, x: to_text(hooks, x, "r"),
     format: lambda hooks, x, spec="": formatted(hooks, x, "", spec),
@@ -275,8 +266,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     filter: _filter,
     iter: _iter,
     next: _next,
-    any: _any,
-    all: _all,
     list: _sequence(list),
     tuple: _sequence(tuple),
     set: _set(set),
@@ -295,7 +284,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     print: print_,
     sys.exit: exit_,
     dataclasses.replace: _replace,
-    functools.reduce: _reduce,
     functools.partial: _partial,
     functools.wraps: _wraps,
     functools.update_wrapper: _update_wrapper,

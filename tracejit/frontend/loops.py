@@ -422,6 +422,8 @@ class TestedLoop(_Loop):
     ) -> None:
         super().__init__(hooks, names, info)
         self.test, self.run, self.holds = test, run, holds
+        # The body begins after the test, and may read what that binds.
+        self.at_head |= set(names) & set(test.__code__.co_freevars)  # type: ignore[attr-defined]
         #: Whether the test stands at the end of the body: what it changes is carried, too.
         self.rotated = False
 

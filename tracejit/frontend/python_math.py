@@ -8,10 +8,8 @@ from __future__ import annotations
 import builtins
 import cmath
 import functools
-import itertools
 import math
 import operator
-import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.operators import class_of, has_traced, require_known, require_plain
+from tracejit.frontend.operators import has_traced, require_known, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.ir.types import PyScalar, dtype_of
@@ -62,9 +60,7 @@ def _number(cls: Any) -> Callable[..., Any]:
 
 
 def _bool(hooks: Hooks, x: Any = False) -> Any:
-    if isinstance(x, Tracer):
-        return python_number(x, "bool")
-    return bool(hooks.truth(x))
+    return hooks.truth_of(x)
 
 
 def _abs(hooks: Hooks, x: Any) -> Any:
@@ -92,54 +88,6 @@ def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:
         require_known([x, y], "an operand")
         return divmod(x, y)
     return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
-
-
-def _require_uncompensated(values: list[Any]) -> None:
-    """Raise TraceError where Python sums floats with a compensation, as it does from 3.12 on.
-
-    It does so up to the first value that is not a Python number.
-    """
-    leading = list(itertools.takewhile(_is_python, values))
-    traced = any(isinstance(v, TracedScalar) for v in leading)
-    inexact = any(not issubclass(class_of(v), int) for v in leading)
-    if traced and inexact and sys.version_info >= (3, 12):
-        raise TraceError("TJ004", "sum() of Python floats", user_line())
-
-
-def _is_python(x: Any) -> bool:
-    if isinstance(x, TracedScalar):
-        return x.is_python
-    return isinstance(x, SymInt) or type(x) in (bool, int, float, complex)
-
-
-def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
-    if isinstance(start, (str, bytes)):
-        raise TypeError("sum() can't sum strings")
-    values = list(hooks.iterate(items))
-    traced = [k for k, v in enumerate([start, *values]) if has_traced(v)]
-    if not traced:
-        require_plain([start, values], "sum()")
-        return hooks.fresh(sum(values, start))
-    _require_uncompensated([start, *values])
-    first = max(traced[0] - 1, 0)
-    require_plain(values[:first], "sum()")
-    total = sum(values[:first], start) if first else start
-    for v in values[first:]:
-        total = hooks.binary("add", total, v)
-    return total
-
-
-def _extreme(f: Any) -> Callable[..., Any]:
-    def run(hooks: Hooks, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        values = list(hooks.iterate(args[0])) if len(args) == 1 else list(args)
-        tested = values if key is None else [hooks.call(key, v) for v in values]
-        require_plain(tested, f"{f.__name__}()", sizes=True)
-        if not values:
-            return f((), **kwargs)
-        chosen = f(range(len(values)), key=tested.__getitem__)
-        return values[chosen]
-
-    return run
 
 
 def _plain(f: Any) -> Callable[..., Any]:
@@ -248,8 +196,6 @@ _OPERATOR: dict[Any, Callable[..., Any]] = {
     **{getattr(operator, n): _named("compare", n) for n in _COMPARISONS},
     **{getattr(operator, n): _named("unary", n) for n in ("neg", "pos", "invert")},
     operator.abs: _abs,
-    operator.not_: lambda hooks, x: not hooks.truth(x),
-    operator.truth: lambda hooks, x: bool(hooks.truth(x)),
     operator.contains: lambda hooks, a, b: hooks.compare("contains", b, a),
     operator.getitem: lambda hooks, a, k: hooks.item(a, k),
     operator.setitem: lambda hooks, a, k, v: hooks.store_item(v, a, k),
@@ -271,7 +217,4 @@ NUMBER_CALLS: dict[Any, Callable[..., Any]] = {
     round: _round,
     pow: _pow,
     divmod: _divmod,
-    sum: _sum,
-    min: _extreme(min),
-    max: _extreme(max),
 }
