@@ -183,6 +183,33 @@ CASES: dict[str, tuple[str, Expected]] = {
         """,
         {2: ("a b c d", "")},
     ),
+    "operands that may be skipped read": (
+        """
+        def f(a, b, c, d, e):
+            if a:
+                b = c = d = e = 1
+            x = a and b
+            x = c if a else x
+            x = a < 1 < d
+            return x
+        """,
+        {2: ("a b c d", "")},
+    ),
+    "a break counts for every statement that it leaves": (
+        """
+        def f(a, b, c):
+            for i in a:
+                if i:
+                    if b:
+                        c = 1
+                        break
+                b = c = i
+            else:
+                c = b = 2
+            return b, c
+        """,
+        {2: ("b c", "b"), 3: ("b c i", ""), 4: ("b c i", "")},
+    ),
     "a condition binds before it leads anywhere": (
         """
         def f(a, b):
