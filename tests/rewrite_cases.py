@@ -231,6 +231,55 @@ for _op in ("reduce_min", "reduce_max", "reduce_prod"):
 case("reduce_unit_axes", "x: i16[n, 1]", "y: i16[n] = reduce_sum(x, axes=(1,))", "y")
 
 
+case(
+    "update_again",
+    "x: f64[n], v: f64[2]",
+    _UPDATE + "z: f64[n] = update_slice(y, v, start=(0,), size=(2,), step=(1,))",
+    "z",
+)
+case(
+    "update_again",
+    "x: f64[n], v: f64[m]",
+    """
+    zero = fill(0, i64[m])
+    y: f64[n] = scatter(x, v, zero)
+    z: f64[n] = scatter(y, v, zero)
+    """,
+    "z",
+)
+for _op, _truth in [("py_equal", "True"), ("py_equal", "False"), ("py_not_equal", "True")]:
+    case(
+        "compared_with_a_truth",
+        "p: bool",
+        f't: bool = constant(value={_truth}, type="bool")\nq: bool = {_op}(p, t)',
+        "q",
+    )
+case("not_of_python", "p: bool", "q: bool = py_not(p)\nr: bool = py_not(q)", "r")
+case("not_of_python", "a: float, b: float", "q: bool = py_equal(a, b)\nr: bool = py_not(q)", "r")
+case("not_of_python", "a: int, b: int", "q: bool = py_less(a, b)\nr: bool = py_not(q)", "r")
+for _op in ("py_and", "py_or", "py_bit_and"):
+    for _truth in ("True", "False"):
+        case(
+            "truths_joined",
+            "p: bool",
+            f't: bool = constant(value={_truth}, type="bool")\nq: bool = {_op}(t, p)',
+            "q",
+        )
+    case("truths_joined", "p: bool", f"q: bool = {_op}(p, p)", "q")
+for _op, _kind, _number in [
+    ("py_add", "int", "0"),
+    ("py_subtract", "int", "0"),
+    ("py_multiply", "int", "1"),
+    ("py_multiply", "float", "1.0"),
+]:
+    case(
+        "neutral_number",
+        f"x: {_kind}",
+        f'c: {_kind} = constant(value={_number}, type="{_kind}")\ny: {_kind} = {_op}(x, c)',
+        "y",
+    )
+
+
 def _kept(kind: str, op: str, number: str, *, left: bool = False) -> str:
     operands = "c, x" if left else "x, c"
     return program(f"x: {kind}", f"c = fill({number}, {kind})\ny: {kind} = {op}({operands})", "y")
@@ -285,6 +334,21 @@ KEPT = [
         "x: f64[n, m]",
         "y: f64[n*m] = reshape(x, shape=(n*m,), assume=True)\n"
         "z: f64[m, n] = reshape(y, shape=(m, n))",
+        "z",
+    ),
+    program("a: float, b: float", "p: bool = py_less(a, b)\nq: bool = py_not(p)", "q"),
+    program(
+        "a: float", 'c: float = constant(value=0.0, type="float")\nb: float = py_add(a, c)', "b"
+    ),
+    program("a: bool", 'c: int = constant(value=0, type="int")\nb: int = py_add(a, c)', "b"),
+    program(
+        "x: f64[n], v: f64[2], w: f64[2]",
+        _UPDATE + "z: f64[n] = update_slice(y, w, start=(0,), size=(2,), step=(1,))",
+        "z",
+    ),
+    program(
+        "x: f64[n], v: f64[2]",
+        _UPDATE + "z: f64[n] = update_slice(y, v, start=(1,), size=(2,), step=(1,))",
         "z",
     ),
 ]

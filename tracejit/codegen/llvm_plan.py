@@ -38,6 +38,9 @@ _SHORT = 8
 _MOST_SEPARATE_LANES = 16
 _MOST_LANES = 64
 
+#: Loops over no more elements read what is at hand already, and end before a line could come.
+_NEAR = 1024
+
 
 def is_short(reduce: Reduce) -> bool:
     """Whether a reduction is written out position by position instead of run as a loop."""
@@ -116,7 +119,7 @@ def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
 
 
 def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
-    if survey.has_inner_loop:
+    if survey.has_inner_loop or (isinstance(loop.size, int) and loop.size <= _NEAR):
         return False
     return isinstance(loop, Reduce) or survey.weight > 2 or survey.calls
 

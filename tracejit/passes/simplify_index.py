@@ -151,6 +151,20 @@ def update_of_everything(r: Rewriter, node: Node) -> Value | None:
     return None
 
 
+@rule("update_slice", "scatter")
+def update_again(r: Rewriter, node: Node) -> Value | None:
+    """update(update(x, v, region), v, region) -> update(x, v, region)
+
+    Not for two values: if anything reads the first result, x would have to be copied.
+    """
+    inner = r.producer(node.inputs[0], node.op.name)
+    if inner is None or inner.inputs[1:] != node.inputs[1:]:
+        return None
+    if any(inner.attrs[k] != node.attrs[k] for k in node.attrs):
+        return None
+    return node.inputs[0]
+
+
 @rule("concatenate")
 def concatenate_nothing(r: Rewriter, node: Node) -> Value | None:
     """concatenate(x) -> x;  operands of no elements along the axis are left out"""
