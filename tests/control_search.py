@@ -23,7 +23,12 @@ from typing import Any
 
 from tests.compare import Mismatch
 from tests.control_programs.observe import Observation, Printed, assert_same_observation, observe
-from tests.control_programs.readers import READERS, NotTracedError, Readers
+from tests.control_programs.readers import (
+    READERS,
+    NotTracedError,
+    RaisedInTraceError,
+    Readers,
+)
 from tests.random_control import Block, Body, Case, Line, Statement, generate
 from tracejit.errors import Bailout
 
@@ -108,6 +113,9 @@ def _check(case: Case, f: Any, jit: Jit, folder: str, readers: bool) -> Verdict:
                 assert_same_observation(expected[number], actual, check_alias=False)
             except NotTracedError as e:
                 return Verdict(reader, number, f"not traced: {e}")
+            except RaisedInTraceError as e:
+                if type(e.__cause__) is not type(expected[number].outcome.exception):
+                    return Verdict(reader, number, f"raised while traced: {e}")
             except Bailout as e:
                 if expected[number].outcome.exception is None:
                     return Verdict(reader, number, f"gives up: {e}")

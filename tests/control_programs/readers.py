@@ -35,6 +35,10 @@ class NotTracedError(Exception):
     """The compiler refuses to trace the call: its message."""
 
 
+class RaisedInTraceError(Exception):
+    """The function raised its own exception, the cause of this one, while it was traced."""
+
+
 class NotForReadersError(Exception):
     """The call is compiled under guards that graphs know nothing of."""
 
@@ -69,8 +73,8 @@ class Readers:
     def run(self, reader: str, args: Sequence[Any]) -> Outcome:
         """What a reader makes of a call, on copies of the arguments.
 
-        Raises Bailout where compiled code would give up, NotTracedError where there is no graph,
-        NotForReadersError where arguments share memory or are read-only.
+        Raises Bailout where compiled code would give up, NotTracedError or RaisedInTraceError
+        where there is no graph, NotForReadersError where arguments share memory or are read-only.
         """
         reading = self._read(clone(tuple(args)))
         graph = reading.lowered.traced.graph
@@ -139,7 +143,12 @@ class Readers:
     def _trace(self, chosen: Specialization, flat: list[Any], tree: Any) -> Lowered:
         key = _key(chosen, tree)
         with _quietly():
-            traced = trace_call(self.function, chosen, flat, tree, self._captured)
+            try:
+                traced = trace_call(self.function, chosen, flat, tree, self._captured)
+            except (TraceError, Bailout):
+                raise
+            except Exception as e:
+                raise RaisedInTraceError(repr(e)) from e
             lowered = Lowered(traced)
         self._lowered.setdefault(key, []).append(lowered)
         return lowered
