@@ -224,7 +224,7 @@ class _Maker:
 
     def rarely(self, scope: _Scope) -> Value:
         """A bool that mostly holds."""
-        a, b = (self.literal(scope, int(k), "int") for k in self.rng.integers(-9, 9, 2))
+        a, b = (self.literal(scope, int(k), "int") for k in self.rng.integers(-4, 4, 2))
         number = self.emit(scope, "py_add", (self.like(scope, PYINT), a))
         return self.emit(scope, "py_not_equal", (number, b))
 
