@@ -14,7 +14,7 @@ __all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Whe
 CODES: dict[str, tuple[str, str]] = {
     "TJ001": (
         "the value of a traced array or scalar was needed while tracing",
-        "use np.where, tracejit.cond or tracejit.while_loop, or leave the function eager",
+        "use it in arithmetic, indices, branches and loops only, or compute it outside the function",
     ),
     "TJ002": (
         "a function was called that the compiler does not know",
@@ -42,7 +42,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "TJ008": (
         "a Python construct is used that is not traced yet",
-        "use the explicit forms, or leave the function eager",
+        "write it with assignments, branches and loops, or leave the function eager",
     ),
     "TJ009": (
         "NumPy's floating-point error handling is not the default",
@@ -70,7 +70,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "TJ015": (
         "a size depends on data in a way the compiler cannot follow",
-        "leave the function eager",
+        "keep the size and mark elements, as np.where does, or leave the function eager",
     ),
     "TJ016": (
         "a name is used that may have no value there",
@@ -105,11 +105,11 @@ CODES: dict[str, tuple[str, str]] = {
         "build a list or an array, or loop directly",
     ),
     "TJ024": (
-        "try is used",
+        "exceptions are handled",
         "test for the case before it raises, or move the try outside the function",
     ),
     "TJ025": (
-        "with is used",
+        "a context is entered and left",
         "move the with statement outside the function",
     ),
     "TJ026": (
