@@ -1,8 +1,10 @@
 """Host calls: an op without native code runs through NumPy, on the compiled program's own memory.
 
-A program calls `i32 tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs
+A program calls `void tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs
 (arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays:
-data pointer; scalars: two slots to write to). 0 means done, 1 means that the run must bail out.
+data pointer; scalars: two slots to write to), and how the call went: `DONE`, `BAIL` where the run
+must bail out, or `LEAVE` where an exception is pending. It is `BAIL` beforehand, as it stays where
+a signal comes just before Python code could run.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.codegen.pending import set_pending
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
@@ -35,6 +37,8 @@ def slot_count(t: Type) -> int:
 
 class HostCall:
     """One call site. `strides` gives the element strides of inputs that are not dense."""
+
+    DONE, BAIL, LEAVE = 0, 1, 2
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
         self.id = next(_IDS)
@@ -65,6 +69,12 @@ class HostCall:
         for v, result in zip(node.outputs, results, strict=True):
             _write(v.type, cursor, sizes, result)
             cursor += 8 * slot_count(v.type)
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are before the last, which says how the call went."""
+        values = (*self.node.inputs, *self.node.outputs)
+        return sum(slot_count(v.type) for v in values) + len(self.sizes)
 
 
 def _memory(address: int, nbytes: int) -> Any:
@@ -112,20 +122,23 @@ def _write(t: Type, address: int, sizes: dict[str, int], value: Any) -> None:
     np.frombuffer(_memory(address, dtype.itemsize), dtype)[...] = value
 
 
-def _dispatch(site: int, slots: int) -> int:
+def _dispatch(site: int, slots: int) -> None:
     try:
-        _SITES[site].run(slots)
-    except Bailout:
-        return 1
+        call = _SITES[site]
+        call.run(slots)
+        status = call.DONE
     except Exception:
         # The eager run that follows a bail-out raises the user's own error.
-        return 1
-    return 0
+        return
+    except BaseException as interruption:
+        set_pending(interruption)
+        status = HostCall.LEAVE
+    ctypes.c_int64.from_address(slots + 8 * call.slots).value = status
 
 
 @lru_cache(maxsize=1)
-def _callback() -> tuple[Callable[..., int], int]:
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64)(_dispatch)
+def _callback() -> tuple[Callable[..., None], int]:
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_dispatch)
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None
     return function, address

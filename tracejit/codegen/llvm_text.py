@@ -156,11 +156,16 @@ class FunctionBuilder:
         """Write an instruction without a result."""
         self.chunk.lines.append(f"  {instruction}")
 
-    def alloca(self, kind: str, align: int | None = None) -> str:
-        """Stack memory of type `kind` that lives as long as the call; its address."""
+    def alloca(self, kind: str, align: int | None = None, initial: str | None = None) -> str:
+        """Stack memory of type `kind` that lives as long as the call; its address.
+
+        It holds `initial` when the function begins.
+        """
         name = self.fresh("stack")
         tail = f", align {align}" if align else ""
         self._entry.lines.append(f"  {name} = alloca {kind}{tail}")
+        if initial is not None:
+            self._entry.lines.append(f"  store {kind} {initial}, ptr {name}")
         return name
 
     @property

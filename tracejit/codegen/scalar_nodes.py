@@ -32,6 +32,12 @@ from tracejit.ops.scalar_exprs import ScalarRule
 __all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
+class Pointers(Protocol):
+    """Registers of pointers, for use in the present block."""
+
+    def __getitem__(self, v: Value) -> str: ...
+
+
 class Registers(Protocol):
     """What a program's emitter knows: scalars by value, arrays by pointer.
 
@@ -43,8 +49,10 @@ class Registers(Protocol):
     fb: FunctionBuilder
     env: dict[str, str]
     scalars: dict[Value, Element]
-    pointer: dict[Value, str]
     strides: dict[Value, tuple[Dim, ...]]
+
+    @property
+    def pointer(self) -> Pointers: ...
 
     def fresh(self, stem: str) -> str:
         """A new name."""

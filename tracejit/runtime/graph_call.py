@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.engine import compile_module, host_target
+from tracejit.codegen.pending import take_pending
 from tracejit.codegen.program import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import bind_sizes
-from tracejit.ir.graph import Graph, replay
+from tracejit.ir.graph import Graph, Value, replay
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
@@ -60,33 +61,49 @@ def lower_graph(graph: Graph, backend: str) -> str:
 def run_graph(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """The outputs of the compiled graph, its sizes replaced by those of `inputs`.
 
-    Raises GraphError where the inputs do not fit or the graph cannot be compiled, Bailout where the
-    program asks for the call to be repeated eagerly.
+    Inputs that the graph writes to are copied first. Raises GraphError where the inputs do not fit
+    or the graph cannot be compiled, Bailout where the program asks for the call to be repeated
+    eagerly, and what the program itself raises.
     """
     sizes = bind_sizes(graph, inputs)
     graph = fused(replay(graph, sizes=sizes)) if sizes else fused(graph)
     arguments = [_dense(x, v.type) for x, v in zip(inputs, graph.inputs, strict=True)]
     leaves = [_leaf(v.type, x) for v, x in zip(graph.inputs, arguments, strict=True)]
+    results = [v for v, written in _written(graph) if written is None]
     spec = EntrySpec(
         leaves=tuple((Positional(k), leaf) for k, leaf in enumerate(leaves)),
         nargs=len(leaves),
-        outputs=tuple(_output(v.type) for v in graph.outputs),
+        outputs=tuple(_output(v.type) for v in results),
         result="tuple",
     )
     program = _emit(graph, spec.leaf_slots[:-1], spec.out_slots[:-1], {})
     library = compile_module(program.text, program.symbols, [program.name], keep=program.keep)
     result = PythonEntry(spec, library.address(program.name))(*arguments)
+    exception = take_pending()
+    if exception is not None:
+        raise exception
     if result is MISS:
         raise GraphError(f"{graph.name}: the inputs are not of the declared types")
     if result is BAIL:
         raise Bailout("the compiled program cannot finish; only eager execution reports why")
-    return tuple(result)
+    given = iter(result)
+    return tuple(next(given) if k is None else arguments[k] for _, k in _written(graph))
+
+
+def _written(graph: Graph) -> list[tuple[Value, int | None]]:
+    """The outputs, each with the number of the input whose final value it is, or None."""
+    texts = [*graph.results, *("fresh" for _ in graph.outputs[len(graph.results) :])]
+    return [
+        (v, int(text.removeprefix("write ")) if text.startswith("write ") else None)
+        for v, text in zip(graph.outputs, texts, strict=True)
+    ]
 
 
 def _emit(
     graph: Graph, in_slots: Sequence[int], out_slots: Sequence[int] | None, sizes: dict[str, int]
 ) -> Program:
-    outs = [2 * k for k in range(len(graph.outputs))] if out_slots is None else out_slots
+    count = sum(written is None for _, written in _written(graph))
+    outs = [2 * k for k in range(count)] if out_slots is None else out_slots
     return emit_program(graph, [InputSlot(s) for s in in_slots], outs, sizes, _NAME, host_target())
 
 

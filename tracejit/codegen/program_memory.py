@@ -1,0 +1,413 @@
+"""Memory of a program under emission: pointers to storage, copies, and the undo of stores.
+
+Storage is where `buffers.py` puts it. Slots lie in one block, on the stack where it is small.
+Storage that moves, or grows, has a cell on the stack that holds its present pointer. What a program
+stores into an argument is undone if it bails out later: the argument is copied at the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from tracejit.codegen.buffers import BufferPlan, Move, Storage, byte_count
+from tracejit.codegen.llvm_text import Chunk
+from tracejit.codegen.lower import lower_fusion
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program import Emitter
+
+__all__ = ["ProgramMemory", "Transfer"]
+
+_ALIGN = 64
+#: Bytes of slots that fit on the stack.
+_STACK = 4096
+#: Something that happens in a section: a store into storage, or (None) a chance to bail out.
+Event: TypeAlias = "Storage | None"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """All elements of `source` to other memory. `place` stands for that memory: two transfers
+    with the place of one the `origin` of the other must not be done in any order.
+    """
+
+    source: Value
+    pointer: str
+    strides: tuple[Dim, ...] | None
+    origin: object
+    place: object
+    #: Where the elements go; asked once those of every transfer that it could spoil are safe.
+    target: Callable[[], str]
+    target_strides: tuple[Dim, ...] | None = None
+    #: Whether both may be the same memory.
+    perhaps_same: bool = False
+
+
+class ProgramMemory:
+    """Pointers by value, under any of its names; what has been given one explicitly keeps it."""
+
+    def __init__(self, e: Emitter, plan: BufferPlan) -> None:
+        self.e, self.plan = e, plan
+        self.block: str | None = None
+        self.arguments: dict[int, str] = {}
+        self.outputs: dict[int, str] = {}
+        self.events: dict[int, list[Event]] = {}
+        self._given: dict[Value, str] = {}
+        self._slots: list[str] = []
+        self._cells: dict[Storage, str] = {}
+        self._saved: str | None = None
+        self._start: Chunk | None = None
+        self._group: dict[Storage, Storage] = {}
+
+    # Pointers -----------------------------------------------------------------------------------
+
+    def __getitem__(self, v: Value) -> str:
+        """The register of a pointer, to use in the present block."""
+        if v in self._given:
+            return self._given[v]
+        root = self.plan.live.root(v)
+        if root in self._given:
+            return self._given[root]
+        return self.address(self.plan.storage[root])
+
+    def __setitem__(self, v: Value, pointer: str) -> None:
+        self._given[v] = pointer
+
+    def address(self, storage: Storage) -> str:
+        """The present pointer to storage."""
+        if storage in self._cells:
+            return self.e.fb.emit(f"load ptr, ptr {self._cells[storage]}")
+        return self._home(storage)
+
+    def _home(self, storage: Storage) -> str:
+        if storage.argument is not None:
+            return self.arguments[storage.argument]
+        if storage.output is not None:
+            return self.outputs[storage.output]
+        assert storage.slot is not None
+        return self._slots[storage.slot]
+
+    # The beginning ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Reserve memory. What may fail in front of this leaves nothing behind."""
+        fb = self.e.fb
+        all_storage = list(dict.fromkeys(self.plan.storage.values()))
+        for storage in all_storage:
+            if storage.grows:
+                self._cells[storage] = fb.alloca("{ ptr, i64 }", 8, "zeroinitializer")
+        self._reserve()
+        for storage in all_storage:
+            if storage.moves and not storage.grows:
+                cell = self._cells[storage] = fb.alloca("ptr", 8)
+                fb.line(f"store ptr {self._home(storage)}, ptr {cell}")
+        for turn in self.plan.turns.values():
+            first = self.group(next(iter(turn)))
+            for storage in turn:
+                self._group[self.group(storage)] = first
+        self._start = fb.insertion_point()
+        start = fb.fresh_label("start")
+        fb.br(start)
+        fb.block(start)
+
+    @contextmanager
+    def at_start(self) -> Iterator[None]:
+        """Write to the end of the beginning, which comes before all sections."""
+        assert self._start is not None
+        with self.e.fb.at(self._start):
+            yield
+
+    def group(self, storage: Storage) -> Storage:
+        """Stands for all storage that exchanges memory with this."""
+        while storage in self._group and self._group[storage] is not storage:
+            storage = self._group[storage]
+        return storage
+
+    def _reserve(self) -> None:
+        """One block for all slots: on the stack where it is small, else from malloc."""
+        fb = self.e.fb
+        if not self.plan.slots:
+            return
+        offsets: list[str] = []
+        total = "0"
+        for sizes in self.plan.slots:
+            offsets.append(total)
+            padded = fb.integer("add", self._largest(sizes), str(_ALIGN - 1))
+            total = fb.integer("add", total, fb.integer("and", padded, str(-_ALIGN)))
+        if total[0] != "%" and int(total) <= _STACK:
+            base = fb.alloca(f"[{total} x i8]", _ALIGN)
+        else:
+            self.block = self.allocate(fb.integer("add", total, str(_ALIGN)), "refuse")
+            address = fb.emit(f"ptrtoint ptr {self.block} to i64")
+            up = fb.emit(f"add i64 {address}, {_ALIGN - 1}")
+            aligned = fb.emit(f"and i64 {up}, {-_ALIGN}")
+            base = fb.emit(f"inttoptr i64 {aligned} to ptr")
+        self._slots = [fb.emit(f"getelementptr i8, ptr {base}, i64 {o}") for o in offsets]
+
+    def _largest(self, sizes: frozenset[Dim]) -> str:
+        first, *rest = sorted(sizes, key=str)
+        largest = self.e.checked_dim(first)
+        for size in rest:
+            other = self.e.checked_dim(size)
+            more = self.e.fb.emit(f"icmp sgt i64 {other}, {largest}")
+            largest = self.e.fb.emit(f"select i1 {more}, i64 {other}, i64 {largest}")
+        return largest
+
+    def allocate(self, amount: str, failed: str | None = None) -> str:
+        """Fresh memory; without it the program leaves for `failed`, or else bails out."""
+        fb = self.e.fb
+        self.e.declare("malloc", "ptr", ["i64"])
+        self.e.declare("free", "void", ["ptr"])
+        block = fb.emit(f"call ptr @malloc(i64 {amount})")
+        null = fb.emit(f"icmp eq ptr {block}, null")
+        if failed is None:
+            fb.check(null)
+        else:
+            ok = fb.fresh_label("allocated")
+            fb.cond_br(null, failed, ok)
+            fb.block(ok)
+        return block
+
+    def require(self, v: Value) -> None:
+        """Make room for a value that is about to be written, if its storage grows."""
+        storage = self.plan.of(v)
+        if storage is None or not storage.grows:
+            return
+        fb, cell = self.e.fb, self._cells[storage]
+        wanted = self.e.checked_dim(byte_count(v))
+        room = fb.emit(f"getelementptr {{ ptr, i64 }}, ptr {cell}, i32 0, i32 1")
+        has = fb.emit(f"load i64, ptr {room}")
+
+        def grow() -> Sequence[str]:
+            twice = fb.emit(f"shl i64 {has}, 1")
+            more = fb.emit(f"icmp ugt i64 {twice}, {wanted}")
+            amount = fb.emit(f"select i1 {more}, i64 {twice}, i64 {wanted}")
+            block = self.allocate(amount)
+            old = fb.emit(f"load ptr, ptr {cell}")
+            fb.line(f"call void @free(ptr {old})")
+            fb.line(f"store ptr {block}, ptr {cell}")
+            fb.line(f"store i64 {amount}, ptr {room}")
+            return []
+
+        fb.if_then(fb.emit(f"icmp ugt i64 {wanted}, {has}"), (), grow)
+
+    def free(self) -> None:
+        """Give everything back."""
+        fb = self.e.fb
+        blocks = [b for b in (self.block, self._saved) if b is not None]
+        for storage, cell in self._cells.items():
+            if storage.grows:
+                self.e.declare("free", "void", ["ptr"])
+                blocks.append(fb.emit(f"load ptr, ptr {cell}"))
+        for block in blocks:
+            fb.line(f"call void @free(ptr {block})")
+
+    # Copies -------------------------------------------------------------------------------------
+
+    def copy(
+        self,
+        v: Value,
+        source: str,
+        target: str,
+        strides: tuple[Dim, ...] | None = None,
+        target_strides: tuple[Dim, ...] | None = None,
+        order: tuple[int, ...] | None = None,
+    ) -> None:
+        """Copy an array like `v`; what has no strides is dense, the target with axes in `order`."""
+        t, e = v.type, self.e
+        assert isinstance(t, ArrayType)
+        order = t.order if order is None else order
+        if strides is None and target_strides is None and order == t.order:
+            e.declare("memcpy", "ptr", ["ptr", "ptr", "i64"])
+            size = e.dim(byte_count(v))
+            e.fb.emit(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
+            return
+        builder = GraphBuilder("copy")
+        x = builder.input(t, "x")
+        y = Value(ArrayType(t.dtype, t.shape, order))
+        node = Node(OPS["reshape"], (x,), {"shape": t.shape}, (y,))
+        region = Graph("copy", (), (x,), (node,), (y,))
+        given = {k: s for k, s in ((x, strides), (y, target_strides)) if s is not None}
+        e.call_kernel(lower_fusion(region, given), [source, target], (), {})
+
+    def move(self, transfers: Sequence[Transfer]) -> None:
+        """Make all transfers as if at once."""
+        fb = self.e.fb
+        pending, temporary = list(transfers), []
+        while pending:
+            free = (x for x in pending if all(y is x or y.origin is not x.place for y in pending))
+            x = next(free, None)
+            if x is None:
+                # Each would overwrite what another needs: one of them steps aside.
+                x = pending.pop(0)
+                room = fb.integer("add", self.e.dim(byte_count(x.source)), "1")
+                temporary.append(self.allocate(room))
+                self.copy(x.source, x.pointer, temporary[-1], x.strides)
+                aside = replace(x, pointer=temporary[-1], strides=None, origin=None)
+                pending.append(replace(aside, perhaps_same=False))
+                continue
+            pending.remove(x)
+            target = x.target()
+            with self._unless_same(x, target):
+                self.copy(x.source, x.pointer, target, x.strides, x.target_strides)
+        for block in temporary:
+            fb.line(f"call void @free(ptr {block})")
+
+    @contextmanager
+    def _unless_same(self, x: Transfer, target: str) -> Iterator[None]:
+        fb = self.e.fb
+        if not x.perhaps_same:
+            yield
+            return
+        inside, after = fb.fresh_label("move"), fb.fresh_label("there")
+        fb.cond_br(fb.emit(f"icmp eq ptr {x.pointer}, {target}"), after, inside)
+        fb.block(inside)
+        yield
+        fb.br(after)
+        fb.block(after)
+
+    def to_output(self, v: Value, number: int) -> list[Transfer]:
+        """What brings `v` to the memory of graph output `number`, if it is not there."""
+        storage = self.plan.of(v)
+        pinned = storage is not None and storage.output == number
+        return self._bring(v, storage if pinned else None, self.outputs[number], None)
+
+    def to_arguments(self, states: Sequence[tuple[int, Value]]) -> list[Transfer]:
+        """What lets the memory of arguments hold these values."""
+        out: list[Transfer] = []
+        for k, v in states:
+            argument = self.e.graph.inputs[k]
+            if k in self.arguments:
+                strides = self.e.strides.get(argument)
+                out += self._bring(v, self.plan.of(argument), self.arguments[k], strides)
+            else:
+                # An input that the program never writes holds its value.
+                assert self.plan.live.root(v) is argument
+        return out
+
+    def _bring(
+        self, v: Value, home: Storage | None, pointer: str, strides: tuple[Dim, ...] | None
+    ) -> list[Transfer]:
+        """To fixed memory, which is that of the storage `home`."""
+        origin = self.plan.of(v)
+        if self.plan.live.root(v) in self.plan.live.undefined:
+            return []
+        if home is not None and origin is home and not home.moves:
+            return []
+        group = None if origin is None else self.group(origin)
+        # Nothing else lies in memory that is no storage.
+        place = object() if home is None else self.group(home)
+
+        def target() -> str:
+            if home is not None:
+                self.note(self.group(home))
+            return pointer
+
+        same = group is place
+        given = self.e.strides.get(v)
+        return [Transfer(v, self[v], given, group, place, target, strides, perhaps_same=same)]
+
+    # Edges --------------------------------------------------------------------------------------
+
+    def edge(self, before: int, after: int) -> None:
+        """Copies and turns on the way from one section to another."""
+        moves = self.plan.edges.get((before, after), [])
+        turn = self.plan.turns.get((before, after), {})
+        # Sources lie where they are before pointers change hands, targets where they are then.
+        transfers = [self._edge_transfer(move, turn) for move in moves]
+        self._turn(turn)
+        for move in moves:
+            self.stores(move.target)
+        self.move(transfers)
+
+    def _edge_transfer(self, move: Move, turn: Mapping[Storage, Storage]) -> Transfer:
+        storage, origin = self.plan.of(move.target), self.plan.of(move.source)
+        assert storage is not None
+
+        def target() -> str:
+            self.require_like(move.target, move.source)
+            return self.address(storage)
+
+        pointer, strides = self[move.source], self.e.strides.get(move.source)
+        place = turn.get(storage, storage)
+        return Transfer(move.source, pointer, strides, origin, place, target, storage.strides)
+
+    def require_like(self, target: Value, source: Value) -> None:
+        """Make room for `source` in the storage of `target`."""
+        storage = self.plan.of(target)
+        if storage is not None and storage.grows:
+            alias = Value(source.type)
+            self.plan.storage[alias] = storage
+            self.require(alias)
+            del self.plan.storage[alias]
+
+    def _turn(self, turn: Mapping[Storage, Storage]) -> None:
+        fb = self.e.fb
+        if not turn:
+            return
+        kinds = {s: "{ ptr, i64 }" if s.grows else "ptr" for s in turn}
+        held = {s: fb.emit(f"load {kinds[s]}, ptr {self._cells[s]}") for s in turn}
+        for storage, taken in turn.items():
+            fb.line(f"store {kinds[storage]} {held[taken]}, ptr {self._cells[storage]}")
+
+    # Stores into arguments, and their undo ------------------------------------------------------
+
+    def stores(self, v: Value) -> None:
+        """Note that the present section writes `v`, whose memory may be an argument's."""
+        storage = self.plan.of(v)
+        if storage is not None and self.arguments:
+            self.note(self.group(storage))
+
+    def note(self, event: Event) -> None:
+        """Remember an event of the present section."""
+        if self.e.section is not None:
+            self.events.setdefault(self.e.section.id, []).append(event)
+
+    def undo(self) -> None:
+        """Copy at the beginning, and back in this block for bailing out, what must be undone."""
+        e, fb = self.e, self.e.fb
+        saved = [k for k in sorted(self.arguments) if self._must_undo(k)]
+        if not saved:
+            return
+        places: dict[int, str] = {}
+        with self.at_start():
+            total = "0"
+            for k in saved:
+                places[k] = total
+                total = fb.integer("add", total, e.dim(byte_count(e.graph.inputs[k])))
+            self._saved = self.allocate(fb.integer("add", total, "1"), "leave")
+            for k in saved:
+                v, base = e.graph.inputs[k], self._saved
+                places[k] = fb.emit(f"getelementptr i8, ptr {base}, i64 {places[k]}")
+                self.copy(v, self.arguments[k], places[k], e.strides.get(v))
+        for k in saved:
+            v = e.graph.inputs[k]
+            self.copy(v, places[k], self.arguments[k], None, e.strides.get(v))
+
+    def _must_undo(self, k: int) -> bool:
+        """Whether the program may bail out after a store into argument `k`."""
+        storage = self.plan.storage.get(self.e.graph.inputs[k])
+        if storage is None:
+            return False
+        group = self.group(storage)
+        sections = self.e.graph.sections
+        stored = [False] * len(sections)
+        changed = True
+        while changed:
+            changed = False
+            for section in sections:
+                before = any(stored[p] for p in section.predecessors)
+                for event in self.events.get(section.id, ()):
+                    if event is None and before:
+                        return True
+                    before = before or event is group
+                if before != stored[section.id]:
+                    stored[section.id], changed = before, True
+        return False

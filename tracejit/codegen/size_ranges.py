@@ -1,0 +1,98 @@
+"""How large the sizes of a program can be, so that arithmetic on them needs no checks.
+
+A size that a loop counts up from a constant by a constant cannot leave 64 bits in any time that a
+program could run; lengths of stored axes are bounded by the address space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.dims import Dim, Poly, bounds, substitute, symbol
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import ArrayType
+
+__all__ = ["byte_counts", "size_ranges", "stays_in_64_bits"]
+
+#: More iterations than a program lives for, and more bytes than can be addressed.
+_ITERATIONS, _BYTES = 2**50, 2**57
+
+_Range = tuple[int | None, int | None]
+
+
+def stays_in_64_bits(d: Dim, ranges: dict[str, _Range]) -> bool:
+    """Whether the value of a size fits. Intermediate sums may wrap: they come back."""
+    if isinstance(d, Poly) and any(not isinstance(a, str) for m, _ in d.terms for a in m):
+        return False
+    low, high = bounds(d, ranges)
+    return low is not None and high is not None and low >= -(2**63) and high < 2**63
+
+
+def size_ranges(graph: DataflowGraph, strided: Container[int]) -> dict[str, _Range]:
+    """Bounds of the graph's size symbols; one that is missing is at least 0.
+
+    The inputs of the numbers in `strided` do not lie dense: their elements may be one.
+    """
+    out: dict[str, _Range] = {}
+    for k, v in enumerate(graph.inputs):
+        if isinstance(v.type, ArrayType) and 0 not in v.type.shape and k not in strided:
+            for d in v.type.shape:
+                name = _lone_symbol(d)
+                if name is not None:
+                    out[name] = (0, _BYTES)
+    producer = graph.producers()
+    for _, node in graph.nodes():
+        if node.op.name == "merge" and node.binds:
+            out[node.binds[0]] = _counted(node, producer, out)
+        elif node.op.name == "exit" and node.binds:
+            source = producer[producer[node.inputs[0]].inputs[0]]
+            found = out.get(source.binds[0], (None, None)) if source.binds else (None, None)
+            out[node.binds[0]] = found
+    return out
+
+
+def _counted(merge: Node, producer: dict[Value, Node], known: dict[str, _Range]) -> _Range:
+    """The range of a size that a head's merge binds."""
+    first, following = (producer[producer[v].inputs[0]] for v in merge.inputs)
+    if first.op.name != "dim_value" or following.op.name != "dim_value":
+        return None, None
+    (name,) = merge.binds
+    step = following.attrs["dim"] - symbol(name)
+    low, high = bounds(first.attrs["dim"], known)
+    if not isinstance(step, int) or low is None or high is None:
+        return None, None
+    far = step * _ITERATIONS
+    return low + min(far, 0), high + max(far, 0)
+
+
+def byte_counts(graph: DataflowGraph) -> set[Dim]:
+    """Byte counts of the graph's arrays that could leave 64 bits, stored or not."""
+    out: set[Dim] = set()
+    for _, node in graph.nodes():
+        for v in node.outputs:
+            out |= _counts(v, {})
+        for region, given in zip(node.regions, node.attrs.get("sizes", ()), strict=False):
+            out |= _inside(region, dict(zip(region.sizes, given, strict=True)))
+    return out
+
+
+def _inside(region: Graph, sizes: dict[str, Dim]) -> set[Dim]:
+    return {d for node in region.nodes for v in node.outputs for d in _counts(v, sizes)}
+
+
+def _counts(v: Value, sizes: dict[str, Dim]) -> set[Dim]:
+    if not isinstance(v.type, ArrayType) or not isinstance(v.type.size, Poly):
+        return set()
+    size = substitute(v.type.size, sizes)
+    if isinstance(size, int) or all(len(monomial) <= 1 for monomial, _ in size.terms):
+        return set()
+    return {size * v.type.dtype.itemsize}
+
+
+def _lone_symbol(d: Dim) -> str | None:
+    if isinstance(d, Poly) and len(d.terms) == 1:
+        ((monomial, coefficient),) = d.terms
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
+            return monomial[0]
+    return None
