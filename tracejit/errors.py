@@ -14,7 +14,7 @@ __all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Whe
 CODES: dict[str, tuple[str, str]] = {
     "TJ001": (
         "the value of a traced array or scalar was needed while tracing",
-        "use it in arithmetic, indices, branches and loops only, or compute it outside the function",
+        "use it in arithmetic, indices, branches and loops, or compute it outside the function",
     ),
     "TJ002": (
         "a function was called that the compiler does not know",

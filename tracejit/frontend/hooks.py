@@ -192,8 +192,8 @@ class Hooks(Flow):
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
-        if cls in _ITERATORS and self.made_in(x) not in (None, current_trace()):
-            raise TraceError("TJ029", "an iterator made outside a branch or loop", user_line())
+        if cls in _ITERATORS and self.made_in(x) is not current_trace():
+            raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
             self.known(x)
             return iter(x)
