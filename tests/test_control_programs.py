@@ -69,7 +69,7 @@ def test_native(program: Program) -> None:
     if not program.eager:
         report = jitted.report()
         assert report.fallbacks == [], str(report)
-        assert report.compiles
+        assert report.compiles or raised == 2 * len(program.calls)
         assert program.repeats or report.bailouts <= raised, str(report)
 
 

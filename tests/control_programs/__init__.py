@@ -22,6 +22,7 @@ from tests.control_programs import (
     loop_else,
     loops,
     missing_names,
+    newcomer,
     prints,
     raises_asserts,
     ranges,
@@ -67,6 +68,7 @@ PROGRAMS: list[Program] = [
         simulations,
         algorithms,
         eager_constructs,
+        newcomer,
     )
     for program in module.programs.all
 ]
