@@ -15,6 +15,7 @@ from tracejit.codegen.llvm_text import Chunk
 from tracejit.codegen.polls import LIGHT_PERIOD, poll_address
 from tracejit.codegen.program_nodes import emit_node
 from tracejit.codegen.scalar_nodes import bind_register, part_dtypes
+from tracejit.codegen.selects import emit_diamond, find_diamond
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
@@ -32,10 +33,8 @@ def emit_sections(e: Emitter) -> None:
     """Write the blocks of all sections, from the present one on to the return."""
     flow = _Flow(e)
     for section in e.graph.sections:
-        flow.begin(section)
-        for node in section.nodes:
-            flow.node(section, node)
-        flow.end(section)
+        if section.id not in flow.within:
+            flow.section(section)
     flow.finish()
 
 
@@ -67,17 +66,23 @@ class _Flow:
             if s.frame in self.parents or any(_is_heavy(n) for n in s.nodes)
         }
         self.state: str | None = None
+        #: Sides of branches that are computed in the block before, and the joins that go on in it.
+        self.within: set[int] = set()
+        self.joined: set[int] = set()
 
     # Blocks -------------------------------------------------------------------------------------
 
-    def begin(self, section: Section) -> None:
-        """Open the section's block."""
+    def section(self, section: Section) -> None:
+        """The section's block."""
         fb = self.e.fb
         self.e.section = section
-        if section.kind == "entry":
-            return
-        fb.block(self.labels[section.id])
-        self.chunks[section.id] = fb.insertion_point()
+        if section.kind != "entry" and section.id not in self.joined:
+            fb.block(self.labels[section.id])
+            self.chunks[section.id] = fb.insertion_point()
+        for node in section.nodes:
+            if node.op.name != "merge" or section.id not in self.joined:
+                self.node(section, node)
+        self.end(section)
 
     def node(self, section: Section, node: Node) -> None:
         """A merge, another name, or a node with code of its own."""
@@ -123,6 +128,12 @@ class _Flow:
         if not section.successors:
             e.finish()
         elif len(section.successors) == 2:
+            diamond = find_diamond(e.graph, section, e.scalars)
+            if diamond is not None:
+                emit_diamond(e, section, diamond, lambda node: self.node(section, node))
+                self.within |= {side.id for side in diamond[:2]}
+                self.joined.add(diamond[2].id)
+                return
             assert section.branch is not None
             (register,) = e.registers(e.scalars[section.branch])
             fb.cond_br(register, *(self.labels[s] for s in section.successors))
