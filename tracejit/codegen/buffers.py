@@ -59,6 +59,9 @@ class Copy:
     what: str
     where: Where | None
 
+    def __str__(self) -> str:
+        return self.what + (f" at {self.where}" if self.where else "")
+
 
 @dataclass(frozen=True)
 class Move:

@@ -34,17 +34,22 @@ class Line:
 
 
 def compiled_lines(
-    graph: Graph, notes: Sequence[Any], host: Iterable[Node], copies: Iterable[Any] = ()
+    graph: Graph,
+    notes: Sequence[Any],
+    host: Iterable[Node],
+    copies: Iterable[Any] = (),
+    caller: Where | None = None,
 ) -> tuple[Line, ...]:
     """The lines of a compile.
 
     `graph` is the trace, `notes` what the front end said of it, `host` the nodes that the program
-    runs through NumPy, `copies` the whole arrays that it copies (with `what` and `where`).
+    runs through NumPy, `copies` the whole arrays that it copies (with `what` and `where`). What
+    is done around the function has the place of its `caller`, and is no line of it.
     """
     found: dict[tuple[str, int, str, str], Line] = {}
 
     def add(where: Where | None, kind: str, why: str = "") -> None:
-        if where is not None:
+        if where is not None and where != caller:
             found.setdefault((where.file, where.line, kind, why), Line(where, kind, why))
 
     for note in notes:

@@ -36,13 +36,17 @@ class Fallback:
 
 @dataclass(frozen=True)
 class Compile:
-    """One compile: why it was needed, for what, what became of the lines, seconds by stage."""
+    """One compile: why it was needed, for what, seconds by stage, what became of the lines.
+
+    `copies` are the whole arrays that the code copies.
+    """
 
     reason: str
     signature: str
     seconds: float
     stages: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
+    copies: tuple[str, ...] = ()
 
 
 @dataclass
@@ -83,6 +87,7 @@ class Report:
         out = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
         for c in self.variants:
             out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms)")
+            out += [f"            copies {text}" for text in c.copies]
         out += self._stage_lines()
         for f in self.fallbacks:
             out.append(f"  eager     {f.signature}".rstrip())

@@ -12,6 +12,7 @@ from tracejit.codegen.host import HostCall
 from tracejit.errors import TraceError
 from tracejit.frontend import control
 from tracejit.frontend.containers import flatten
+from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
 from tracejit.runtime.lines import compiled_lines
@@ -73,8 +74,11 @@ def specialize_call(
 
         dump_compile(directory, lowered, reason, chosen.text)
     host = [site.node for site in lowered.program.keep if isinstance(site, HostCall)]
-    lines = compiled_lines(traced.graph, traced.notes, host)
-    return variant, Compile(reason, chosen.text, end - start, seconds, lines)
+    copies = lowered.program.plan.copies
+    lines = compiled_lines(traced.graph, traced.notes, host, copies, user_line())
+    return variant, Compile(
+        reason, chosen.text, end - start, seconds, lines, tuple(map(str, copies))
+    )
 
 
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
