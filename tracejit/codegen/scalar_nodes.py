@@ -205,8 +205,6 @@ def _part(fb: FunctionBuilder, address: str, k: int, dtype: str) -> str:
 def _write_item(e: Registers, node: Node) -> None:
     (out,) = node.outputs
     v = node.inputs[1]
-    if node.inputs[0] in e.strides and out not in e.strides:
-        e.strides[out] = e.strides[node.inputs[0]]
     address = _address(e, out, node.inputs[2:], node)
     element = e.scalars[v]
     registers = [

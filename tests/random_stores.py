@@ -1,0 +1,172 @@
+"""Random functions that store into their arguments, and arguments that lie in memory in all ways.
+
+Arguments are square matrices of four rows. Every function stores into some of them, through views
+too, reads them before and after, and returns values, views of arguments and arguments themselves.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SIZE = 4
+_BLOCKS = (":3", "1:", ":-1", "2::-1", ":0:-1")
+_UPDATES = ("=", "=", "=", "+=", "-=", "*=")
+
+
+class _Writer:
+    def __init__(self, rng: np.random.Generator, arguments: list[str]) -> None:
+        self.rng, self.arguments = rng, arguments
+        self.lines: list[str] = []
+        #: Matrices, and views of whole arguments.
+        self.matrices = list(arguments)
+        self.count = 0
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[self.rng.integers(len(choices))]
+
+    def index(self) -> int:
+        return int(self.rng.integers(-SIZE, SIZE))
+
+    def name(self) -> str:
+        self.count += 1
+        return f"v{self.count}"
+
+    def matrix(self) -> str:
+        x = self.pick(*self.matrices)
+        return str(self.pick(x, x, f"{x}.T", f"{x}[::-1]", f"{x}[:, ::-1]"))
+
+    def part(self, rank: int) -> tuple[str, str]:
+        """A part of a matrix that can be stored into: the matrix and the index."""
+        x = self.pick(*self.matrices)
+        x = self.pick(x, x, f"{x}.T")
+        if rank == 0:
+            return x, f"{self.index()}, {self.index()}"
+        if rank == 1:
+            i = self.index()
+            return x, str(self.pick(f"{i}", f":, {i}", f"::-1, {i}", f"{i}, ::-1"))
+        if rank == 3:
+            return x, f"{self.pick(*_BLOCKS)}, {self.pick(*_BLOCKS)}"
+        return x, str(self.pick("...", ":", "::-1", ":, ::-1"))
+
+    def value(self, rank: int) -> str:
+        """An expression for a number (0), a row (1), a matrix (2) or a block of one (3)."""
+        kind = self.rng.integers(5)
+        if kind == 0:
+            return str(self.pick("2", "-1.5", "0", "1", "True"))
+        if kind == 1:
+            left, right = self.value(rank), self.value(rank)
+            return f"({left} {self.pick('+', '-', '*')} {right})"
+        if kind == 2 and rank:
+            return f"np.maximum({self.value(rank)}, {self.value(0)})"
+        if rank == 2:
+            return self.matrix()
+        return "{}[{}]".format(*self.part(rank))
+
+    def statement(self) -> None:
+        rank = int(self.rng.integers(4))
+        x, index = self.part(rank)
+        match self.rng.integers(8):
+            case 0:
+                name = self.name()
+                self.lines.append(f"{name} = {self.matrix()}")
+                self.matrices.append(name)
+            case 1:
+                name = self.name()
+                self.lines.append(f"{name} = {self.matrix()} * {self.value(0)}")
+                self.matrices.append(name)
+            case 2:
+                name = self.pick(*self.matrices)
+                self.lines.append(f"{name} {self.pick('+=', '*=')} {self.value(2)}")
+            case 3:
+                out = self.pick(*self.matrices)
+                self.lines.append(f"np.add({self.matrix()}, {self.value(2)}, out={out})")
+            case _:
+                line = f"{x}[{index}] {self.pick(*_UPDATES)} {self.value(rank)}"
+                self.lines.append(line)
+
+    def result(self) -> str:
+        what = self.pick(
+            self.matrix(), "{}[{}]".format(*self.part(1)), self.value(2), self.value(0)
+        )
+        return str(what)
+
+
+def random_store(seed: int) -> tuple[Callable[..., Any], int]:
+    """A function of one to three matrices, and how many it takes."""
+    rng = np.random.default_rng(seed)
+    arguments = ["a", "b", "c"][: rng.integers(1, 4)]
+    writer = _Writer(rng, arguments)
+    for _ in range(rng.integers(1, 7)):
+        writer.statement()
+    results = [writer.result() for _ in range(rng.integers(0, 4))]
+    body = [*writer.lines, f"return {', '.join(results) or None}"]
+    text = "\n    ".join([f"def f({', '.join(arguments)}):", *body]) + "\n"
+    filename = f"<random store {seed}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    namespace = {"np": np}
+    exec(compile(text, filename, "exec"), namespace)
+    return namespace["f"], len(arguments)  # type: ignore[return-value]
+
+
+def _fresh(rng: np.random.Generator, dtype: Any) -> Any:
+    values = rng.integers(-9, 10, (SIZE, SIZE))
+    return (values / 2).astype(dtype) if np.dtype(dtype).kind in "fc" else values.astype(dtype)
+
+
+def random_layout(rng: np.random.Generator, dtype: Any) -> Any:
+    """A writeable matrix with its elements apart."""
+    x = _fresh(rng, dtype)
+    match rng.integers(8):
+        case 0:
+            return np.asfortranarray(x)
+        case 1:
+            return np.repeat(x, 2, axis=1)[:, ::2]
+        case 2:
+            return x[::-1]
+        case 3:
+            return x[:, ::-1].T
+        case 4:
+            return np.pad(x, 1)[1:-1, 1:-1]
+        case 5:
+            return np.asfortranarray(np.pad(x, 2))[2:-2, 2:-2]
+        case _:
+            return x
+
+
+def random_arguments(rng: np.random.Generator, count: int, integers: bool = True) -> list[Any]:
+    """Matrices that share no memory; all of them complex, or none."""
+    kinds = ["f8", "f8", "f4", "i8" if integers else "f4"] if rng.integers(5) else ["c16", "c8"]
+    dtypes = [rng.choice(kinds) for _ in range(count)]
+    return [random_layout(rng, dtype) for dtype in dtypes]
+
+
+def colliding_arguments(rng: np.random.Generator, count: int) -> list[Any]:
+    """Matrices of which two share memory, or one is read-only, broadcast or overlaps itself."""
+    arrays = random_arguments(rng, count)
+    dtype = arrays[0].dtype
+    k = int(rng.integers(count))
+    kind = int(rng.integers(3 if count == 1 else 7))
+    if kind == 0:
+        arrays[k].flags.writeable = False
+    elif kind == 1:
+        arrays[k] = np.broadcast_to(_fresh(rng, dtype)[0], (SIZE, SIZE))
+    elif kind == 2:
+        memory = _fresh(rng, dtype).ravel()
+        arrays[k] = np.lib.stride_tricks.as_strided(
+            memory, (SIZE, SIZE), (2 * dtype.itemsize, dtype.itemsize)
+        )
+    else:
+        other = (k + 1) % count
+        memory = np.arange(40).astype(dtype)
+        arrays[k] = memory[:16].reshape(SIZE, SIZE)
+        arrays[other] = [
+            arrays[k],
+            arrays[k].T,
+            memory[3:19].reshape(SIZE, SIZE)[::-1],
+            memory[15:31].reshape(SIZE, SIZE),
+        ][kind - 3]
+    return arrays
