@@ -1,10 +1,10 @@
 """Ops with effects become calls of Python: what is printed and raised is made there.
 
-A program calls `void tj_effect(i64 site, ptr slots, ptr printed)`. The slots are those of
-`host.py`: the operands, the sizes that they mention, and how the call ended; a `raise_error` leaves
-its exception pending. `printed` points to an i64 that stands for what the run has printed, 0 at
-first. `void tj_output_end(ptr printed, ptr done)` writes that at the end of the run, and
-`void tj_output_left(ptr printed)` keeps it for whoever called the program, where the run is left.
+A program calls `_effect(site, slots, printed)` by `callbacks.py`. The slots are those of `host.py`:
+the operands, then the sizes that they mention; a `raise_error` leaves its exception pending.
+`printed` points to an i64 that stands for what the run has printed, 0 at first. `_output_end`
+writes that at the end of the run, and `_output_left` keeps it for whoever called the program, where
+the run is left. All give `HostCall.DONE`, `BAIL` or `LEAVE`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import ctypes
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tracejit.codegen.callbacks import call_address
 from tracejit.codegen.host import HostCall, read_operand, slot_count
 from tracejit.codegen.pending import set_pending
-from tracejit.codegen.polls import interrupt_address
 from tracejit.codegen.printing import Output, note_left
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
@@ -44,7 +44,7 @@ _IDS = itertools.count(1)
 
 
 class _Site:
-    """One `print_text` or `raise_error` of a program. `done` is the slot for how a call ended."""
+    """One `print_text` or `raise_error` of a program."""
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
         self.id = next(_IDS)
@@ -56,12 +56,11 @@ class _Site:
         for s in strides:
             sizes |= set().union(*(free_symbols(d) for d in s or ()))
         self.sizes = tuple(sorted(sizes))
-        self.done = sum(slot_count(v.type) for v in self.operands) + len(self.sizes)
         _SITES[self.id] = self
 
     def run(self, slots: int, printed: int) -> int:
         """Print, or leave an exception pending; how the call ends. Raises Bailout."""
-        at = slots + 8 * (self.done - len(self.sizes))
+        at = slots + 8 * sum(slot_count(v.type) for v in self.operands)
         raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
         sizes = dict(zip(self.sizes, raw, strict=True))
         inputs: list[Any] = [None]
@@ -113,55 +112,28 @@ def _raise_code(file: str, line: int, function: str) -> CodeType:
     return code.replace(co_name=function, co_qualname=function)
 
 
-def _ending(act: Callable[[], int]) -> int:
-    """How a call ends that does `act`."""
+def _effect(site: int, slots: int, printed: int) -> int:
     try:
-        return act()
+        return _SITES[site].run(slots, printed)
     except Exception:
         # The eager run that follows raises the user's own error.
         return HostCall.BAIL
-    except BaseException as e:
-        set_pending(e)
-        return HostCall.LEAVE
 
 
-def _effect(number: int, slots: int, printed: int) -> None:
-    site = _SITES[number]
-    done = ctypes.c_int64.from_address(slots + 8 * site.done)
-    done.value = _ending(lambda: site.run(slots, printed))
-
-
-def _output_end(printed: int, done: int) -> None:
+def _output_end(printed: int, *_: int) -> int:
     number = ctypes.c_int64.from_address(printed)
-
-    def write() -> int:
+    try:
         _OUTPUTS[number.value].write()
-        del _OUTPUTS[number.value]
-        number.value = 0
-        return HostCall.DONE
+    except Exception:
+        return HostCall.BAIL
+    del _OUTPUTS[number.value]
+    number.value = 0
+    return HostCall.DONE
 
-    ctypes.c_int64.from_address(done).value = _ending(write)
 
-
-def _output_left(printed: int) -> None:
+def _output_left(printed: int, *_: int) -> int:
     note_left(_OUTPUTS.pop(ctypes.c_int64.from_address(printed).value))
-
-
-_CALLBACKS: dict[str, tuple[Callable[..., None], int]] = {
-    "tj_effect": (_effect, 3),
-    "tj_output_end": (_output_end, 2),
-    "tj_output_left": (_output_left, 1),
-}
-
-
-@cache
-def _callback(name: str) -> tuple[Any, int]:
-    """A callback and its address."""
-    function, count = _CALLBACKS[name]
-    callback = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * count)(function)
-    address = ctypes.cast(callback, ctypes.c_void_p).value
-    assert address is not None
-    return callback, address
+    return HostCall.DONE
 
 
 # In the program ----------------------------------------------------------------------------------
@@ -170,12 +142,13 @@ def _callback(name: str) -> tuple[Any, int]:
 def emit_effect(e: Emitter, node: Node) -> None:
     """The code of a `print_text` or a `raise_error`; what follows the latter is not reached."""
     fb = e.fb
-    count = len(node.inputs) - len(node.attrs.get("states", ()))
-    site = _Site(node, [e.strides.get(v) for v in node.inputs[1:count]])
+    operands = node.inputs[1 : len(node.inputs) - len(node.attrs.get("states", ()))]
+    site = _Site(node, [e.strides.get(v) for v in operands])
     e.keep.append(site)
     if site.prints and e.printed is None:
         e.printed = fb.alloca("i64", 8, "0")
-    slots = fb.alloca(f"[{site.done + 1} x i64]", 8)
+    count = sum(slot_count(v.type) for v in site.operands) + len(site.sizes)
+    slots = fb.alloca(f"[{count + 1} x i64]", 8)
     cursor = 0
 
     def slot() -> str:
@@ -190,8 +163,8 @@ def emit_effect(e: Emitter, node: Node) -> None:
     for size in site.sizes:
         fb.line(f"store i64 {e.dim(symbol(size))}, ptr {slot()}")
         cursor += 1
-    arguments = [("i64", str(site.id)), ("ptr", slots), ("ptr", e.printed or "null")]
-    _call(e, "tj_effect", arguments, slot())
+    printed = "0" if e.printed is None else fb.emit(f"ptrtoint ptr {e.printed} to i64")
+    _call(e, _effect, str(site.id), fb.emit(f"ptrtoint ptr {slots} to i64"), printed)
     if not site.prints:
         fb.line("unreachable")
         fb.block(fb.fresh_label("dead"))
@@ -199,47 +172,40 @@ def emit_effect(e: Emitter, node: Node) -> None:
 
 def emit_output_end(e: Emitter) -> None:
     """Before the program ends: write what it has printed. It may still bail out here."""
-    if e.printed is not None:
-        done = e.fb.alloca("i64", 8)
-        arguments = [("ptr", e.printed), ("ptr", done)]
-        _if_printed(e, lambda: _call(e, "tj_output_end", arguments, done))
+    _if_printed(e, lambda printed: _call(e, _output_end, printed))
 
 
 def emit_output_left(e: Emitter) -> None:
     """Before the program returns without its end: keep what it has printed."""
-    if e.printed is not None:
-        arguments = [("ptr", e.printed)]
-        _if_printed(e, lambda: _plain_call(e, "tj_output_left", arguments))
+    _if_printed(e, lambda printed: _plain_call(e, _output_left, printed))
 
 
-def _if_printed(e: Emitter, act: Callable[[], None]) -> None:
-    fb = e.fb
+def _if_printed(e: Emitter, act: Callable[[str], object]) -> None:
+    if e.printed is None:
+        return
+    fb, printed = e.fb, e.printed
 
     def then() -> Sequence[str]:
-        act()
+        act(fb.emit(f"ptrtoint ptr {printed} to i64"))
         return ()
 
-    number = fb.emit(f"load i64, ptr {e.printed}")
+    number = fb.emit(f"load i64, ptr {printed}")
     fb.if_then(fb.emit(f"icmp ne i64 {number}, 0"), (), then)
 
 
-def _plain_call(e: Emitter, name: str, arguments: Sequence[tuple[str, str]]) -> None:
-    e.symbols[name] = _callback(name)[1]
-    e.module.declare(name, "void", [kind for kind, _ in arguments])
-    given = ", ".join(f"{kind} {register}" for kind, register in arguments)
-    e.fb.line(f"call void @{name}({given})")
+def _plain_call(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
+    """A call of Python; the register of how it ended."""
+    name = f"tj{function.__name__}"
+    e.symbols["tj_call"] = call_address()
+    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
+    e.symbols[name] = id(function)
+    e.module.add_global(name, "external global i8")
+    given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
+    return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
 
 
-def _call(e: Emitter, name: str, arguments: Sequence[tuple[str, str]], done: str) -> None:
+def _call(e: Emitter, function: Callable[..., int], *arguments: str) -> None:
     """A call of Python that may end in any way."""
-    fb = e.fb
-    e.symbols["tj_interrupted"] = interrupt_address()
-    e.module.declare("tj_interrupted", "i32", [])
-    # A signal that came before this would otherwise be raised, and lost, on the way into Python.
-    signal = fb.emit("call i32 @tj_interrupted()")
-    e.leave_if(fb.emit(f"icmp ne i32 {signal}, 0"))
-    fb.line(f"store i64 {HostCall.BAIL}, ptr {done}")
-    _plain_call(e, name, arguments)
-    status = fb.emit(f"load i64, ptr {done}")
-    fb.check(fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
-    e.leave_if(fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))
+    status = _plain_call(e, function, *arguments)
+    e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
+    e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))

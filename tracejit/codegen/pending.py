@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["set_pending", "take_pending"]
+__all__ = ["PENDING", "set_pending", "take_pending"]
 
 
 class _Pending(threading.local):
     exception: BaseException | None = None
 
 
-_PENDING = _Pending()
+#: Native code sets its attribute itself.
+PENDING = _Pending()
 
 
 def set_pending(exception: BaseException) -> None:
     """Store the exception that this thread's program leaves by; an earlier one stays."""
-    if _PENDING.exception is None:
-        _PENDING.exception = exception
+    if PENDING.exception is None:
+        PENDING.exception = exception
 
 
 def take_pending() -> BaseException | None:
     """This thread's exception, which is forgotten, or None."""
-    exception, _PENDING.exception = _PENDING.exception, None
+    exception, PENDING.exception = PENDING.exception, None
     return exception

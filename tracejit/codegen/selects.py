@@ -18,7 +18,7 @@ from tracejit.codegen.scalar_nodes import Registers, bind_register, part_dtypes,
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Call, Const, Expr, Var
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
 from tracejit.ops.elementwise import Element, parts_dtype
 
 __all__ = ["Diamond", "emit_diamond", "find_diamond"]
@@ -80,7 +80,7 @@ def _work(nodes: Sequence[Node], scalars: Mapping[Value, Element]) -> int | None
             if isinstance(known, Const):
                 literals |= dict.fromkeys(node.outputs, known)
             continue
-        if len(node.outputs) != 1 or isinstance(node.outputs[0].type, ArrayType):
+        if len(node.outputs) != 1 or not isinstance(node.outputs[0].type, (NpScalar, PyScalar)):
             return None
         if node.op.name == "constant":
             value = node.attrs["value"]

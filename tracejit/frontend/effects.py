@@ -14,7 +14,14 @@ from tracejit.frontend.formatting import has_text, to_text
 from tracejit.frontend.operators import require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.streams import StandardStream
-from tracejit.frontend.text import Operand, Operands, TextLike, TracedText, concatenate
+from tracejit.frontend.text import (
+    Operand,
+    Operands,
+    TextLike,
+    TracedText,
+    concatenate,
+    pieces_of,
+)
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer
 from tracejit.ops.templates import class_path, refer
@@ -44,17 +51,12 @@ def print_(
     flush: Any = False,
 ) -> None:
     """`print(...)`: a `print_text` node."""
-    for name, x in (("sep", sep), ("end", end)):
-        if x is not None and not isinstance(x, (str, TracedText)):
-            raise TypeError(f"{name} must be None or a string, not {type(x).__name__}")
-    between = " " if sep is None else sep
+    between, last = _separator("sep", sep, " "), _separator("end", end, "\n")
     parts: list[TextLike] = []
     for k, x in enumerate(args):
         parts += (between, to_text(hooks, x)) if k else (to_text(hooks, x),)
     operands = Operands()
-    attrs: dict[str, Any] = {
-        "text": operands.text(concatenate([*parts, "\n" if end is None else end]))
-    }
+    attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
     if isinstance(file, StandardStream):
         attrs["stream"] = file.name
     elif file is not None:
@@ -68,6 +70,19 @@ def print_(
     trace.note("effect", "print()")
     (token,) = trace.emit_all("print_text", (trace.token(), *operands.values), attrs)
     trace.set_token(token)
+
+
+def _separator(name: str, x: Any, default: str) -> TextLike:
+    """What stands between or after what is printed. Raises TypeError as `print` does."""
+    from tracejit.frontend.branches import settle_bound
+
+    x = settle_bound(x)
+    if isinstance(x, Choice):
+        sides = (_separator(name, v, default) for v in (x.first, x.second))
+        return TracedText((("choice", Operand(x.predicate), *map(pieces_of, sides)),))
+    if x is not None and not isinstance(x, (str, TracedText)):
+        raise TypeError(f"{name} must be None or a string, not {type(x).__name__}")
+    return default if x is None else x
 
 
 # Exceptions --------------------------------------------------------------------------------------

@@ -1,0 +1,83 @@
+"""Calls of Python from native code: `i64 tj_call(ptr function, i64 a, i64 b, i64 c)`.
+
+The function takes three ints and gives one, which is the result. Where it raises, a signal's
+KeyboardInterrupt for instance, wherever it strikes, the exception is pending and the result is 2:
+the program must leave. (A ctypes callback would lose it on the way in or out.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from tracejit.codegen.engine import Library, load_object, object_code
+from tracejit.codegen.pending import PENDING
+
+__all__ = ["call_address"]
+
+_PYTHON = {
+    "PyGILState_Ensure": "i32 ()",
+    "PyGILState_Release": "void (i32)",
+    "PyObject_CallFunction": "ptr (ptr, ptr, ...)",
+    "PyLong_AsLongLong": "i64 (ptr)",
+    "PyErr_Fetch": "void (ptr, ptr, ptr)",
+    "PyErr_NormalizeException": "void (ptr, ptr, ptr)",
+    "PyObject_SetAttrString": "i32 (ptr, ptr, ptr)",
+    "Py_DecRef": "void (ptr)",
+}
+_TEXT = """
+@tj_pending = external global i8
+@tj_format = internal constant [4 x i8] c"LLL\\00"
+@tj_name = internal constant [10 x i8] c"exception\\00"
+
+define i64 @tj_call(ptr %function, i64 %a, i64 %b, i64 %c) {
+entry:
+  %type = alloca ptr
+  %value = alloca ptr
+  %trace = alloca ptr
+  %gil = call i32 @PyGILState_Ensure()
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %function, ptr @tj_format, i64 %a, i64 %b, i64 %c)
+  %none = icmp eq ptr %result, null
+  br i1 %none, label %raised, label %returned
+returned:
+  %number = call i64 @PyLong_AsLongLong(ptr %result)
+  call void @Py_DecRef(ptr %result)
+  br label %done
+raised:
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
+  call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %trace)
+  %exception = load ptr, ptr %value
+  %kept = call i32 @PyObject_SetAttrString(ptr @tj_pending, ptr @tj_name, ptr %exception)
+  call void @Py_DecRef(ptr %exception)
+  %its_type = load ptr, ptr %type
+  call void @Py_DecRef(ptr %its_type)
+  %its_trace = load ptr, ptr %trace
+  call void @Py_DecRef(ptr %its_trace)
+  br label %done
+done:
+  %status = phi i64 [ %number, %returned ], [ 2, %raised ]
+  call void @PyGILState_Release(i32 %gil)
+  ret i64 %status
+}
+"""  # noqa: E501
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+@cache
+def _library() -> Library:
+    symbols = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
+    symbols["tj_pending"] = id(PENDING)
+    declared = [f"declare {t.replace('(', f'@{name}(', 1)}" for name, t in _PYTHON.items()]
+    text = "\n".join([*declared, _TEXT])
+    return load_object(object_code(text, glue=True), symbols, ["tj_call"])
+
+
+def call_address() -> int:
+    """The address of `tj_call`."""
+    return _library().address("tj_call")
