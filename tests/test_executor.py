@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -247,6 +248,33 @@ def test_iterations_do_not_run_ahead(window: int) -> None:
                 (k,) = firing.iteration
                 complete[k] = complete.get(k, 0) + 1
                 assert k < window or complete[k - window] == 2
+
+
+@pytest.mark.parametrize("first", ["sin", "cos"])
+def test_of_two_errors_the_earlier_in_the_program_is_raised(
+    first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of two nodes that run at the same time fails first."""
+    failed = threading.Event()
+
+    def failing(name: str) -> Callable[..., Any]:
+        def fail(self: Any, inputs: Any, attrs: Any) -> Any:
+            if name != first:
+                assert failed.wait(20)
+                # The other one's error has been noted when its thread takes up what follows.
+                time.sleep(0.05)
+            failed.set()
+            raise ValueError(name)
+
+        return fail
+
+    for name in ("sin", "cos"):
+        monkeypatch.setattr(type(OPS[name]), "evaluate", failing(name))
+    graph = parse_graph(
+        "def f(x: f64[2]):\n    a: f64[2] = sin(x)\n    b: f64[2] = cos(x)\n    return a, b\n"
+    )
+    with pytest.raises(ValueError, match="sin"):
+        run_dataflow(lower_control_flow(graph), [np.zeros(2)], workers=2)
 
 
 def test_an_exception_in_a_node_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,7 @@ class _Run:
         self.write_texts()
         if self.error is not None:
             raise self.error[1]
+        self.tokens.finish()
 
     def schedule(self, item: Ready) -> None:
         if self.chance is None:

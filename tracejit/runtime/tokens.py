@@ -117,6 +117,13 @@ class Tokens:
         """Fire a primitive. Raises Bailout where a negative size leaves a loop."""
         _MOVES[item.node.op.name](self, item)
 
+    def finish(self) -> None:
+        """Raises GraphError where a node or a loop still waits for tokens though none is left."""
+        for node, tag in self._waiting:
+            raise GraphError(f"{node!r} waits in iteration {tag} for tokens that do not come")
+        for frame, tag in self._loops:
+            raise GraphError(f"the loop {frame} does not end in iteration {tag}")
+
     # Arriving -------------------------------------------------------------------------------------
 
     def _send(self, value: Value, tag: Tag, x: Any) -> None:
