@@ -108,6 +108,9 @@ class PlainHooks:
         self.f = f
         self.cells = cells_of(f)
 
+    def local(self, x: Any) -> Any:
+        return x
+
     def free(self, name: str) -> Any:
         return self.cells[name].cell_contents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
@@ -27,7 +28,8 @@ def jit(function: Any = None, /, *, strict: bool = False) -> Any:
     and exceptions. What cannot be compiled runs eagerly and is listed in `.report()`; with
     `strict=True` it raises `tracejit.errors.FallbackError` instead.
 
-    Raises TypeError if `function` is not a Python function.
+    `function` is a Python function, a method, a `functools.partial` of one, or an object whose
+    class defines `__call__` in Python. Raises TypeError for anything else.
     """
     from tracejit.runtime.dispatch import Jitted
 
@@ -37,9 +39,17 @@ def jit(function: Any = None, /, *, strict: bool = False) -> Any:
         return function if not strict else Jitted(function.__tracejit__, strict)
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(jit(function.__func__, strict=strict))
-    if not callable(function) or not hasattr(function, "__code__"):
+    called = function if isinstance(function, functools.partial) else type(function).__call__
+    if not callable(function) or not (hasattr(function, "__code__") or _is_python(called)):
         raise TypeError(f"jit takes a Python function, not {type(function).__name__}")
     return Jitted(function, strict)
+
+
+def _is_python(called: Any) -> bool:
+    """Whether a callable is, or wraps, a Python function."""
+    while isinstance(called, functools.partial):
+        called = called.func
+    return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
 
 
 def _control() -> Any:

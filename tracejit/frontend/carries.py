@@ -108,7 +108,7 @@ class _Array(Carry):
         assert isinstance(t, ArrayType)
         if x is MISSING:
             return undefined(trace, t)
-        v: Value = x.value()
+        v: Value = merged_of(x).value()
         return v if v.type == t else laid_out(trace, v, t.order)
 
     def inside(
@@ -119,16 +119,16 @@ class _Array(Carry):
         if x is MISSING or ran is True:
             return new
         # It may still be the array from before the loop.
-        if x.cell.input is None and not x.views:
+        if isinstance(x, TracedArray) and x.cell.input is None and not x.views:
             cell.twin, cell.seen = x.cell, x.cell.version
         elif ran is not None:
             return Choice(ran, new, x, new)
         else:
-            cell.input = -1
+            cell.input = min(cell.input or -1, -1)
         return new
 
     def arrays(self, x: Any) -> list[TracedArray]:
-        return [] if x is MISSING else [x]
+        return [] if x is MISSING else arrays_in(x)
 
 
 class _Parts(Carry):
@@ -276,7 +276,9 @@ def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
     if is_number(end) and (start is MISSING or is_number(start)):
         t = _type(end, region)
         return _Number(t) if start is MISSING or lift(start).type == t else None
-    if isinstance(end, TracedArray) and (start is MISSING or isinstance(start, TracedArray)):
+    with region.reopened():
+        is_array = merged_of(end) is not None
+    if is_array and (start is MISSING or merged_of(start) is not None):
         return _array_carry(region, start, end)
     if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, region, end):
         return _Fixed(end)
@@ -304,13 +306,32 @@ def _type(x: Any, region: Trace) -> Type:
         return lift(x).type
 
 
-def _array_carry(region: Trace, start: Any, end: TracedArray) -> Carry | None:
+def merged_of(x: Any) -> Any:
+    """The array that `x` is by value; None where it may be anything else."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if isinstance(x, Choice):
+        return x.merged
+    return x if isinstance(x, TracedArray) else None
+
+
+def arrays_in(x: Any) -> list[TracedArray]:
+    """The arrays that `x` may be."""
+    if isinstance(x, Choice):
+        found = {a.cell: a for side in (x.first, x.second) for a in arrays_in(side)}
+        return list(found.values())
+    return [x] if isinstance(x, TracedArray) else []
+
+
+def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
     with region.reopened():
-        t = end.value().type
+        t = merged_of(end).value().type
     assert isinstance(t, ArrayType)
-    shared = not region.encloses(end.cell.trace) or end.cell.input is not None
+    shared = any(
+        not region.encloses(x.cell.trace) or x.cell.input is not None for x in arrays_in(end)
+    )
     if start is not MISSING:
-        first = start.type
+        first = merged_of(start).type
         if not same_kind(first, t):
             return None
         t = first

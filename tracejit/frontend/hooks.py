@@ -40,6 +40,7 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText, concatenate
 from tracejit.frontend.trace import Trace, current_trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer
+from tracejit.frontend.unions import leaves_of
 
 __all__ = ["ChosenAttribute", "Hooks", "Scope"]
 
@@ -316,6 +317,10 @@ class Hooks(Flow):
         following = lambda: self.compare_chain(later[0], b, later[1](), *later[2:])  # noqa: E731
         return self.chain(result, following, names)
 
+    def local(self, x: Any) -> Any:
+        """A name of the function: a branch or loop may have left it without a value."""
+        return settle_bound(x) if isinstance(x, Choice) else x
+
     # Attributes and items ------------------------------------------------------------------------
 
     def attribute(self, x: Any, name: str) -> Any:
@@ -324,8 +329,17 @@ class Hooks(Flow):
         if isinstance(x, Choice):
             x = settle(x)
             if isinstance(x, Choice):
-                return ChosenAttribute(x, name)
+                return self._chosen_attribute(x, name)
         return objects.attribute(self, x, name)
+
+    def _chosen_attribute(self, x: Choice, name: str) -> Any:
+        """An attribute of one of several objects; that of a method waits for the call."""
+        methods = any(
+            callable(getattr(operators.class_of(leaf), name, None)) for leaf in leaves_of(x)
+        )
+        if methods:
+            return ChosenAttribute(x, name)
+        return lifted(self, lambda v: self.attribute(v, name), x)
 
     def store_attribute(self, value: Any, x: Any, name: str) -> None:
         """`x.name = value`."""

@@ -90,7 +90,7 @@ class Joiner:
 
     def lifted(self, x: Any, side: int) -> Value:
         """A number or array as a value of a side."""
-        with self.sides[side].region.reopened():
+        with self.sides[side].reopened():
             return lift(x).value()
 
     def complete(self) -> list[list[Value]]:
@@ -101,7 +101,7 @@ class Joiner:
             for k, side in enumerate(self.sides):
                 v = slot[k]
                 if v is None:
-                    with side.region.reopened():
+                    with side.reopened():
                         v = undefined(side.region, t)
                 out[k].append(v)
         return out
@@ -167,7 +167,7 @@ class Joiner:
         local = bound | set(self.sides[side].own_sizes)
         if any(local & attr_sizes(a) for a in view.attrs.values()):
             raise TraceError("TJ015", "a view whose size a branch or loop computes", user_line())
-        with region.reopened():
+        with self.sides[side].reopened():
             numbers = [self.one_side(side, v) for v in view.indices_in(region)]
         return lambda outs: View(
             self.parent, view.op, tuple(outs[k] for k in numbers), view.attrs, view.writeable
@@ -277,9 +277,9 @@ class Joiner:
     def _alike_arrays(self, a: TracedArray, b: TracedArray) -> Recipe | None:
         if not (self._is_fresh(a.cell, 0) and self._is_fresh(b.cell, 1)) or a.views or b.views:
             return None
-        with self.sides[0].region.reopened():
+        with self.sides[0].reopened():
             first = a.value()
-        with self.sides[1].region.reopened():
+        with self.sides[1].reopened():
             second = b.value()
         if not same_kind(first.type, second.type):
             return None
@@ -293,9 +293,10 @@ class Joiner:
 
     def _merged(self, a: Any, b: Any) -> Recipe | None:
         """A copy of what two arrays of one type hold, where their memory cannot be joined."""
-        if not isinstance(a, TracedArray) or not isinstance(b, TracedArray):
+        arrays = [x.merged if isinstance(x, Choice) else x for x in (a, b)]
+        if not all(isinstance(x, TracedArray) for x in arrays):
             return None
-        values: list[Value | None] = [self.lifted(a, 0), self.lifted(b, 1)]
+        values: list[Value | None] = [self.lifted(x, k) for k, x in enumerate(arrays)]
         if not same_kind(values[0].type, values[1].type):  # type: ignore[union-attr]
             return None
         k = self.slot(*_in_one_order(values, self.sides))
@@ -305,14 +306,14 @@ class Joiner:
         """Values that may be of several kinds: which one, and the value of each kind."""
         found: list[list[Any]] = []
         for x, side in zip((a, b), self.sides, strict=True):
-            with side.region.reopened():
+            with side.reopened():
                 found.append(kinds_of(x))
         kinds = kinds_of_both(*found)
         if len(kinds) < 2:
             return None
         chosen, values = [], []
         for x, side in zip((a, b), self.sides, strict=True):
-            with side.region.reopened():
+            with side.reopened():
                 chosen.append(flags(self.hooks, x, kinds))
                 values.append([of_kind(self.hooks, x, kind) for kind in kinds])
         numbers: dict[Any, int] = {}
@@ -334,7 +335,7 @@ class Joiner:
         if t is not None:
             given: list[Value | None] = []
             for x, side in zip((first, second), self.sides, strict=True):
-                with side.region.reopened():
+                with side.reopened():
                     given.append(None if x is MISSING else as_machine(x))
             k = numbers.setdefault(t, len(self.slots))
             if k == len(self.slots):
@@ -375,7 +376,7 @@ def _in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Val
     out: list[Value | None] = []
     for v, side in zip(values, sides, strict=False):
         if v is not None and v.type != first:
-            with side.region.reopened():
+            with side.reopened():
                 v = laid_out(side.region, v, first.order)
         out.append(v)
     return out

@@ -239,7 +239,7 @@ class _Loop:
         joiner = Joiner(self.hooks, parent, None, [side])
         outcome = joiner.export(side.outcome, 0)
         first, inputs = self.initial(), list(self.inputs)
-        with body.reopened():
+        with side.reopened():
             last = self.final(side)
             if exits:
                 extra = [lift(side.goes_on).value(), *joiner.complete()[0]]

@@ -106,9 +106,24 @@ class Side:
     dead: bool = False
     names: dict[str, Any] = field(default_factory=dict)
     stored: dict[Cell, Value] = field(default_factory=dict)
+    #: What the cells in `stored` were at its end.
+    states: dict[Cell, tuple[Value, Trace, int]] = field(default_factory=dict)
     changed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     #: Sizes that only exist inside it.
     own_sizes: tuple[str, ...] = ()
+
+    @contextmanager
+    def reopened(self) -> Iterator[None]:
+        """Record more in the region; memory holds what it left there."""
+        outside = {cell: (cell.value, cell.holder, cell.version) for cell in self.states}
+        for cell, state in self.states.items():
+            cell.restore(state)
+        try:
+            with self.region.reopened():
+                yield
+        finally:
+            for cell, state in outside.items():
+                cell.restore(state)
 
 
 class Undo:
@@ -135,6 +150,7 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
             yield side
             side.names = names.all()
         side.stored = {cell: cell.read(region) for cell in region.stored}
+        side.states = {c: (c.value, c.holder, c.version) for c in region.stored}
         for key, (x, _) in region.changed.items():
             side.changed[key] = x, contents_of(x)
     finally:

@@ -129,7 +129,7 @@ class Expressions:
         if not isinstance(node.ctx, ast.Load) or node.id == "__debug__":
             return self.at(ast.Name(node.id, node.ctx))
         if any(node.id in scope.names for scope in self.scopes):
-            return self.load(node.id)
+            return self.hook("local", self.load(node.id))
         name = self.mangled(node.id)
         return self.hook("free" if name in self.free else "global_", self.constant(name))
 

@@ -39,6 +39,7 @@ __all__ = [
     "is_number",
     "kinds_of",
     "kinds_of_both",
+    "leaves_of",
     "machine",
     "of_kind",
     "parts_of",
@@ -107,11 +108,12 @@ def rebuild(hooks: Hooks, cls: type, keys: tuple[Any, ...], children: list[Any])
     return hooks.new(build_dataclass(cls, dict(zip(keys, children, strict=True))))
 
 
-def _leaves(x: Any) -> Iterator[Any]:
+def leaves_of(x: Any) -> Iterator[Any]:
+    """The alternatives of a choice that may hold here."""
     x = x.known() if isinstance(x, Choice) else x
     if isinstance(x, Choice):
-        yield from _leaves(x.first)
-        yield from _leaves(x.second)
+        yield from leaves_of(x.first)
+        yield from leaves_of(x.second)
     else:
         yield x
 
@@ -132,7 +134,7 @@ def kind_of(x: Any) -> Hashable:
 
 def kinds_of(*values: Any) -> list[Hashable]:
     """The kinds that values may be of, absent ones last. Raises TraceError for too many."""
-    leaves = [leaf for x in values if x is not MISSING for leaf in _leaves(x)]
+    leaves = [leaf for x in values if x is not MISSING for leaf in leaves_of(x)]
     return kinds_of_both([kind_of(leaf) for leaf in leaves], [])
 
 

@@ -130,7 +130,8 @@ def trace_call(
     from tracejit.frontend.autograph import trace_function
 
     env = ShapeEnv()
-    trace = Trace(function.__name__.replace("<lambda>", "lambda_"), env)
+    name = getattr(function, "__name__", type(function).__name__)
+    trace = Trace(name.replace("<lambda>", "lambda_"), env)
     trace.builder.sizes += list(specialization.sizes)
     stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():
