@@ -349,14 +349,15 @@ class _Planner:
 
 
 def _is_update(node: Node) -> bool:
-    """Whether a node changes elements of an array rather than computing a new one."""
+    """Whether a node changes elements of an array that it is given."""
     if node.op.name in UPDATES:
         return True
     if node.op.kind != "fusion":
         return False
     (region,) = node.regions
     producer = region.producers()
-    return any(v in producer and producer[v].op.name in UPDATES for v in region.outputs)
+    roots = [producer[v] for v in region.outputs if v in producer]
+    return any(n.op.name in UPDATES and n.inputs[0] in region.inputs for n in roots)
 
 
 def _is_write(graph: DataflowGraph, output: int) -> bool:

@@ -242,7 +242,7 @@ class ProgramMemory:
         fb = self.e.fb
         pending, temporary = list(transfers), []
         while pending:
-            free = (x for x in pending if all(y is x or y.origin is not x.place for y in pending))
+            free = (x for x in pending if all(y is x or y.origin != x.place for y in pending))
             x = next(free, None)
             if x is None:
                 # Each would overwrite what another needs: one of them steps aside.
@@ -301,16 +301,16 @@ class ProgramMemory:
             return []
         if home is not None and origin is home and not home.moves:
             return []
-        group = None if origin is None else self.group(origin)
+        group = None if origin is None else _memory(self.group(origin))
         # Nothing else lies in memory that is no storage.
-        place = object() if home is None else self.group(home)
+        place = object() if home is None else _memory(self.group(home))
 
         def target() -> str:
             if home is not None:
                 self.note(self.group(home))
             return pointer
 
-        same = group is place
+        same = group == place
         given = self.e.strides.get(v)
         return [Transfer(v, self[v], given, group, place, target, strides, perhaps_same=same)]
 
@@ -336,8 +336,9 @@ class ProgramMemory:
             return self.address(storage)
 
         pointer, strides = self[move.source], self.e.strides.get(move.source)
-        place = turn.get(storage, storage)
-        return Transfer(move.source, pointer, strides, origin, place, target, storage.strides)
+        place = _memory(turn.get(storage, storage))
+        given = None if origin is None else _memory(origin)
+        return Transfer(move.source, pointer, strides, given, place, target, storage.strides)
 
     def require_like(self, target: Value, source: Value) -> None:
         """Make room for `source` in the storage of `target`."""
@@ -411,3 +412,8 @@ class ProgramMemory:
                 if before != stored[section.id]:
                     stored[section.id], changed = before, True
         return False
+
+
+def _memory(storage: Storage) -> object:
+    """Equal for storage in the same memory: slots are used more than once."""
+    return storage if storage.slot is None or storage.moves else storage.slot
