@@ -90,6 +90,16 @@ class _Scope:
     values: dict[Value, Value]
     sizes: dict[str, Dim]
     outermost: bool = False
+    #: Whether a size has another name than in the region.
+    renamed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.renamed = any(d != symbol(s) for s, d in self.sizes.items())
+
+    def bind(self, names: Mapping[str, str]) -> None:
+        """Sizes that a node of the region binds, by their names there."""
+        self.sizes |= {inner: symbol(name) for inner, name in names.items()}
+        self.renamed = self.renamed or any(inner != name for inner, name in names.items())
 
     def name(self, v: Value) -> str:
         """The name of what stands for `v`. Numbers are given anew to what was numbered."""
@@ -153,15 +163,19 @@ class _Lowering:
         return block
 
     def plain(self, node: Node, scope: _Scope, block: _Block) -> None:
-        inputs = tuple(scope.values[v] for v in node.inputs)
-        attrs = {k: attr_substitute(a, scope.sizes) for k, a in node.attrs.items()}
-        binds = tuple(self.size(s) for s in node.binds)
-        scope.sizes |= dict(zip(node.binds, map(symbol, binds), strict=True))
+        inputs = tuple([scope.values[v] for v in node.inputs])
+        binds = tuple([self.size(s) for s in node.binds])
+        scope.bind(dict(zip(node.binds, binds, strict=True)))
         # By convention an op binds its last operands.
         bound = inputs[len(inputs) - len(binds) :]
         self.size_values |= dict(zip(binds, bound, strict=True))
-        types = node.op.infer(tuple(v.type for v in inputs), attrs, node.regions, binds)
-        outputs = tuple(Value(t, scope.name(v)) for t, v in zip(types, node.outputs, strict=True))
+        attrs = node.attrs
+        types = [v.type for v in node.outputs]
+        if scope.renamed:
+            attrs = {k: attr_substitute(a, scope.sizes) for k, a in attrs.items()}
+            given = tuple([v.type for v in inputs])
+            types = list(node.op.infer(given, attrs, node.regions, binds))
+        outputs = tuple([Value(t, scope.name(v)) for t, v in zip(types, node.outputs, strict=True)])
         scope.values |= dict(zip(node.outputs, outputs, strict=True))
         block.nodes.append(Node(node.op, inputs, attrs, outputs, node.regions, binds, node.where))
 
@@ -324,10 +338,10 @@ class _Loop:
     def leave(self, block: _Block, last: Sequence[Value]) -> None:
         node, scope = self.node, self.scope
         final = dict(zip(self.symbols, map(symbol, self.finals), strict=True))
-        for k, (outer, inner) in enumerate(zip(node.binds, self.finals, strict=True)):
+        for k, inner in enumerate(self.finals):
             (v,) = block.emit("exit", (last[k],), (f"{inner}_value",), (inner,), node)
             self.lowering.size_values[inner] = v
-            scope.sizes[outer] = symbol(inner)
+        scope.bind(dict(zip(node.binds, self.finals, strict=True)))
         for out, v in zip(node.outputs, last[self.count :], strict=False):
             attrs: dict[str, Attr] = {}
             if isinstance(v.type, ArrayType) and type_sizes(v.type) & set(self.symbols):
