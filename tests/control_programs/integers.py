@@ -33,7 +33,7 @@ def longest_collatz(limit):
     return best, where
 
 
-programs.add(longest_collatz, (5,), (100,), (1,), (300,))
+programs.add(longest_collatz, (5,), (60,), (1,), (40,))
 
 
 def gcd(a, b):

@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 
+import tracejit
 from tests.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
 from tracejit.frontend.containers import flatten
@@ -58,7 +59,7 @@ class Readers:
     """The graphs of one function for the calls given, which decide what is a symbol in them."""
 
     def __init__(self, f: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
-        self.function = f
+        self.function = tracejit.jit(f).__tracejit__
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._histories: dict[Any, History] = {}
         self._lowered: dict[str, list[Lowered]] = {}

@@ -89,7 +89,7 @@ def julia_image(height, width, most):
     return image
 
 
-programs.add(julia_image, (3, 4, 20), (9, 7, 40), (2, 2, 1))
+programs.add(julia_image, (3, 4, 12), (5, 6, 20), (2, 2, 1))
 
 
 def mandelbrot_complex(c, most):

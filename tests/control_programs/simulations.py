@@ -93,7 +93,7 @@ def adaptive_heun(y, stop, tolerance):
     return y, t, accepted, rejected
 
 
-programs.add(adaptive_heun, (1.0, 1.0, 0.01), (1.0, 2.0, 1e-4), (0.0, 1.0, 0.01), (4.0, 9.0, 1e-6))
+programs.add(adaptive_heun, (1.0, 1.0, 0.01), (1.0, 2.0, 1e-4), (0.0, 1.0, 0.01), (4.0, 3.0, 1e-4))
 
 
 def exponential_filter(x, alpha):
@@ -184,7 +184,7 @@ programs.add(
     game_of_life,
     (whole(12, 0, 2).reshape(3, 4), 1),
     (whole(12, 0, 2).reshape(3, 4), 0),
-    (whole(63, 0, 2).reshape(7, 9), 4),
+    (whole(30, 0, 2).reshape(5, 6), 2),
 )
 
 

@@ -6,6 +6,8 @@ from tests.control_programs.program import Programs, mixed, ramp, table, whole
 
 programs = Programs("stores_into_arguments")
 
+SHARED = "an argument that is stored into shares memory with another"
+
 
 def into_argument(x):
     for i in range(len(x)):
@@ -184,7 +186,14 @@ def same_array_twice(x, y):
 
 X, Y = ramp(5), mixed(12)
 programs.add(
-    same_array_twice, (ramp(5), mixed(5)), (X, X), (Y, Y), (Y, ramp(12)), parity="order", ulp=8
+    same_array_twice,
+    (ramp(5), mixed(5)),
+    (X, X),
+    (Y, Y),
+    (Y, ramp(12)),
+    parity="order",
+    ulp=8,
+    eager=SHARED,
 )
 
 
@@ -201,6 +210,7 @@ programs.add(
     (X[1:], X[:-1]),
     (Y[:-3], Y[3:]),
     (Y, Y),
+    eager=SHARED,
 )
 
 
