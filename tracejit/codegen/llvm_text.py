@@ -24,6 +24,12 @@ __all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
 #: What every function here promises. Without the width, the back end would split 512-bit vectors.
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
 
+#: Of branches whose first, or second, side is unlikely: such a branch is not made a select.
+WEIGHTS = (
+    '!0 = !{!"branch_weights", i32 1, i32 4000}',
+    '!1 = !{!"branch_weights", i32 4000, i32 1}',
+)
+
 
 def register(name: str) -> str:
     """The register of a name from outside, which LLVM wants quoted if it is not plain ASCII."""
@@ -57,6 +63,8 @@ class Module:
         self._globals: dict[str, str] = {}
         self._functions: dict[str, str] = {}
         self._helpers: set[str] = set()
+        #: Whether there are branches with an unlikely side.
+        self.weighted = False
 
     def declare(self, name: str, result: str, args: Sequence[str]) -> str:
         """Declare an external function or intrinsic; its name with the sigil.
@@ -105,7 +113,8 @@ class Module:
         """The module as LLVM IR."""
         declared = [d for name, d in self._declarations.items() if name not in self._functions]
         parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
-        return "\n".join([*declared, *parts, *self._functions.values(), ATTRIBUTES, ""])
+        weights = WEIGHTS if self.weighted else ()
+        return "\n".join([*declared, *parts, *self._functions.values(), ATTRIBUTES, *weights, ""])
 
 
 class FunctionBuilder:
@@ -182,9 +191,13 @@ class FunctionBuilder:
         """Jump."""
         self.line(f"br label %{label}")
 
-    def cond_br(self, condition: str, then: str, otherwise: str) -> None:
-        """Branch on an i1."""
-        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}")
+    def cond_br(
+        self, condition: str, then: str, otherwise: str, unlikely: int | None = None
+    ) -> None:
+        """Branch on an i1. `unlikely` is 0 or 1: the number of the label hardly ever taken."""
+        weights = "" if unlikely is None else f", !prof !{unlikely}"
+        self.module.weighted |= unlikely is not None
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
 
     def ret(self, kind: str = "void", value: str = "") -> None:
         """Return."""
@@ -217,6 +230,12 @@ class FunctionBuilder:
             yield self._failures
         finally:
             self._failures = outer
+
+    def check_at_once(self, failed: str) -> None:
+        """A check that leaves the function here even where checks are collected."""
+        outer, self._failures = self._failures, None
+        self.check(failed)
+        self._failures = outer
 
     def check(self, failed: str) -> None:
         """Leave for the function's failure block if the i1 `failed` holds."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tracejit.codegen.lanes import register_type
 from tracejit.codegen.liveness import RENAMES, is_array
 from tracejit.codegen.llvm_text import Chunk
+from tracejit.codegen.loop_exits import LoopExits
 from tracejit.codegen.polls import LIGHT_PERIOD, poll_address
 from tracejit.codegen.program_nodes import emit_node
 from tracejit.codegen.scalar_nodes import bind_register, part_dtypes
@@ -66,6 +67,7 @@ class _Flow:
             if s.frame in self.parents or any(_is_heavy(n) for n in s.nodes)
         }
         self.state: str | None = None
+        self.exits = LoopExits(e.graph)
         #: Sides of branches that are computed in the block before, and the joins that go on in it.
         self.within: set[int] = set()
         self.joined: set[int] = set()
@@ -128,7 +130,10 @@ class _Flow:
         if not section.successors:
             e.finish()
         elif len(section.successors) == 2:
-            diamond = find_diamond(e.graph, section, e.scalars)
+            unlikely = self.exits.side(section)
+            diamond = None
+            if unlikely is None:
+                diamond = find_diamond(e.graph, section, e.scalars)
             if diamond is not None:
                 emit_diamond(e, section, diamond, lambda node: self.node(section, node))
                 self.within |= {side.id for side in diamond[:2]}
@@ -136,7 +141,8 @@ class _Flow:
                 return
             assert section.branch is not None
             (register,) = e.registers(e.scalars[section.branch])
-            fb.cond_br(register, *(self.labels[s] for s in section.successors))
+            then, otherwise = (self.labels[s] for s in section.successors)
+            fb.cond_br(register, then, otherwise, unlikely)
         else:
             (after,) = section.successors
             e.pointer.edge(section.id, after)
