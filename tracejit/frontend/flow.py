@@ -217,7 +217,7 @@ class Flow:
             error: TraceError = e
         except TraceError as e:
             if not known or length - first > _UNROLLED:
-                raise
+                raise _too_long(e, length - first if known else None) from e
             error = e
         names.put(before)
         if isinstance(error, Unlike) and first < _PEELED:
@@ -334,6 +334,14 @@ class Flow:
             if holds is not True:
                 return self._tested(test, run, names, info, _PEELED)
         raise error
+
+
+def _too_long(e: TraceError, count: int | None) -> TraceError:
+    """The error of a loop that can be neither rolled, since `e`, nor unrolled."""
+    if e.code not in ("TJ001", "TJ015"):
+        return e
+    times = "an unknown number of" if count is None else str(count)
+    return TraceError("TJ018", f"{times} iterations; needed is {e.detail}", e.where)
 
 
 def _nothing() -> None:

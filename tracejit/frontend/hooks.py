@@ -98,6 +98,8 @@ class Hooks(Flow):
         self.capture = capture
         self.home = home
         self.functions: dict[int, FunctionType] = {}
+        #: id of a function -> the regions in which it is being called, the innermost last.
+        self.active: dict[int, list[Trace]] = {}
         self.steps = 0
 
     # Made inside ---------------------------------------------------------------------------------

@@ -176,11 +176,11 @@ class ShapeEnv:
         if known is not None:
             return known
         if isinstance(a, int) and abs(a) >= 2**63 or isinstance(b, int) and abs(b) >= 2**63:
-            raise TraceError("TJ015", f"whether {a} {relation} {b}")
+            raise TraceError("TJ015", "a comparison with an int that is no size")
         try:
             holds = _RELATIONS[relation](evaluate(a, self.hints), evaluate(b, self.hints))
         except KeyError:
-            raise TraceError("TJ015", f"whether {a} {relation} {b}") from None
+            raise TraceError("TJ015", "a comparison of sizes or indices while tracing") from None
         guard: Guard
         if holds:
             guard = (a, relation, b)
@@ -214,7 +214,7 @@ class ShapeEnv:
         try:
             value = evaluate(d, self.hints)
         except KeyError:
-            raise TraceError("TJ015", f"the value of {d} is needed while tracing") from None
+            raise TraceError("TJ015", "a size or an index as a Python value") from None
         if not self.decide(d, "==", value):
             raise AssertionError("a size differs from its own value")
         return value
