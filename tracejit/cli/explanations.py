@@ -198,32 +198,28 @@ f(np.ones(3))
         "stays: the next call is answered by it again. The report counts such calls.",
     ),
     "TJ011": Explanation(
-        "Values of different kinds meet after a branch or at the start of an iteration, such as "
-        "an int and a float, or arrays of different dtypes. Each alone is fine, and so is a name "
-        "that nobody reads afterwards; but here the value is used, and its type would depend on "
-        "data.",
+        "What a loop carries from one iteration to the next, or what is used after a branch, has "
+        "another type or shape each time, such as an array that grows. Ints that become floats, "
+        "None before the first iteration, and values that are merely returned are no problem.",
         """
 @jit
 def f(x):
-    if x.sum() > 0:
-        y = x
-    else:
-        y = x.astype(np.float32)
-    z = np.zeros(3)
-    for i in range(3):
-        z[i] = y.itemsize
-    return z, y * 2
+    while x.sum() < 9:
+        x = np.concatenate([x, x[:1]])
+    return x
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    if x.sum() > 0:
-        y = x
-    else:
-        y = x.astype(np.float32).astype(np.float64)
-    return y * 2
+    buffer = np.zeros(64)
+    n = len(x)
+    buffer[:n] = x
+    while buffer.sum() < 9:
+        buffer[n] = buffer[0]
+        n += 1
+    return buffer, n
 
 f(np.ones(3))
 """,

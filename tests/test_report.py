@@ -1,0 +1,200 @@
+"""The report: lines, reasons, seconds, fallbacks, repeated calls, and how it reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tracejit.errors import Where
+from tracejit.frontend.notes import KINDS, Note
+from tracejit.ir.op import OPS
+from tracejit.runtime.lines import compiled_lines
+from tracejit.runtime.report import Compile, Fallback, Line, Report
+
+X = np.arange(1.0, 6.0)
+
+
+def kinds(f: Any) -> dict[int, set[str]]:
+    """The kinds of lines that a report names, by number counted from the line of `def`."""
+    lines, first = inspect.getsourcelines(f.__tracejit__)
+    found: dict[int, set[str]] = {}
+    for line, kind, _ in f.report().lines:
+        if first <= line < first + len(lines):
+            found.setdefault(line - first, set()).add(kind)
+    return found
+
+
+def called(function: Callable[..., Any], *calls: tuple[Any, ...]) -> Any:
+    """A jitted function after some calls."""
+    f = tracejit.jit(function)
+    for args in calls:
+        f(*args)
+    return f
+
+
+def why(f: Any, kind: str) -> list[str]:
+    return [x.why for x in f.report().lines if x.kind == kind]
+
+
+# Lines -------------------------------------------------------------------------------------------
+
+
+def straight(x: Any) -> Any:
+    y = np.sin(x)
+    # Nothing is computed in a comment or by a name.
+    z = y
+    return z * 2
+
+
+def sorted_by_numpy(x: Any) -> Any:
+    y = x + 1j
+    return np.sort(y) + 1
+
+
+def rolled(x: Any, n: int) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += x[i % 5]
+    return total
+
+
+def branching(x: Any) -> Any:
+    if x.sum() > 0:
+        return x * 2
+    return x
+
+
+def unrolled(x: Any) -> Any:
+    parts = [x, x * 2, x * 3]
+    total = x * 0
+    for k in range(3):
+        total = total + parts[k][:4].sum()
+    return total
+
+
+def unknown(x: Any) -> Any:
+    y = x + 1
+    return np.fft.fft(y)
+
+
+def test_lines_that_compute_are_compiled() -> None:
+    assert kinds(called(straight, (X,))) == {1: {"compiled"}, 4: {"compiled"}}
+
+
+def test_ops_that_run_through_numpy_are_host_calls() -> None:
+    f = called(sorted_by_numpy, (X,))
+    assert kinds(f) == {1: {"compiled"}, 2: {"compiled", "host"}}
+    assert why(f, "host") == ["np.sort of complex128 runs through NumPy"]
+
+
+def test_a_rolled_loop() -> None:
+    f = called(rolled, (X, 7), (X, 100_000))
+    # The sum is a Python float before the first iteration and NumPy's from then on.
+    assert kinds(f)[2] == {"peeled", "rolled"}
+    assert kinds(f)[3] == {"compiled"}
+
+
+def test_a_branch() -> None:
+    f = called(branching, (X,), (-X,))
+    assert len(f.report().compiles) == 1
+    assert "branch" in kinds(f)[1] and "compiled" not in kinds(f)[1]
+    assert kinds(f)[2] == {"compiled"}
+
+
+def test_an_unrolled_loop_says_how_often_and_why() -> None:
+    f = called(unrolled, (X,))
+    assert kinds(f)[3] == {"unrolled"}
+    (reason,) = why(f, "unrolled")
+    assert "3" in reason and len(reason) > 5
+
+
+def test_a_line_that_stops_the_compile_is_eager() -> None:
+    f = called(unknown, (X,), (X,))
+    assert kinds(f) == {2: {"eager"}}
+    assert why(f, "eager") == ["TJ002: numpy.fft.fft"]
+    assert f.report().fallbacks[0].where.column == 11
+
+
+def test_lines_of_helpers_are_listed_by_their_file() -> None:
+    def outer(x: Any) -> Any:
+        return straight(x) + 1
+
+    f = called(outer, (X,))
+    places = {(x.where.function, x.kind) for x in f.report().lines}
+    assert places == {("outer", "compiled"), ("straight", "compiled")}
+
+
+def test_every_kind_is_described() -> None:
+    f = called(rolled, (X, 7))
+    for g in (f, called(branching, (X,)), called(unrolled, (X,)), called(unknown, (X,))):
+        assert {x.kind for x in g.report().lines} <= set(KINDS)
+
+
+def test_what_a_note_says_goes_before_compiled() -> None:
+    here = Where("a.py", 3, "f")
+    graph_lines = compiled_lines(_graph(here), [Note("rolled", here, "n steps")], [])
+    assert [tuple(x) for x in graph_lines] == [(3, "rolled", "n steps")]
+    assert [tuple(x) for x in compiled_lines(_graph(here), [], [])] == [(3, "compiled", "")]
+    assert compiled_lines(_graph(None), [Note("rolled", None)], []) == ()
+
+
+def _graph(where: Where | None) -> Any:
+    from tracejit.ir.graph import GraphBuilder
+    from tracejit.ir.types import PYFLOAT
+
+    builder = GraphBuilder("f")
+    a = builder.input(PYFLOAT, "a")
+    (b,) = builder.emit(OPS["py_multiply"], (a, a), {}, where=where)
+    return builder.build([b])
+
+
+# The whole ---------------------------------------------------------------------------------------
+
+
+def test_seconds_by_stage_add_up() -> None:
+    (compiled,) = called(straight, (X,)).report().variants
+    assert set(compiled.stages) >= {"trace", "passes", "program", "machine code"}
+    assert all(s >= 0 for s in compiled.stages.values())
+    assert sum(compiled.stages.values()) <= compiled.seconds * 1.001
+
+
+def test_repeated_calls_say_how_they_ended() -> None:
+    def element(x: Any, i: int) -> Any:
+        return x[i] * 2
+
+    f = called(element, (X, 1), (X, 2))
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            f(X, 10)
+    report = f.report()
+    assert report.bailouts == 2
+    ((how, count),) = report.repeats.items()
+    assert how.startswith("IndexError at test_report.py:") and count == 2
+    assert f"2 calls eagerly (TJ010): 2 {how}" in str(report)
+
+
+def test_how_a_report_reads() -> None:
+    place = Where(__file__, inspect.getsourcelines(straight)[1] + 1, "straight")
+    report = Report("straight")
+    assert str(report) == "straight: 0 compiled, 0 eager"
+    lines = (Line(place, "rolled", "n times"), Line(place, "compiled"))
+    report.variants.append(Compile("first call", "f64[5]", 0.0124, {"trace": 0.002}, lines))
+    report.fallbacks.append(Fallback("TJ002", "open", place, ""))
+    text = str(report).splitlines()
+    assert text[:3] == [
+        "straight: 1 compiled, 1 eager",
+        "  compiled  f64[5]  (first call, 12 ms)",
+        "  stages    trace 2.0 ms",
+    ]
+    assert f"            {report.fallbacks[0]}" in text
+    block = text[text.index("  test_report.py") + 1 :]
+    assert [line.split()[:2] for line in block] == [
+        [str(place.line), kind] for kind in ("compiled", "eager", "rolled")
+    ]
+    assert block[0].split(None, 2)[2] == "y = np.sin(x)"
+    assert block[2].endswith("# n times")
