@@ -24,12 +24,18 @@ class _Writer:
         #: Matrices, and views of whole arguments.
         self.matrices = list(arguments)
         self.count = 0
+        self.indent = ""
+        #: Loop counters in scope.
+        self.counters: list[str] = []
 
     def pick(self, *choices: Any) -> Any:
         return choices[self.rng.integers(len(choices))]
 
-    def index(self) -> int:
-        return int(self.rng.integers(-SIZE, SIZE))
+    def index(self) -> str:
+        return str(self.pick(self.rng.integers(-SIZE, SIZE), *self.counters))
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.indent + text)
 
     def name(self) -> str:
         self.count += 1
@@ -72,21 +78,49 @@ class _Writer:
         match self.rng.integers(8):
             case 0:
                 name = self.name()
-                self.lines.append(f"{name} = {self.matrix()}")
+                self.line(f"{name} = {self.matrix()}")
                 self.matrices.append(name)
             case 1:
                 name = self.name()
-                self.lines.append(f"{name} = {self.matrix()} * {self.value(0)}")
+                self.line(f"{name} = {self.matrix()} * {self.value(0)}")
                 self.matrices.append(name)
             case 2:
                 name = self.pick(*self.matrices)
-                self.lines.append(f"{name} {self.pick('+=', '*=')} {self.value(2)}")
+                self.line(f"{name} {self.pick('+=', '*=')} {self.value(2)}")
             case 3:
                 out = self.pick(*self.matrices)
-                self.lines.append(f"np.add({self.matrix()}, {self.value(2)}, out={out})")
+                self.line(f"np.add({self.matrix()}, {self.value(2)}, out={out})")
             case _:
                 line = f"{x}[{index}] {self.pick(*_UPDATES)} {self.value(rank)}"
-                self.lines.append(line)
+                self.line(line)
+
+    def block(self, header: str, depth: int) -> None:
+        self.line(header)
+        outer, known = self.indent, len(self.matrices)
+        self.indent += "    "
+        for _ in range(self.rng.integers(1, 4)):
+            self.flow(depth - 1)
+        self.indent = outer
+        del self.matrices[known:]
+
+    def flow(self, depth: int) -> None:
+        """A statement, a loop or a branch that is known at run time only."""
+        kind = self.rng.integers(6) if depth else 0
+        if kind in (1, 2):
+            k = f"k{len(self.counters)}"
+            self.counters.append(k)
+            header = self.pick(f"range({SIZE})", f"range({SIZE - 1}, -1, -1)", f"range(1, {SIZE})")
+            self.block(f"for {k} in {header}:", depth)
+            self.counters.pop()
+        elif kind == 3:
+            self.block(f"if {self.value(0)} {self.pick('<', '==')} {self.value(0)}:", depth)
+            if self.rng.integers(2):
+                self.block("else:", depth)
+        elif kind == 4 and self.counters:
+            self.line(f"if {self.value(0)} > {self.value(0)}:")
+            self.line("    " + str(self.pick("break", "continue", f"return {self.matrix()}")))
+        else:
+            self.statement()
 
     def result(self) -> str:
         what = self.pick(
@@ -95,17 +129,20 @@ class _Writer:
         return str(what)
 
 
-def random_store(seed: int) -> tuple[Callable[..., Any], int]:
-    """A function of one to three matrices, and how many it takes."""
+def random_store(seed: int, depth: int = 0) -> tuple[Callable[..., Any], int]:
+    """A function of one to three matrices, and how many it takes.
+
+    Its loops and branches are nested up to `depth` times.
+    """
     rng = np.random.default_rng(seed)
     arguments = ["a", "b", "c"][: rng.integers(1, 4)]
     writer = _Writer(rng, arguments)
     for _ in range(rng.integers(1, 7)):
-        writer.statement()
+        writer.flow(depth)
     results = [writer.result() for _ in range(rng.integers(0, 4))]
     body = [*writer.lines, f"return {', '.join(results) or None}"]
     text = "\n    ".join([f"def f({', '.join(arguments)}):", *body]) + "\n"
-    filename = f"<random store {seed}>"
+    filename = f"<random store {seed} {depth}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     namespace = {"np": np}
     exec(compile(text, filename, "exec"), namespace)

@@ -28,10 +28,11 @@ def codes(jitted: Any) -> set[str]:
     return {fallback.code for fallback in jitted.report().fallbacks}
 
 
-@pytest.mark.parametrize("first", range(0, 60, 6))
-def test_random_functions(first: int) -> None:
-    for seed in range(first, first + 6):
-        f, count = random_store(seed)
+@pytest.mark.parametrize("first", range(0, 40, 4))
+@pytest.mark.parametrize("depth", [0, 2])
+def test_random_functions(first: int, depth: int) -> None:
+    for seed in range(first, first + 4):
+        f, count = random_store(seed, depth)
         rng = np.random.default_rng(seed)
         jitted = tracejit.jit(f)
         try:

@@ -248,14 +248,15 @@ class _Planner:
     def _edges(self, section: Section) -> None:
         for before, pairs in self.live.operands(section).items():
             back = section.kind == "head" and before >= section.id
-            turn = _closed(self._turn(section, pairs)) if back else {}
+            roots = [(node, self.live.root(v)) for node, v in pairs]
+            turn = _closed(self._turn(section, roots)) if back else {}
             for storage in turn:
                 storage.moves = True
             if turn:
                 self.plan.turns[before, section.id] = turn
-            for node, v in pairs:
-                target, source = self.storage[node.outputs[0]], self.storage.get(v)
-                if v not in self.live.undefined and source is not turn.get(target, target):
+            for (node, v), (_, root) in zip(pairs, roots, strict=True):
+                target, source = self.storage[node.outputs[0]], self.storage.get(root)
+                if root not in self.live.undefined and source is not turn.get(target, target):
                     move = Move(v, node.outputs[0])
                     self.plan.edges.setdefault((before, section.id), []).append(move)
 

@@ -170,5 +170,5 @@ class Liveness:
         out: dict[int, list[tuple[Node, Value]]] = {p: [] for p in section.predecessors}
         for node in self.merges(section):
             for before, v in zip(section.predecessors, node.inputs, strict=True):
-                out[before].append((node, self.root(v)))
+                out[before].append((node, v))
         return out
