@@ -28,6 +28,7 @@ from tests.control_programs.readers import (
     NotTracedError,
     RaisedInTraceError,
     Readers,
+    same_error,
 )
 from tests.random_control import Block, Body, Case, Line, Statement, generate
 from tracejit.errors import Bailout
@@ -114,7 +115,7 @@ def _check(case: Case, f: Any, jit: Jit, folder: str, readers: bool) -> Verdict:
             except NotTracedError as e:
                 return Verdict(reader, number, f"not traced: {e}")
             except RaisedInTraceError as e:
-                if type(e.__cause__) is not type(expected[number].outcome.exception):
+                if not same_error(expected[number].outcome.exception, e.__cause__):
                     return Verdict(reader, number, f"raised while traced: {e}")
             except Bailout as e:
                 if expected[number].outcome.exception is None:

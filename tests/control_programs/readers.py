@@ -165,6 +165,16 @@ def _holds(guard: Any, sizes: dict[str, int]) -> bool:
     return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b}[relation]
 
 
+def same_error(plain: BaseException | None, traced: BaseException | None) -> bool:
+    """Whether a program that raises `plain` may raise `traced` while it is traced.
+
+    Names are cells of nested functions then: the unbound ones raise NameError.
+    """
+    return type(plain) is type(traced) or (
+        isinstance(plain, UnboundLocalError) and type(traced) is NameError
+    )
+
+
 @contextlib.contextmanager
 def _noting_states(states: dict[int, dict[int, Any]]) -> Iterator[None]:
     """Notes by the id of each exception that `raise_error` makes what its states hold then."""

@@ -315,3 +315,38 @@ def ellipsis_and_newaxis(m, n):
 
 
 programs.add(ellipsis_and_newaxis, (table(3, 3), 2), (table(6, 7), 6), (table(3, 3), 0))
+
+
+def store_after_loop_rebinds(x, y, n):
+    """The name is the argument only where the loop does not run."""
+    for _ in range(n):
+        x = y - 1.0
+    x[0] = 50.0
+    return x
+
+
+programs.add(
+    store_after_loop_rebinds,
+    (ramp(3), mixed(3), 1),
+    (ramp(3), mixed(3), 0),
+    (ramp(8), mixed(8), 3),
+    (ramp(8), mixed(8), 0),
+)
+
+
+def swap_after_while_rebinds(x, y, t):
+    while t < 1.0:
+        t += 0.5
+        x = y * t
+    x[1], x[0] = x[0], x[1]
+    x, y = y, x
+    return y
+
+
+programs.add(
+    swap_after_while_rebinds,
+    (ramp(3), mixed(3), 0.0),
+    (ramp(3), mixed(3), 2.0),
+    (ramp(8), mixed(8), 0.75),
+    (ramp(8), mixed(8), 1.0),
+)
