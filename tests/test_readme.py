@@ -1,7 +1,12 @@
 """The README says what is there: its file map names every file of the package and no other."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,3 +42,28 @@ def test_readme_has_the_two_commands_alone_on_their_lines() -> None:
     assert len(lines) == 2
     assert lines[0].endswith(".venv/bin/tracejit demo")
     assert lines[1].endswith(".venv/bin/python -m pytest")
+
+
+def test_the_programs_on_control_flow_are_compiled_and_right(tmp_path: Path) -> None:
+    """What the section shows, run as one file, once plain and once compiled."""
+    blocks = re.findall(r"^```python\n(.*?)^```", section("Control flow"), re.M | re.S)
+    blocks += re.findall(r"^```python\n(.*?)^```", section("The report, and errors"), re.M | re.S)
+    program = tmp_path / "shown.py"
+    program.write_text("\n".join(blocks))
+    shown: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(program.read_text(), str(program), "exec"), shown)
+    jitted = {name: f for name, f in shown.items() if hasattr(f, "__tracejit__")}
+    assert set(jitted) == {"root", "cholesky", "heat", "smooth", "total"}
+    for f in jitted.values():
+        assert f.report().compiles and not f.report().fallbacks and not f.report().bailouts
+    assert "rolled" in printed.getvalue() and "branch" in printed.getvalue()
+    for name, args in (
+        ("root", (2.0, 1e-12)),
+        ("cholesky", (np.eye(4) + 1,)),
+        ("heat", (np.linspace(0.0, 1.0, 9), 5)),
+        ("smooth", (np.linspace(0.0, 1.0, 9), 5)),
+        ("total", (np.arange(-3.0, 5.0), 2)),
+    ):
+        expected, found = jitted[name].__tracejit__(*args), jitted[name](*args)
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
