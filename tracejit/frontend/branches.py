@@ -7,7 +7,7 @@ A block of statements ends in an outcome: None where it runs to its end, BREAK, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit.errors import TraceError
@@ -19,7 +19,7 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
 from tracejit.frontend.ufuncs import binary_operator
-from tracejit.frontend.unions import is_absent
+from tracejit.frontend.unions import is_absent, leaves_of, parts_of
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
 
@@ -192,7 +192,7 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
     joiner = Joiner(hooks, parent, p, (first, second))
     outcome = joiner.join(first.outcome, second.outcome)
     bound = {name: _bound(joiner, name, first, second, names) for name in names}
-    contents = _changed(joiner, first, second)
+    contents = _changed(joiner, first, second, hooks)
     cells = {}
     for cell in dict.fromkeys((*first.stored, *second.stored)):
         values: list[Value | None] = []
@@ -241,17 +241,35 @@ def _bound(joiner: Joiner, name: str, first: Side, second: Side, names: Names) -
     return joiner.join(a, b)
 
 
-def _changed(joiner: Joiner, first: Side, second: Side) -> list[tuple[Any, Recipe]]:
+def _changed(joiner: Joiner, first: Side, second: Side, hooks: Hooks) -> list[tuple[Any, Recipe]]:
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
+    # Where both sides end the whole program, only what they return is left.
+    ends = hooks.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
+        if ends and not first.dead and not second.dead and id(x) not in left:
+            continue
         a = first.changed[key][1] if key in first.changed else contents_of(x)
         b = second.changed[key][1] if key in second.changed else contents_of(x)
         if first.dead or second.dead:
             a, b = (b, b) if first.dead else (a, a)
         out.append((x, _contents(joiner, x, a, b)))
     return out
+
+
+def _reachable(x: Any) -> Iterator[Any]:
+    """A value and everything in it."""
+    yield x
+    inner = [x.first, x.second] if isinstance(x, Choice) else []
+    parts = parts_of(x)
+    if parts is not None:
+        inner = parts[2]
+    elif not isinstance(x, (Tracer, SymInt)):
+        inner += list(getattr(x, "__dict__", {}).values()) if not callable(x) else []
+    for part in inner:
+        yield from _reachable(part)
 
 
 def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
@@ -289,22 +307,38 @@ def falls(x: Any) -> bool:
     return "falls" in outcomes(x)
 
 
-def choose(hooks: Hooks, x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
+def choose(x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
     """Whether `test` holds of the alternative of a choice that is taken."""
     if isinstance(x, Choice):
         x = x.known()
     if not isinstance(x, Choice):
         return test(x)
-    first, second = choose(hooks, x.first, test), choose(hooks, x.second, test)
+    first, second = choose(x.first, test), choose(x.second, test)
     if first is second and isinstance(first, bool):
         return first
     if first is True and second is False:
         return x.predicate
     if first is False and second is True:
         return negation(x.predicate)
-    taken = hooks.ternary(x.predicate, lambda: first, lambda: second)
-    assert isinstance(taken, (bool, TracedScalar))
-    return taken
+    return _either(_both(x.predicate, first), _both(negation(x.predicate), second))
+
+
+def _both(p: TracedScalar, x: bool | TracedScalar) -> bool | TracedScalar:
+    if isinstance(x, bool):
+        return p if x else False
+    return _logical("py_and", p, x)
+
+
+def _either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScalar:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return b if a is False else a if b is False else True
+    return _logical("py_or", a, b)
+
+
+def _logical(op: str, a: TracedScalar, b: TracedScalar) -> TracedScalar:
+    out = here().wrap(here().emit(op, (a.value(), b.value())))
+    assert isinstance(out, TracedScalar)
+    return out
 
 
 def without(x: Any, test: Callable[[Any], bool]) -> Any:
@@ -316,7 +350,7 @@ def without(x: Any, test: Callable[[Any], bool]) -> Any:
         return second
     if not isinstance(second, Choice) and test(second):
         return first
-    return Choice(x.predicate, first, second)
+    return Choice(x.predicate, first, second, x.merged)
 
 
 def renamed(x: Any, old: Any, new: Any) -> Any:
@@ -335,7 +369,7 @@ def then_rest(
     """What a block ends in whose statement had `outcome`, and is followed by `rest`."""
     if rest is None or not falls(outcome):
         return outcome
-    runs = choose(hooks, outcome, lambda o: o is None)
+    runs = choose(outcome, lambda o: o is None)
     if runs is True:
         return rest()
     assert isinstance(runs, TracedScalar)
@@ -349,40 +383,36 @@ def then_rest(
 def settle(x: Any) -> Any:
     """What an operand is, for an operation that None and unbound names do not allow.
 
-    A choice that cannot be narrowed stays one.
+    Arrays of which nobody knows which one it is are one by value. A choice between others stays
+    one.
     """
-    while isinstance(x, Choice):
-        known = x.known()
-        if known is not x:
-            x = known
-        elif is_absent(x.second) and not isinstance(x.second, (str, bytes)):
-            _require(x.predicate, True)
-            x = x.first
-        elif is_absent(x.first) and not isinstance(x.first, (str, bytes)):
-            _require(x.predicate, False)
-            x = x.second
-        elif x.merged is not None:
-            x = x.merged
-        else:
-            return x
-    return x
+    x = _narrowed(x, lambda leaf: is_absent(leaf) and not isinstance(leaf, (str, bytes)))
+    return x.merged if isinstance(x, Choice) and x.merged is not None else x
 
 
 def settle_bound(x: Any) -> Any:
     """As `settle`, for an operation that takes None: only an unbound name is an error."""
-    while isinstance(x, Choice):
-        known = x.known()
-        if known is not x:
-            x = known
-        elif x.second is UNBOUND:
-            _require(x.predicate, True)
-            x = x.first
-        elif x.first is UNBOUND:
-            _require(x.predicate, False)
-            x = x.second
-        else:
-            return x
-    return x
+    return _narrowed(x, lambda leaf: leaf is UNBOUND)
+
+
+def _narrowed(x: Any, excluded: Callable[[Any], bool]) -> Any:
+    """`x` without the alternatives that are an error here: a run that takes one bails out."""
+    if not isinstance(x, Choice):
+        return x
+    x = x.known()
+    found = [excluded(leaf) for leaf in leaves_of(x)]
+    if not any(found) or all(found):
+        return x
+    if (
+        isinstance(x, Choice)
+        and isinstance(x.first, Choice) is isinstance(x.second, Choice) is False
+    ):
+        _require(x.predicate, not excluded(x.first))
+        return x.known()
+    fails = choose(x, excluded)
+    assert isinstance(fails, TracedScalar)
+    _require(fails, False)
+    return without(x, excluded)
 
 
 def _require(p: TracedScalar, truth: bool) -> None:

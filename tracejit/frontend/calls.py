@@ -38,7 +38,7 @@ from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["call"]
+__all__ = ["call", "takes_choices"]
 
 _FRONTEND = str(Path(__file__).resolve().parent)
 
@@ -63,6 +63,20 @@ def _name(f: Any) -> str:
     module = getattr(f, "__module__", None)
     name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
     return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def takes_choices(hooks: Hooks, f: Any) -> bool:
+    """Whether a callee deals itself with values that a branch left different."""
+    if isinstance(f, FunctionType):
+        return f not in HANDLERS and f not in builtin_calls.CALLS and not _is_numpy(f)
+    if isinstance(f, BuiltinFunctionType):
+        if f is print:
+            return True
+        known = f in builtin_calls.CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
+        return not known and not _is_numpy(f) and f not in builtin_calls.CALLS
+    if isinstance(f, type):
+        return f not in builtin_calls.CALLS and not issubclass(f, (np.generic, np.dtype))
+    return not isinstance(f, np.ufunc) and type(f).__module__.partition(".")[0] != "numpy"
 
 
 def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

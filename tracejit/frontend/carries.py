@@ -38,7 +38,7 @@ from tracejit.ir.types import PYBOOL, ArrayType, Type
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["MISSING", "Carry", "Same", "Unlike", "widened"]
+__all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
 
 
 class Unlike(TraceError):
@@ -74,6 +74,9 @@ class Carry:
 
 class Same(Carry):
     """The very object, which no iteration changes."""
+
+
+SAME = Same()
 
 
 class _Number(Carry):
@@ -272,7 +275,7 @@ def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
         with region.reopened():
             end = end.known()
     if start is not MISSING and same_constant(start, end):
-        return Same()
+        return SAME
     if is_number(end) and (start is MISSING or is_number(start)):
         t = _type(end, region)
         return _Number(t) if start is MISSING or lift(start).type == t else None
@@ -358,7 +361,7 @@ def _union_carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | N
     for kind, x in zip(kinds, last, strict=True):
         before = of_kind(hooks, start, kind)
         if machine(kind) is not None:
-            carry: Carry | None = Same()
+            carry: Carry | None = SAME
         elif x is MISSING:
             carry = _Fixed(before)
         else:

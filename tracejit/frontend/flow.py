@@ -37,6 +37,8 @@ from tracejit.ir.types import PYBOOL
 __all__ = ["Flow"]
 
 _LEFT = Signal("left")
+#: Codes of sides that cannot be joined, and how often what follows is traced for each of them.
+_UNLIKE, _DUPLICATED = ("TJ011", "TJ022"), 4
 #: How many iterations may stand before a rolled loop, until the types in it repeat.
 _PEELED = 3
 #: How many iterations a loop that cannot be rolled may have.
@@ -86,8 +88,20 @@ class Flow:
             return branch(self, p, then, orelse or _nothing, Names(stored, (then, orelse)))
         both = list(dict.fromkeys((*stored, *names_in(rest))))
         names = Names(both, (then, orelse, rest))
-        outcome, done = branch_and_rest(self, p, then, orelse or _nothing, names, rest)
+        try:
+            outcome, done = branch_and_rest(self, p, then, orelse or _nothing, names, rest)
+        except TraceError as e:
+            if e.code not in _UNLIKE or here().root.duplicated >= _DUPLICATED:
+                raise
+            # What the sides leave cannot be joined: what follows is traced after each of them.
+            here().root.duplicated += 1
+            here().note("duplicated", e.detail)
+            sides = [self._followed(f, rest) for f in (then, orelse or _nothing)]
+            return branch(self, p, *sides, names)
         return outcome if done else then_rest(self, outcome, rest, names_in(rest))
+
+    def _followed(self: Any, f: Callable[[], Any], rest: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: then_rest(self, f(), rest, names_in(rest))
 
     def ternary(self: Any, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """`then if test else orelse`."""

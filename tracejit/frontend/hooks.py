@@ -8,8 +8,10 @@ ever frozen.
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Iterator
-from types import CellType, FunctionType, MethodType
+from contextlib import contextmanager
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
@@ -45,6 +47,14 @@ from tracejit.frontend.unions import leaves_of
 __all__ = ["ChosenAttribute", "Hooks", "Scope"]
 
 
+def _has_choice(values: tuple[Any, ...]) -> bool:
+    return any(
+        isinstance(v, Choice)
+        or (type(v) in (list, tuple) and any(isinstance(p, Choice) for p in v))
+        for v in values
+    )
+
+
 class ChosenAttribute:
     """An attribute of one of two objects: what it is follows from what is done with it."""
 
@@ -53,6 +63,8 @@ class ChosenAttribute:
 
 
 _STEPS = 300_000
+#: Calls of a function within each other, each in a region of its own.
+_RECURSIONS = 10
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -101,6 +113,8 @@ class Hooks(Flow):
         #: id of a function -> the regions in which it is being called, the innermost last.
         self.active: dict[int, list[Trace]] = {}
         self.steps = 0
+        #: The calls that are being traced: for each function, how deep in regions each stands.
+        self.active: dict[CodeType, list[int]] = {}
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -281,8 +295,14 @@ class Hooks(Flow):
     def in_place(self, op: str, a: Any, b: Any) -> Any:
         """What `a += b` and its kind give to the name."""
         if isinstance(a, Choice) or isinstance(b, Choice):
-            return self.on_choices(lambda x, y: operators.in_place(self, op, x, y), a, b)
+            return self._in_place_on_choices(op, a, b)
         return operators.in_place(self, op, a, b)
+
+    def _in_place_on_choices(self, op: str, a: Any, b: Any) -> Any:
+        a, b = settle_bound(a), settle(b)
+        if isinstance(a, Choice) and a.merged is None:
+            a = settle(a)
+        return lifted(self, lambda x, y: operators.in_place(self, op, x, y), a, b)
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """One comparison."""
@@ -294,9 +314,9 @@ class Hooks(Flow):
         a, b = settle_bound(a), settle_bound(b)
         if op in ("is_", "is_not"):
             if isinstance(a, Choice) and not isinstance(b, Choice):
-                return choose(self, a, lambda x: operators.compare(self, op, x, b))
+                return choose(a, lambda x: operators.compare(self, op, x, b))
             if isinstance(b, Choice) and not isinstance(a, Choice):
-                return choose(self, b, lambda x: operators.compare(self, op, a, x))
+                return choose(b, lambda x: operators.compare(self, op, a, x))
         return lifted(self, lambda x, y: self.compare(op, x, y), a, b)
 
     def on_choices(self, f: Callable[..., Any], *args: Any) -> Any:
@@ -377,13 +397,15 @@ class Hooks(Flow):
 
     def store_item(self, value: Any, x: Any, key: Any) -> None:
         """`x[key] = value`."""
-        if isinstance(x, (Choice, TracedArray)):
-            value = settle(value)
-        if any(isinstance(v, Choice) for v in (x, key)) or (
-            isinstance(x, TracedArray) and isinstance(value, Choice)
-        ):
-            self.on_choices(lambda a, k, v: self.store_item(v, a, k), x, key, value)
+        if isinstance(x, Choice):
+            # Which array is stored into matters, not only what it holds.
+            lifted(self, lambda v: self.store_item(value, v, key), x)
             return
+        if isinstance(x, TracedArray):
+            value = settle(value)
+            if isinstance(value, Choice) or isinstance(key, Choice):
+                self.on_choices(lambda k, v: self.store_item(v, x, k), key, value)
+                return
         cls = type(x)
         if isinstance(x, TracedArray):
             operators.require_index(key)
@@ -417,6 +439,24 @@ class Hooks(Flow):
             raise TraceError("TJ027", f"an item of a {type(x).__name__}", user_line())
         self.call(method, *args)
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether just one function of the program is being traced, the compiled one."""
+        return sum(map(len, self.active.values())) == 1
+
+    @contextmanager
+    def entered(self, code: CodeType) -> Iterator[None]:
+        """A call of a function. Raises TraceError where its recursion depends on traced values."""
+        outer = self.active.setdefault(code, [])
+        depth = here().depth
+        if len(outer) >= _RECURSIONS and len(set(outer[-_RECURSIONS:])) == _RECURSIONS:
+            raise TraceError("TJ020", code.co_name, user_line())
+        outer.append(depth)
+        try:
+            yield
+        finally:
+            outer.pop()
+
     # Calls ---------------------------------------------------------------------------------------
 
     def step(self) -> None:
@@ -431,6 +471,9 @@ class Hooks(Flow):
         self.step()
         if isinstance(f, Choice):
             return self.on_choices(lambda g: self.call(g, *args, **kwargs), f)
+        if _has_choice(args) or _has_choice(tuple(kwargs.values())):
+            if not calls.takes_choices(self, f):
+                return self._call_on_choices(f, args, kwargs)
         if isinstance(f, ChosenAttribute):
             on = f.name
             return self.on_choices(
@@ -444,6 +487,23 @@ class Hooks(Flow):
             function = self.capture.attribute(source, "__func__", f.__func__)
             return self.call(function, owner, *args, **kwargs)
         return calls.call(self, f, args, kwargs)
+
+    def _call_on_choices(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of Python or NumPy: for each alternative of its arguments."""
+        names, values = list(kwargs), [*args, *kwargs.values()]
+        parts = [tuple(v) if type(v) in (list, tuple) else (v,) for v in values]
+
+        def run(*given: Any) -> Any:
+            left = iter(given)
+            built = [
+                type(v)(itertools.islice(left, len(p))) if type(v) in (list, tuple) else next(left)
+                for v, p in zip(values, parts, strict=True)
+            ]
+            named = dict(zip(names, built[len(args) :], strict=True))
+            return self.call(f, *built[: len(args)], **named)
+
+        settle_one = settle if isinstance(f, np.ufunc) else settle_bound
+        return lifted(self, run, *(settle_one(v) for part in parts for v in part))
 
     def callback(self, f: Any) -> Any:
         """`f` as Python's own code, or the compiler's, may call it."""

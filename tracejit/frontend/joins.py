@@ -72,6 +72,7 @@ class Joiner:
         self.slots: list[list[Value | None]] = []
         self._memo: dict[tuple[int, int], tuple[Any, Any, Recipe]] = {}
         self._partner: dict[Cell, Cell | None] = {}
+        self._ended: set[Cell] = set()
         self._cells: dict[tuple[Cell | None, Cell | None], Callable[[Sequence[Value]], Cell]] = {}
 
     # Slots ---------------------------------------------------------------------------------------
@@ -202,11 +203,17 @@ class Joiner:
             shared = c.source or c.twin
             if shared is None:
                 continue
+            if c.source is None and not shared.trace.encloses(self.parent):
+                # Memory that ends with its side, unless it leaves it under another name, too.
+                self._ended.add(shared)
+                continue
             if not shared.trace.encloses(self.parent):
                 raise TraceError("TJ005", "a view leaves a branch or loop", user_line())
             if new.source is not None and new.source is not shared:
                 raise TraceError("TJ005", "a view of one of two arrays", user_line())
             new.source, new.seen, new.input = shared, c.seen, -1
+        if self._ended & self._partner.keys():
+            raise TraceError("TJ005", "two names for what may be one array", user_line())
         return new
 
     def _is_fresh(self, cell: Cell, side: int) -> bool:

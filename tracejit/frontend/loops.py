@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.branches import branch, choose, predicate, then_rest, without
-from tracejit.frontend.carries import MISSING, Carry, Same, widened
+from tracejit.frontend.carries import MISSING, SAME, Carry, Same, widened
 from tracejit.frontend.cells import Cell
 from tracejit.frontend.choice import UNBOUND, Choice, Unreachable
 from tracejit.frontend.items import Items
@@ -49,7 +49,7 @@ class _Loop:
         self.hooks, self.names, self.parent = hooks, names, here()
         self.after, self.at_head = set(info[1]), set(info[2])
         self.start = names.all()
-        self.carries: dict[str, Carry] = {name: Same() for name in names}
+        self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
         self.cells: list[Cell] = []
         self.objects: dict[int, Any] = {}
         self.parts: dict[int, list[Carry]] = {}
@@ -342,7 +342,7 @@ class CountedLoop(_Loop):
             outcome = then_rest(
                 self.hooks, outcome, lambda number=number: self.run(number), self.names
             )
-        return outcome, choose(self.hooks, outcome, lambda o: o is None)
+        return outcome, choose(outcome, lambda o: o is None)
 
     def widen(self, side: Side) -> bool:
         period = self._period(side) if self.copies == 1 else 1
@@ -354,11 +354,15 @@ class CountedLoop(_Loop):
 
     def _period(self, side: Side) -> int:
         """After how many iterations names that the body swaps hold the same arrays again."""
-        arrays = {n: x for n, x in self.start.items() if isinstance(x, TracedArray)}
-        owner = {id(x): n for n, x in arrays.items() if n in self.at_head}
-        swapped = {n: owner.get(id(side.names[n])) for n in arrays if n in self.at_head}
+        start = {n: x for n, x in self.start.items() if n in self.at_head}
+        if self.carries != dict.fromkeys(self.carries, SAME):
+            return 1
+        seen = [id(x) for x in start.values()]
+        owner = {id(x): n for n, x in start.items() if seen.count(id(x)) == 1}
+        swapped = {n: owner.get(id(side.names[n])) for n in start}
         moved = {n: other for n, other in swapped.items() if other not in (n, None)}
-        if not moved or set(moved) != set(moved.values()):
+        arrays = any(isinstance(start[n], TracedArray) for n in moved)
+        if not arrays or set(moved) != set(moved.values()):
             return 1
         now, period = dict(moved), 1
         while any(n != other for n, other in now.items()):
@@ -431,7 +435,7 @@ class TestedLoop(_Loop):
         outcome = self.run()
         if not self.rotated:
             return outcome, outcome is None
-        goes_on = choose(self.hooks, outcome, lambda o: o is None)
+        goes_on = choose(outcome, lambda o: o is None)
         if goes_on is True:
             return outcome, predicate(self.hooks, self.test())
         if goes_on is False:

@@ -85,6 +85,8 @@ class Trace:
         )
         #: The caller's arrays, and which inputs of the graph they are.
         self.memory: dict[Cell, int] = {} if parent is None else parent.memory
+        #: How often what follows a branch is traced once for each side (counted at the root).
+        self.duplicated = 0
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
@@ -165,6 +167,11 @@ class Trace:
     def root(self) -> Trace:
         """The trace of the function itself."""
         return self if self.parent is None else self.parent.root
+
+    @property
+    def depth(self) -> int:
+        """How many traces there are around this one."""
+        return 0 if self.parent is None else self.parent.depth + 1
 
     def note(self, kind: str, detail: str = "", where: Where | None = None) -> None:
         """Record for the report what became of a line (the user's present one by default)."""

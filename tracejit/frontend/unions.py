@@ -172,7 +172,7 @@ def flags(hooks: Hooks, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
 
     if x is MISSING:
         return [False] * (len(kinds) - 1)
-    return [choose(hooks, x, lambda leaf, k=k: kind_of(leaf) == k) for k in kinds[:-1]]
+    return [choose(x, lambda leaf, k=k: kind_of(leaf) == k) for k in kinds[:-1]]
 
 
 def select(chosen: Sequence[Any], values: Sequence[Any]) -> Any:
