@@ -3,8 +3,9 @@
 A loop counts down and polls at 0. The poll reads a clock; where some milliseconds have passed it
 takes the GIL, lets other threads run, and asks CPython whether a signal has come. It returns 0, or
 1 where the program must leave: the exception (KeyboardInterrupt, or whatever the user's handler
-raises) is pending then. `state` is three i64, zero at first: how many iterations of a loop with
-array operations to run before the next poll, the time of the last poll and of the last look.
+raises) is pending then. `state` is four i64, zero at first: how many iterations of a loop with
+array operations are left until the next poll, the times of the last poll and of the last look, and
+how many iterations there were between polls.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ define i32 @tj_poll(ptr %state) {{
 entry:
   %polled = getelementptr i64, ptr %state, i64 1
   %looked = getelementptr i64, ptr %state, i64 2
+  %between = getelementptr i64, ptr %state, i64 3
   %now = call i64 @tj_nanoseconds()
   %last = load i64, ptr %polled
   store i64 %now, ptr %polled
@@ -50,10 +52,11 @@ entry:
 begin:
   store i64 %now, ptr %looked
   store i64 1, ptr %state
+  store i64 1, ptr %between
   ret i32 0
 adapt:
   %elapsed = sub i64 %now, %last
-  %period = load i64, ptr %state
+  %period = load i64, ptr %between
   %short = icmp slt i64 %elapsed, {_SHORT}
   %long = icmp sgt i64 %elapsed, {_LONG}
   %twice = shl i64 %period, 1
@@ -65,6 +68,7 @@ adapt:
   %lower = select i1 %long, i64 %less, i64 %period
   %next = select i1 %short, i64 %more, i64 %lower
   store i64 %next, ptr %state
+  store i64 %next, ptr %between
   %then = load i64, ptr %looked
   %since = sub i64 %now, %then
   %due = icmp sgt i64 %since, {_LOOK}

@@ -213,7 +213,7 @@ class _Flow:
         """The memory that polls share, zero at first."""
         fb = self.e.fb
         if self.state is None:
-            self.state = fb.alloca("[3 x i64]", 8, "zeroinitializer")
+            self.state = fb.alloca("[4 x i64]", 8, "zeroinitializer")
         return self.state
 
     def poll_unless(self, condition: str) -> tuple[str, str]:
