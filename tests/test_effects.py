@@ -33,6 +33,7 @@ from tracejit.ops.effects import undefined_attrs
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
+from tracejit.runtime.graph_call import run_graph
 
 
 def read(text: str) -> Graph:
@@ -442,3 +443,22 @@ def test_texts_are_only_for_printing(f, code: str) -> None:
     x = np.ones(2)
     assert repr(jitted(x)) == repr(f(x))
     assert [fallback.code for fallback in jitted.report().fallbacks] == [code]
+
+
+def test_graphs_are_run_with_their_effects(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PRINTS.replace("return x, t3", "return x")
+    a = np.array([1.0, 2.5, -3.0])
+    evaluate(parse_graph(text), (np.float64(1.5), 7, a))
+    expected = capsys.readouterr().out
+    run_graph(parse_graph(text), (np.float64(1.5), 7, a))
+    assert capsys.readouterr().out == expected
+    graph = parse_graph("""\
+def f(x: int):
+    t: token = start_token()
+    t1: token = print_text(t, text=("printed",))
+    u: token = raise_error(t1, x, error=("call", "builtins:KeyError", 0, (("operand", 0),), ()))
+    return x
+""")
+    with pytest.raises(KeyError, match="7"):
+        run_graph(graph, (7,))
+    assert capsys.readouterr().out == "printed"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.engine import compile_module, host_target
-from tracejit.codegen.pending import take_pending
+from tracejit.codegen.printing import leave_run
 from tracejit.codegen.program import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.errors import Bailout, GraphError
@@ -79,12 +79,10 @@ def run_graph(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
     program = _emit(graph, spec.leaf_slots[:-1], spec.out_slots[:-1], {})
     library = compile_module(program.text, program.symbols, [program.name], keep=program.keep)
     result = PythonEntry(spec, library.address(program.name))(*arguments)
-    exception = take_pending()
-    if exception is not None:
-        raise exception
     if result is MISS:
         raise GraphError(f"{graph.name}: the inputs are not of the declared types")
     if result is BAIL:
+        leave_run()
         raise Bailout("the compiled program cannot finish; only eager execution reports why")
     given = iter(result)
     return tuple(next(given) if k is None else arguments[k] for _, k in _written(graph))
