@@ -91,7 +91,11 @@ class _Writer:
                 out = self.pick(*self.matrices)
                 self.line(f"np.add({self.matrix()}, {self.value(2)}, out={out})")
             case _:
-                line = f"{x}[{index}] {self.pick(*_UPDATES)} {self.value(rank)}"
+                value = self.value(rank)
+                if rank == 1 and value[-1] == "]":
+                    # NumPy reads what it has just stored where a row and a column cross.
+                    value += ".copy()"
+                line = f"{x}[{index}] {self.pick(*_UPDATES)} {value}"
                 self.line(line)
 
     def block(self, header: str, depth: int) -> None:
