@@ -73,10 +73,10 @@ class _Hoister:
     def hoist(self, builder: GraphBuilder, node: Node, which: int) -> Node:
         """The loop without the invariants of one of its regions, which go into `builder`."""
         count = node.attrs["carried"]
-        varying = set(node.regions[1].sizes[: len(node.regions[1].size_outputs)])
-        if which == 0:
-            varying = set(node.regions[0].sizes[: len(varying)])
         region = node.regions[which]
+        carried = len(node.regions[1].size_outputs)
+        varying = set(region.sizes[:carried])
+        varying |= {s for inner in region.nodes for s in inner.binds}
         moved, crossing = _Invariants(region, count, varying).split()
         if not crossing:
             return node
@@ -90,10 +90,14 @@ class _Hoister:
         values = inline(outside, node.inputs, node.attrs["sizes"][which], self.sizes, write)
         regions, sizes = [], []
         for other, given in zip(node.regions, node.attrs["sizes"], strict=True):
-            wider, dims, inputs = _with_captures(other, given, values, len(varying))
             if other is region:
+                # In the region's own sizes: what it is given for one may be a number.
+                inputs = [Value(v.type, v.name) for v in crossing]
+                wider = replace(region, inputs=(*region.inputs, *inputs))
                 table = dict(zip(crossing, inputs, strict=True))
-                wider = _without(with_values(wider, table), set(moved))
+                wider, dims = _without(with_values(wider, table), set(moved)), given
+            else:
+                wider, dims = _with_captures(other, given, values, carried)
             regions.append(wider)
             sizes.append(dims)
         attrs = {**node.attrs, "sizes": tuple(sizes)}
@@ -102,8 +106,8 @@ class _Hoister:
 
 def _with_captures(
     region: Graph, sizes: Sequence[Dim], values: Sequence[Value], carried: int
-) -> tuple[Graph, tuple[Dim, ...], list[Value]]:
-    """A region with an input for each value outside, the sizes it is given, and those inputs."""
+) -> tuple[Graph, tuple[Dim, ...]]:
+    """A region with an input for each value outside, and the sizes it is given."""
     names = list(region.sizes)
     given = list(sizes)
     table: dict[str, Dim] = {}
@@ -119,7 +123,7 @@ def _with_captures(
         table[outer] = symbol(name)
     inputs = [Value(type_substitute(v.type, table), v.name) for v in values]
     wider = replace(region, sizes=tuple(names), inputs=(*region.inputs, *inputs))
-    return wider, tuple(given), inputs
+    return wider, tuple(given)
 
 
 def _without(region: Graph, nodes: set[Node]) -> Graph:
