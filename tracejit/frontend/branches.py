@@ -292,14 +292,16 @@ def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
 
 
 def outcomes(x: Any) -> set[str]:
-    """What an outcome may be: falls, break, continue, return."""
+    """What an outcome may be: falls, break, continue, return, or the value of an expression."""
     if isinstance(x, Choice):
         x = x.known()
     if isinstance(x, Choice):
         return outcomes(x.first) | outcomes(x.second)
     if x is None:
         return {"falls"}
-    return {"return"} if isinstance(x, Returned) else {x.name}
+    if isinstance(x, Returned):
+        return {"return"}
+    return {x.name} if isinstance(x, Signal) else {"value"}
 
 
 def falls(x: Any) -> bool:

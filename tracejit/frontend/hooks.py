@@ -27,7 +27,7 @@ from tracejit.frontend.branches import (
     settle_bound,
 )
 from tracejit.frontend.capture import MISSING, Capture, class_lookup
-from tracejit.frontend.choice import Choice
+from tracejit.frontend.choice import Choice, Unreachable
 from tracejit.frontend.containers import (
     VIEWS,
     dataclass_fields,
@@ -37,7 +37,7 @@ from tracejit.frontend.containers import (
 )
 from tracejit.frontend.flow import Flow
 from tracejit.frontend.items import Items
-from tracejit.frontend.regions import contents_of
+from tracejit.frontend.regions import contents_of, fail
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText, concatenate
 from tracejit.frontend.trace import Trace, current_trace, here, user_line
@@ -63,8 +63,8 @@ class ChosenAttribute:
 
 
 _STEPS = 300_000
-#: Calls of a function within each other, each in a region of its own.
-_RECURSIONS = 10
+#: Calls of a function within each other, each in a region of its own; and all of its calls.
+_RECURSIONS, _CALLS = 24, 400
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -115,6 +115,7 @@ class Hooks(Flow):
         self.steps = 0
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
+        self.calls: dict[CodeType, int] = {}
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -446,11 +447,16 @@ class Hooks(Flow):
 
     @contextmanager
     def entered(self, code: CodeType) -> Iterator[None]:
-        """A call of a function. Raises TraceError where its recursion depends on traced values."""
+        """A call of a function. A recursion that traced values decide is followed so far only."""
         outer = self.active.setdefault(code, [])
         depth = here().depth
-        if len(outer) >= _RECURSIONS and len(set(outer[-_RECURSIONS:])) == _RECURSIONS:
-            raise TraceError("TJ020", code.co_name, user_line())
+        self.calls[code] = self.calls.get(code, 0) + 1
+        nested = len(set(outer)) if depth else 0
+        if nested >= _RECURSIONS or (nested > 1 and self.calls[code] > _CALLS):
+            # Deeper calls are left to eager execution.
+            here().note("bails", f"TJ020: calls of {code.co_name} within {nested} others")
+            fail(here())
+            raise Unreachable
         outer.append(depth)
         try:
             yield

@@ -25,7 +25,15 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of, shape_of
+from tracejit.ir.types import (
+    PYCOMPLEX,
+    ArrayType,
+    NpScalar,
+    PyScalar,
+    dtype_name,
+    dtype_of,
+    shape_of,
+)
 from tracejit.ops.elementwise import UFUNC_OPS
 
 __all__ = ["array_ufunc", "binary_operator", "cast_value", "elementwise", "unary_operator"]
@@ -356,6 +364,8 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
     """`f(x, y)` for an operator function where at least one operand is a tracer."""
     if not _acceptable(x) or not _acceptable(y):
         return NotImplemented
+    if f in _OF_COMPLEX and _is_python_complex(x) and _is_float64(y):
+        y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
     if _is_python_number(x) and _is_python_number(y):
         return _python_operator(f, x, y)
     if f is operator.matmul:
@@ -367,6 +377,32 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
     if f is divmod:
         return _divmod(x, y)
     return elementwise(_UFUNC_OPERATORS[f], (x, y))
+
+
+#: The operators of Python's complex: it is asked first, and takes np.float64 for a Python float.
+_OF_COMPLEX = frozenset(
+    (
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.pow,
+        operator.eq,
+        operator.ne,
+    )
+)
+
+
+def _is_python_complex(x: Any) -> bool:
+    return type(x) is complex or isinstance(x, TracedScalar) and x.type == PYCOMPLEX
+
+
+def _is_float64(x: Any) -> bool:
+    return (
+        type(x) is np.float64
+        or isinstance(x, TracedScalar)
+        and x.type == NpScalar(np.dtype(np.float64))
+    )
 
 
 def _python_operator(f: Any, x: Any, y: Any) -> Any:
