@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import threading
 import time
@@ -23,9 +24,11 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.op import OPS
 from tracejit.ir.text import parse_graph
+from tracejit.ir.types import type_sizes
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.fuse import fuse
 from tracejit.runtime.executor import Run, run_dataflow
+from tracejit.runtime.graph_call import run_graph
 
 #: Ways to run a graph: in the program's order, in random orders, on threads.
 WAYS: tuple[dict[str, int], ...] = (
@@ -96,6 +99,21 @@ def test_random_programs_reach_what_they_are_for() -> None:
             empty += len(heads - begun)
     assert depths == {0, 1, 2, 3} and empty > 10 and sizes > 50
     assert endings == {"", "text", "Bailout", "ValueError"}
+
+
+#: Sizes that a loop is given as numbers, and sizes bound in its body, beside invariants.
+_FOUND = (129, 189, 702, 1149)
+
+
+@pytest.mark.parametrize("seed", [*range(12), *_FOUND])
+def test_the_other_reader_agrees(seed: int) -> None:
+    """Random programs after all passes, as native code; its sizes are numbers."""
+    graph, inputs = random_flow(seed)
+    known = {"n", "m"}
+    outputs = [v for v in graph.outputs if type_sizes(v.type) <= known]
+    graph = dataclasses.replace(graph, outputs=tuple(outputs))
+    expected = run_dataflow(lower_control_flow(graph), inputs).outputs
+    assert_same(list(expected), list(run_graph(graph, inputs)), parity="order", ulp=8)
 
 
 NAMES = [
