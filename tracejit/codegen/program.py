@@ -17,12 +17,14 @@ from typing import Any
 
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.effects import emit_output_end, emit_output_left
+from tracejit.codegen.int_ranges import IntRanges
 from tracejit.codegen.lanes import load_element, register_type, store_element
 from tracejit.codegen.liveness import is_array, written_inputs
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.program_copies import Transfer, copy_elements, transfer_all
 from tracejit.codegen.program_flow import emit_sections
-from tracejit.codegen.program_memory import ProgramMemory, Transfer
+from tracejit.codegen.program_memory import ProgramMemory
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.codegen.scalar_nodes import bind_register
 from tracejit.codegen.size_ranges import byte_counts, size_ranges, stays_in_64_bits
@@ -118,6 +120,7 @@ class Emitter:
         self.plan = plan_buffers(graph, frozenset(sizes), given)
         self.pointer = ProgramMemory(self, self.plan)
         self.ranges = size_ranges(graph, given)
+        self.int_ranges = IntRanges(graph, self.ranges)
         self.written = written_inputs(graph)
         results = [v for v, r in _results(graph) if not r.startswith("write ")]
         #: The graph's outputs other than what arguments hold at the end, with their slots.
@@ -176,7 +179,7 @@ class Emitter:
 
         What follows is written to a block that is never reached.
         """
-        self.pointer.move(self.pointer.to_arguments(self._states))
+        transfer_all(self, self.pointer.to_arguments(self._states))
         self.fb.br("leave")
         self.fb.block(self.fb.fresh_label("never"))
 
@@ -186,7 +189,7 @@ class Emitter:
         self.fb.cond_br(condition, leaving if self._states else "leave", after)
         if self._states:
             self.fb.block(leaving)
-            self.pointer.move(self.pointer.to_arguments(self._states))
+            transfer_all(self, self.pointer.to_arguments(self._states))
             self.fb.br("leave")
         self.fb.block(after)
 
@@ -233,7 +236,7 @@ class Emitter:
                 continue
             transfers += self.pointer.to_output(v, number)
         transfers += self.pointer.to_arguments(list(self.written.items()))
-        self.pointer.move(transfers)
+        transfer_all(self, transfers)
         self.fb.br("done")
 
     # Scalars ------------------------------------------------------------------------------------
@@ -322,7 +325,7 @@ class Emitter:
 
     def copy_array(self, v: Value, target: str, order: tuple[int, ...] | None = None) -> None:
         """Copy an array, however it lies, to dense memory with its axes in `order`."""
-        self.pointer.copy(v, self.pointer[v], target, self.strides.get(v), None, order)
+        copy_elements(self, v, self.pointer[v], target, self.strides.get(v), None, order)
 
 
 def _results(graph: DataflowGraph) -> list[tuple[Value, str]]:

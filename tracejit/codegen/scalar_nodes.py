@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tracejit.codegen.elements import dense_strides, linear
+from tracejit.codegen.int_ranges import INT_MAX, INT_MIN, IntRanges, product_limit
 from tracejit.codegen.lanes import (
     Lanes,
     load_element,
@@ -22,14 +23,23 @@ from tracejit.codegen.lanes import (
 )
 from tracejit.codegen.llvm_text import FunctionBuilder
 from tracejit.codegen.scalar_functions import emit_call, emit_dim, emit_expr
+from tracejit.codegen.scalar_integers import with_overflow
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import PYINT, ArrayType, dtype_name, dtype_of
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.scalar_exprs import ScalarRule
 
 __all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
+
+
+#: Ops on ints: the operation's name, and LLVM's.
+_ARITHMETIC = {
+    "py_add": ("add", "add"),
+    "py_subtract": ("subtract", "sub"),
+    "py_multiply": ("multiply", "mul"),
+}
 
 
 class Pointers(Protocol):
@@ -50,6 +60,9 @@ class Registers(Protocol):
     env: dict[str, str]
     scalars: dict[Value, Element]
     strides: dict[Value, tuple[Dim, ...]]
+
+    @property
+    def int_ranges(self) -> IntRanges: ...
 
     @property
     def pointer(self) -> Pointers: ...
@@ -133,6 +146,9 @@ def _scalar(e: Registers, node: Node) -> bool:
     """An op on scalars. False where it has no expression."""
     if not all(v in e.scalars for v in node.inputs):
         return False
+    if node.op.name in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
+        _arithmetic(e, node)
+        return True
     rule = scalar_rule(node, [e.scalars[v] for v in node.inputs])
     if rule is None:
         return False
@@ -142,6 +158,43 @@ def _scalar(e: Registers, node: Node) -> bool:
         e.fb.check(emit_expr(e.fb, bails, e.env, known=known))
     e.scalars[node.outputs[0]] = _evaluate(e, element, known)
     return True
+
+
+def _arithmetic(e: Registers, node: Node) -> None:
+    """A sum, difference or product of Python ints, checked only where it may leave 64 bits."""
+    fb = e.fb
+    a, b = (_operand(e, v) for v in node.inputs)
+    (out,) = node.outputs
+    operation, short = _ARITHMETIC[node.op.name]
+    low, high = e.int_ranges.result(node)
+    factors = [(v, e.int_ranges.of(w)) for v, w in (node.inputs, node.inputs[::-1])]
+    constants = [(v, k) for v, (k, same) in factors if k == same != 0]
+    fits = INT_MIN <= low and high <= INT_MAX
+    if fits or (short == "mul" and constants):
+        e.scalars[out] = bind_register(e, fb.emit(f"{short} i64 {a}, {b}"), "i64")
+        if not fits:
+            # In front of the check, which ends a block: what follows may overlap with it.
+            fb.check_at_once(_too_large(e, *constants[0]))
+        return
+    value, overflow = with_overflow(Lanes(fb), operation, "i64", a, b)
+    fb.check(overflow)
+    e.scalars[out] = bind_register(e, value, "i64")
+
+
+def _too_large(e: Registers, v: Value, constant: int) -> str:
+    """Whether the product with a constant may leave 64 bits: the factor alone tells.
+
+    The product itself then need not wait for the check, nor be formed by a multiplication.
+    """
+    fb, limit = e.fb, product_limit(constant)
+    low, high = e.int_ranges.of(v)
+    register = _operand(e, v)
+    if low >= -limit:
+        return fb.emit(f"icmp sgt i64 {register}, {limit}")
+    if high <= limit:
+        return fb.emit(f"icmp slt i64 {register}, {-limit}")
+    shifted = fb.emit(f"add i64 {register}, {limit}")
+    return fb.emit(f"icmp ugt i64 {shifted}, {2 * limit}")
 
 
 def _evaluate(e: Registers, element: Element, known: dict[object, str] | None = None) -> Element:
