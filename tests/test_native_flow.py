@@ -106,7 +106,8 @@ def f(n: size, x: f64[n], y: f64[n], trip: int):
         s: f64[n - 2] = add(p, q)
         c: f64[n] = update_slice(b, s, start=(1,), size=(n - 2,), step=(1,))
         return m, c, a
-    k, c, d = typed(while_loop(zero, a, b, trip, carried=3, sizes=((n,), (n,)), regions=(test, body)), int, f64[n], f64[n])
+    k, c, d = typed(while_loop(zero, a, b, trip, carried=3, sizes=((n,), (n,)),
+        regions=(test, body)), int, f64[n], f64[n])
     return c, d
 """
 
@@ -169,7 +170,8 @@ def f(n: size, x: f64[n], trip: int):
         m: int = py_add(k, one)
         b: f64[n] = add(a, a)
         return m, b
-    k, c = typed(while_loop(zero, a, trip, carried=2, sizes=((n,), (n,)), regions=(test, body)), int, f64[n])
+    k, c = typed(while_loop(zero, a, trip, carried=2, sizes=((n,), (n,)),
+        regions=(test, body)), int, f64[n])
     return c
 """)
     plan = _check(graph, [np.arange(40.0), 5])
@@ -186,7 +188,8 @@ def f(n: size, x: f64[n]):
     def body(k: size, w: size, n: size, a: f64[w]):
         b: f64[2*w] = concatenate(a, a, axis=0)
         return b, size(k + 1), size(2*w)
-    c: f64[last] = while_loop(x, carried=1, sizes=((0, n, n), (0, n, n)), regions=(test, body), binds=(count, last))
+    c: f64[last] = while_loop(x, carried=1, sizes=((0, n, n), (0, n, n)),
+        regions=(test, body), binds=(count, last))
     total: f64[()] = reduce_sum(c, axes=(0,))
     return total
 """
@@ -271,7 +274,8 @@ def f(n: size, x: f64[n], at: i64[n]):
         w: f64 = add(v, one)
         y: f64[n] = write_item(x, w, i, at=(None,))
         return y, size(k + 1)
-    y: f64[n] = while_loop(x, at, carried=1, sizes=((0, n), (0, n)), regions=(test, body), binds=(last,))
+    y: f64[n] = while_loop(x, at, carried=1, sizes=((0, n), (0, n)),
+        regions=(test, body), binds=(last,))
     return y
 """)
     native = NativeGraph(graph)
@@ -293,7 +297,8 @@ def f(n: size, x: f64[n], y: f64[n], bad: bool):
     a: f64[n] = add(x, y)
     b: f64[n] = add(a, x)
     def then(n: size, t: token, a: f64[n], b: f64[n]):
-        u: token = raise_error(t, b, error=("call", "builtins:ValueError", 0, (("constant", 1),), ()), states=(0,))
+        u: token = raise_error(t, b,
+            error=("call", "builtins:ValueError", 0, (("constant", 1),), ()), states=(0,))
         return u
     def orelse(n: size, t: token, a: f64[n], b: f64[n]):
         return t

@@ -7,47 +7,26 @@ stores into an argument is undone if it bails out later: the argument is copied 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tracejit.codegen.buffers import BufferPlan, Move, Storage, byte_count
 from tracejit.codegen.llvm_text import Chunk
-from tracejit.codegen.lower import lower_fusion
+from tracejit.codegen.program_copies import Transfer, copy_elements, transfer_all
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
-from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType
+from tracejit.ir.graph import Value
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
 
-__all__ = ["ProgramMemory", "Transfer"]
+__all__ = ["ProgramMemory"]
 
 _ALIGN = 64
 #: Bytes of slots that fit on the stack.
 _STACK = 4096
 #: Something that happens in a section: a store into storage, or (None) a chance to bail out.
 Event: TypeAlias = "Storage | None"
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """All elements of `source` to other memory. `place` stands for that memory: two transfers
-    with the place of one the `origin` of the other must not be done in any order.
-    """
-
-    source: Value
-    pointer: str
-    strides: tuple[Dim, ...] | None
-    origin: object
-    place: object
-    #: Where the elements go; asked once those of every transfer that it could spoil are safe.
-    target: Callable[[], str]
-    target_strides: tuple[Dim, ...] | None = None
-    #: Whether both may be the same memory.
-    perhaps_same: bool = False
 
 
 class ProgramMemory:
@@ -211,68 +190,6 @@ class ProgramMemory:
 
     # Copies -------------------------------------------------------------------------------------
 
-    def copy(
-        self,
-        v: Value,
-        source: str,
-        target: str,
-        strides: tuple[Dim, ...] | None = None,
-        target_strides: tuple[Dim, ...] | None = None,
-        order: tuple[int, ...] | None = None,
-    ) -> None:
-        """Copy an array like `v`; what has no strides is dense, the target with axes in `order`."""
-        t, e = v.type, self.e
-        assert isinstance(t, ArrayType)
-        order = t.order if order is None else order
-        if strides is None and target_strides is None and order == t.order:
-            e.declare("memcpy", "ptr", ["ptr", "ptr", "i64"])
-            size = e.dim(byte_count(v))
-            e.fb.emit(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {size})")
-            return
-        builder = GraphBuilder("copy")
-        x = builder.input(t, "x")
-        y = Value(ArrayType(t.dtype, t.shape, order))
-        node = Node(OPS["reshape"], (x,), {"shape": t.shape}, (y,))
-        region = Graph("copy", (), (x,), (node,), (y,))
-        given = {k: s for k, s in ((x, strides), (y, target_strides)) if s is not None}
-        e.call_kernel(lower_fusion(region, given), [source, target], (), {})
-
-    def move(self, transfers: Sequence[Transfer]) -> None:
-        """Make all transfers as if at once."""
-        fb = self.e.fb
-        pending, temporary = list(transfers), []
-        while pending:
-            free = (x for x in pending if all(y is x or y.origin != x.place for y in pending))
-            x = next(free, None)
-            if x is None:
-                # Each would overwrite what another needs: one of them steps aside.
-                x = pending.pop(0)
-                room = fb.integer("add", self.e.dim(byte_count(x.source)), "1")
-                temporary.append(self.allocate(room))
-                self.copy(x.source, x.pointer, temporary[-1], x.strides)
-                aside = replace(x, pointer=temporary[-1], strides=None, origin=None)
-                pending.append(replace(aside, perhaps_same=False))
-                continue
-            pending.remove(x)
-            target = x.target()
-            with self._unless_same(x, target):
-                self.copy(x.source, x.pointer, target, x.strides, x.target_strides)
-        for block in temporary:
-            fb.line(f"call void @free(ptr {block})")
-
-    @contextmanager
-    def _unless_same(self, x: Transfer, target: str) -> Iterator[None]:
-        fb = self.e.fb
-        if not x.perhaps_same:
-            yield
-            return
-        inside, after = fb.fresh_label("move"), fb.fresh_label("there")
-        fb.cond_br(fb.emit(f"icmp eq ptr {x.pointer}, {target}"), after, inside)
-        fb.block(inside)
-        yield
-        fb.br(after)
-        fb.block(after)
-
     def to_output(self, v: Value, number: int) -> list[Transfer]:
         """What brings `v` to the memory of graph output `number`, if it is not there."""
         storage = self.plan.of(v)
@@ -325,7 +242,7 @@ class ProgramMemory:
         self._turn(turn)
         for move in moves:
             self.stores(move.target)
-        self.move(transfers)
+        transfer_all(self.e, transfers)
 
     def _edge_transfer(self, move: Move, turn: Mapping[Storage, Storage]) -> Transfer:
         storage, origin = self.plan.of(move.target), self.plan.of(move.source)
@@ -387,10 +304,10 @@ class ProgramMemory:
             for k in saved:
                 v, base = e.graph.inputs[k], self._saved
                 places[k] = fb.emit(f"getelementptr i8, ptr {base}, i64 {places[k]}")
-                self.copy(v, self.arguments[k], places[k], e.strides.get(v))
+                copy_elements(e, v, self.arguments[k], places[k], e.strides.get(v))
         for k in saved:
             v = e.graph.inputs[k]
-            self.copy(v, places[k], self.arguments[k], None, e.strides.get(v))
+            copy_elements(e, v, places[k], self.arguments[k], None, e.strides.get(v))
 
     def _must_undo(self, k: int) -> bool:
         """Whether the program may bail out after a store into argument `k`."""

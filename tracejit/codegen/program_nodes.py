@@ -13,6 +13,7 @@ from tracejit.codegen.library import emit_library
 from tracejit.codegen.liveness import is_array
 from tracejit.codegen.lower import lower_fusion
 from tracejit.codegen.polls import interrupt_address
+from tracejit.codegen.program_copies import copy_elements
 from tracejit.codegen.scalar_nodes import emit_scalar_node
 from tracejit.errors import TraceError
 from tracejit.ir.dims import symbol
@@ -106,7 +107,7 @@ def _copy_first(e: Emitter, node: Node) -> None:
     """The old array, for an update of one element to go on from."""
     old, (out,) = node.inputs[0], node.outputs
     source, target = e.pointer[old], e.pointer[out]
-    e.pointer.copy(old, source, target, e.strides.get(old), e.strides.get(out))
+    copy_elements(e, old, source, target, e.strides.get(old), e.strides.get(out))
 
 
 def _fusion(e: Emitter, node: Node, overwritten: dict[Value, Value]) -> None:
