@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracejit
+from tests.compare import assert_same
 from tests.tracing import check, refused, trace_call
 from tracejit.errors import Bailout, TraceError
 from tracejit.ir.types import DTYPES
@@ -280,3 +283,23 @@ def test_sizes_are_ints(f: Any) -> None:
     check(
         lambda x: (~x.shape[0], round(x.shape[0]), -x.shape[0], abs(x.shape[0] - 9)), (np.ones(4),)
     )
+
+
+def test_pythons_complex_takes_numpys_float64_for_its_own_float() -> None:
+    """On the left it is asked first, and knows subclasses of float."""
+    cases: list[Callable[[Any, Any], Any]] = [
+        lambda c, v: c + v,
+        lambda c, v: c - v,
+        lambda c, v: c * v,
+        lambda c, v: c / v,
+        lambda c, v: c == v,
+        lambda c, v: c != v,
+        lambda c, v: 2j * v,
+        lambda c, v: 2j == v,
+        lambda c, v: (v + c, v * c, v == c),
+    ]
+    for f in cases:
+        for v in (np.float64(2.5), np.float32(2.5), np.int64(2), np.complex128(1j)):
+            assert_same(f(1 + 2j, v), tracejit.jit(f, strict=True)(1 + 2j, v))
+    with pytest.raises(ZeroDivisionError):
+        tracejit.jit(cases[3], strict=True)(1j, np.float64(0.0))

@@ -276,8 +276,9 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         return _contains(hooks, b, a) is (op == "contains")
     if isinstance(a, Tracer) or isinstance(b, Tracer):
         _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
-        # A NumPy scalar on the left would compare as an array of unknown origin.
-        return getattr(operator, op)(lift(a) if isinstance(a, np.generic) else a, b)
+        # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
+        # would leave the comparison to the other side, as if that stood on the left.
+        return getattr(operator, op)(lift(a) if isinstance(a, (np.generic, complex)) else a, b)
     if isinstance(a, np.generic) and isinstance(b, SymInt):
         return getattr(operator, op)(lift(a), lift(b))
     if _is_number(a) and _is_number(b):
