@@ -17,6 +17,7 @@ from typing import Any
 
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.effects import emit_output_end, emit_output_left
+from tracejit.codegen.int_ranges import IntRanges
 from tracejit.codegen.lanes import load_element, register_type, store_element
 from tracejit.codegen.liveness import is_array, written_inputs
 from tracejit.codegen.llvm_kernel import emit_kernel
@@ -119,6 +120,7 @@ class Emitter:
         self.plan = plan_buffers(graph, frozenset(sizes), given)
         self.pointer = ProgramMemory(self, self.plan)
         self.ranges = size_ranges(graph, given)
+        self.int_ranges = IntRanges(graph, self.ranges)
         self.written = written_inputs(graph)
         results = [v for v, r in _results(graph) if not r.startswith("write ")]
         #: The graph's outputs other than what arguments hold at the end, with their slots.
