@@ -1,10 +1,10 @@
 """Ops with effects become calls of Python: what is printed and raised is made there.
 
-A program calls `_effect(site, slots, printed)` by `callbacks.py`. The slots are those of `host.py`:
-the operands, then the sizes that they mention; a `raise_error` leaves its exception pending.
-`printed` points to an i64 that stands for what the run has printed, 0 at first. `_output_end`
-writes that at the end of the run, and `_output_left` keeps it for whoever called the program, where
-the run is left. All give `HostCall.DONE`, `BAIL` or `LEAVE`.
+A program calls the methods `call` of sites by `callbacks.py`. The slots are those of `host.py`: the
+operands, then the sizes that they mention; a `raise_error` leaves its exception pending. What a run
+has printed is known by a number, 0 at first: `_output_end` writes it at the end of the run, and
+`_output_left` keeps it for whoever called the program, where the run is left. All these functions
+give `HostCall.DONE`, `BAIL` or `LEAVE`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from __future__ import annotations
 import ast
 import ctypes
 import itertools
-import weakref
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tracejit.codegen.callbacks import call_address
-from tracejit.codegen.host import HostCall, read_operand, slot_count
+from tracejit.codegen.host import HostCall, array_at, slot_count
 from tracejit.codegen.pending import set_pending
 from tracejit.codegen.printing import Output, note_left
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
-from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
 from tracejit.ops.effects import PrintText, RaiseError
+from tracejit.ops.templates import renderer
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
 
 __all__ = ["emit_effect", "emit_output_end", "emit_output_left"]
 
-_SITES: weakref.WeakValueDictionary[int, _Site] = weakref.WeakValueDictionary()
 _OUTPUTS: dict[int, Output] = {}
 _IDS = itertools.count(1)
 
@@ -44,47 +44,109 @@ _IDS = itertools.count(1)
 
 
 class _Site:
-    """One `print_text` or `raise_error` of a program."""
+    """One `print_text` or `raise_error` of a program, with the operands that it reads."""
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
-        self.id = next(_IDS)
         self.node = node
-        self.strides = strides
-        self.prints = isinstance(node.op, PrintText)
         self.operands = node.inputs[1 : len(strides) + 1]
         sizes = set().union(*(type_sizes(v.type) for v in self.operands))
         for s in strides:
             sizes |= set().union(*(free_symbols(d) for d in s or ()))
         self.sizes = tuple(sorted(sizes))
-        _SITES[self.id] = self
+        self._memory = ctypes.c_char * (8 * self.slots)
+        formats = [_FORMATS[_dtype(v.type)] for v in self.operands]
+        self._unpack = struct.Struct("=" + "".join([*formats, *("q" for _ in self.sizes)]))
+        self._readers = [_reader(v.type, s) for v, s in zip(self.operands, strides, strict=True)]
 
-    def run(self, slots: int, printed: int) -> int:
-        """Print, or leave an exception pending; how the call ends. Raises Bailout."""
-        at = slots + 8 * sum(slot_count(v.type) for v in self.operands)
-        raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
-        sizes = dict(zip(self.sizes, raw, strict=True))
-        inputs: list[Any] = [None]
-        for v, strides in zip(self.operands, self.strides, strict=True):
-            inputs.append(read_operand(v.type, slots, sizes, strides))
-            slots += 8 * slot_count(v.type)
-        op, attrs = self.node.op, self.node.attrs
-        if isinstance(op, PrintText):
-            text = op.text(inputs, attrs)
-            _output_of(printed).add(op.file(attrs), text, attrs.get("flush", False))
-            return HostCall.DONE
+    @property
+    def slots(self) -> int:
+        """How many slots there are."""
+        return sum(slot_count(v.type) for v in self.operands) + len(self.sizes)
+
+    def read(self, slots: int) -> list[Any]:
+        """The operands; arrays are views of the program's memory."""
+        words = self._unpack.unpack(self._memory.from_address(slots)) if self.slots else ()
+        sizes: dict[str, int] = {}
+        if self.sizes:
+            sizes = dict(zip(self.sizes, words[len(words) - len(self.sizes) :], strict=True))
+        following = iter(words)
+        return [read(following, sizes) for read in self._readers]
+
+
+class _Print(_Site):
+    """A `print_text`."""
+
+    def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
+        super().__init__(node, strides)
+        assert isinstance(node.op, PrintText)
+        self._op, self._attrs = node.op, node.attrs
+        self._text = renderer(node.attrs["text"])
+        self._flush = bool(node.attrs.get("flush", False))
+
+    def call(self, slots: int, printed: int, number: int) -> int:
+        """Print to the run's output; `printed` points to its number, 0 at first."""
+        try:
+            text = self._text(self.read(slots))
+            if number == 0:
+                number = ctypes.c_int64.from_address(printed).value = next(_IDS)
+                _OUTPUTS[number] = Output()
+            _OUTPUTS[number].add(self._op.file(self._attrs), text, self._flush)
+        except Exception:
+            # The eager run that follows raises the user's own error.
+            return HostCall.BAIL
+        return HostCall.DONE
+
+
+class _Raise(_Site):
+    """A `raise_error`."""
+
+    def call(self, slots: int, *_: int) -> int:
+        """Leave the exception pending."""
+        op = self.node.op
         assert isinstance(op, RaiseError)
-        # The program's memory does not outlive the run.
-        owned = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
-        set_pending(_raised(op.exception(owned, attrs), self.node.where))
+        try:
+            # The program's memory does not outlive the run.
+            given = [np.array(x) if isinstance(x, np.ndarray) else x for x in self.read(slots)]
+        except Exception:
+            return HostCall.BAIL
+        set_pending(_raised(op.exception([None, *given], self.node.attrs), self.node.where))
         return HostCall.LEAVE
 
 
-def _output_of(printed: int) -> Output:
-    number = ctypes.c_int64.from_address(printed)
-    if number.value == 0:
-        number.value = next(_IDS)
-        _OUTPUTS[number.value] = Output()
-    return _OUTPUTS[number.value]
+#: How the values of a dtype lie in slots; None is the pointer to an array.
+_FORMATS: dict[str | None, str] = {
+    None: "q",
+    "c8": "ff8x",
+    "c16": "dd",
+    **{
+        f"{kind}{size}": f"{code}{16 - size}x"
+        for kind, codes in {"b": "?", "f": " efd", "i": "bhiq", "u": "BHIQ"}.items()
+        for size, code in zip((1, 2, 4, 8), codes, strict=False)
+        if code != " "
+    },
+}
+_Read: TypeAlias = "Callable[[Iterator[Any], dict[str, int]], Any]"
+
+
+def _dtype(t: Type) -> str | None:
+    if isinstance(t, ArrayType):
+        return None
+    dtype = dtype_of(t)
+    return f"{dtype.kind}{dtype.itemsize}"
+
+
+def _reader(t: Type, strides: tuple[Dim, ...] | None) -> _Read:
+    """What makes a value of the words that follow."""
+    if isinstance(t, ArrayType):
+        array = t
+        return lambda words, sizes: array_at(array, next(words), sizes, strides)
+    dtype = dtype_of(t)
+    if dtype.kind == "c":
+        make = complex if isinstance(t, PyScalar) else dtype.type
+        return lambda words, sizes: make(complex(next(words), next(words)))
+    if isinstance(t, PyScalar):
+        return lambda words, sizes: next(words)
+    return lambda words, sizes: dtype.type(next(words))
 
 
 def _raised(error: BaseException, where: Where | None) -> BaseException:
@@ -112,14 +174,6 @@ def _raise_code(file: str, line: int, function: str) -> CodeType:
     return code.replace(co_name=function, co_qualname=function)
 
 
-def _effect(site: int, slots: int, printed: int) -> int:
-    try:
-        return _SITES[site].run(slots, printed)
-    except Exception:
-        # The eager run that follows raises the user's own error.
-        return HostCall.BAIL
-
-
 def _output_end(printed: int, *_: int) -> int:
     number = ctypes.c_int64.from_address(printed)
     try:
@@ -143,12 +197,10 @@ def emit_effect(e: Emitter, node: Node) -> None:
     """The code of a `print_text` or a `raise_error`; what follows the latter is not reached."""
     fb = e.fb
     operands = node.inputs[1 : len(node.inputs) - len(node.attrs.get("states", ()))]
-    site = _Site(node, [e.strides.get(v) for v in operands])
-    e.keep.append(site)
-    if site.prints and e.printed is None:
-        e.printed = fb.alloca("i64", 8, "0")
-    count = sum(slot_count(v.type) for v in site.operands) + len(site.sizes)
-    slots = fb.alloca(f"[{count + 1} x i64]", 8)
+    strides = [e.strides.get(v) for v in operands]
+    prints = isinstance(node.op, PrintText)
+    site = _Print(node, strides) if prints else _Raise(node, strides)
+    slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)
     cursor = 0
 
     def slot() -> str:
@@ -163,9 +215,13 @@ def emit_effect(e: Emitter, node: Node) -> None:
     for size in site.sizes:
         fb.line(f"store i64 {e.dim(symbol(size))}, ptr {slot()}")
         cursor += 1
-    printed = "0" if e.printed is None else fb.emit(f"ptrtoint ptr {e.printed} to i64")
-    _call(e, _effect, str(site.id), fb.emit(f"ptrtoint ptr {slots} to i64"), printed)
-    if not site.prints:
+    given = [fb.emit(f"ptrtoint ptr {slots} to i64")]
+    if prints:
+        e.printed = e.printed or fb.alloca("i64", 8, "0")
+        given.append(fb.emit(f"ptrtoint ptr {e.printed} to i64"))
+        given.append(fb.emit(f"load i64, ptr {e.printed}"))
+    _call(e, site.call, *given)
+    if not prints:
         fb.line("unreachable")
         fb.block(fb.fresh_label("dead"))
 
@@ -195,11 +251,12 @@ def _if_printed(e: Emitter, act: Callable[[str], object]) -> None:
 
 def _plain_call(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
     """A call of Python; the register of how it ended."""
-    name = f"tj{function.__name__}"
-    e.symbols["tj_call"] = call_address()
-    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
+    e.keep.append(function)
+    name = e.fresh("function")
     e.symbols[name] = id(function)
     e.module.add_global(name, "external global i8")
+    e.symbols["tj_call"] = call_address()
+    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
     given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
     return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
 

@@ -24,7 +24,7 @@ from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 
-__all__ = ["HostCall", "host_entry", "read_operand", "slot_count"]
+__all__ = ["HostCall", "array_at", "host_entry", "slot_count"]
 
 _SITES: weakref.WeakValueDictionary[int, HostCall] = weakref.WeakValueDictionary()
 _IDS = itertools.count(1)
@@ -61,7 +61,7 @@ class HostCall:
         inputs = []
         cursor = slots
         for v, strides in zip(node.inputs, self.strides, strict=True):
-            inputs.append(read_operand(v.type, cursor, sizes, strides))
+            inputs.append(_read(v.type, cursor, sizes, strides))
             cursor += 8 * slot_count(v.type)
         with np.errstate(all="ignore"):
             results = node.op.evaluate(inputs, concrete_attrs(node, sizes))
@@ -81,9 +81,10 @@ def _memory(address: int, nbytes: int) -> Any:
     return (ctypes.c_char * nbytes).from_address(address)
 
 
-def _array(
+def array_at(
     t: ArrayType, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
 ) -> np.ndarray[Any, Any]:
+    """The array at an address: a view of the memory. Element strides are None where it is dense."""
     shape = tuple(evaluate(d, sizes) for d in t.shape)
     if 0 in shape:
         return np.empty(shape, t.dtype)
@@ -99,13 +100,10 @@ def _array(
     return np.ndarray(shape, t.dtype, memory, offset=-low, strides=steps)
 
 
-def read_operand(
-    t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> Any:
-    """The value in a slot: a scalar, or an array that is a read-only view of the memory."""
+def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
     if isinstance(t, ArrayType):
         data = ctypes.c_int64.from_address(address).value
-        out = _array(t, data, sizes, strides)
+        out = array_at(t, data, sizes, strides)
         out.flags.writeable = False
         return out
     dtype = dtype_of(t)
@@ -115,7 +113,7 @@ def read_operand(
 
 def _write(t: Type, address: int, sizes: dict[str, int], value: Any) -> None:
     if isinstance(t, ArrayType):
-        _array(t, ctypes.c_int64.from_address(address).value, sizes, None)[...] = value
+        array_at(t, ctypes.c_int64.from_address(address).value, sizes, None)[...] = value
         return
     assert isinstance(t, (NpScalar, PyScalar))
     dtype = dtype_of(t)

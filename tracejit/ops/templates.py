@@ -17,9 +17,11 @@ that has none here is found by its name.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tracejit.ir.op import require
@@ -33,11 +35,12 @@ __all__ = [
     "refer",
     "referred",
     "render",
+    "renderer",
 ]
 
 Text: TypeAlias = tuple[Any, ...]
 
-_CONVERSIONS: dict[str, Any] = {"": lambda x: x, "r": repr, "s": str, "a": ascii}
+_CONVERSIONS = ("", "r", "s", "a")
 
 _OBJECTS: dict[int, Any] = {}
 _NUMBERS: dict[int, int] = {}
@@ -80,22 +83,49 @@ def _find_class(path: str, number: int) -> Any:
 
 def render(text: Text, operands: Sequence[Any]) -> str:
     """The text for concrete operands. Raises what formatting them raises."""
-    return "".join([piece if type(piece) is str else _piece(piece, operands) for piece in text])
+    return renderer(text)(operands)
 
 
-def _piece(piece: tuple[Any, ...], operands: Sequence[Any]) -> str:
+@lru_cache(maxsize=4096)
+def renderer(text: Text) -> Callable[[Sequence[Any]], str]:
+    """A text as a function of its operands: `lambda v: f"..."`."""
+    operands = ast.arguments([], [ast.arg("v")], None, [], [], None, [])
+    function = ast.Expression(ast.Lambda(operands, _f_string(text)))
+    made: Callable[[Sequence[Any]], str] = eval(
+        compile(ast.fix_missing_locations(function), "<text>", "eval"), {}
+    )
+    return made
+
+
+def _f_string(text: Text) -> ast.expr:
+    return ast.JoinedStr([_piece(piece) for piece in text])
+
+
+def _piece(piece: Any) -> ast.expr:
+    value: ast.expr
     match piece:
+        case str():
+            return ast.Constant(piece)
         case ("value", k, conversion, spec):
-            return format(_CONVERSIONS[conversion](operands[k]), render(spec, operands))
+            value = _operand(k)
         case ("text", text, conversion, spec):
-            made = render(text, operands)
-            return format(_CONVERSIONS[conversion](made), render(spec, operands))
-        case ("percent", spec, *items):
-            values = [operands[i] if type(i) is int else render(i, operands) for i in items]
-            return str(spec % tuple(values))
+            value = _f_string(text)
+        case ("percent", form, *items):
+            values = [_operand(i) if type(i) is int else _f_string(i) for i in items]
+            value = ast.BinOp(ast.Constant(form), ast.Mod(), ast.Tuple(values, ast.Load()))
+            conversion, spec = "", ()
         case ("choice", k, first, second):
-            return render(first if operands[k] else second, operands)
-    raise ValueError(f"not a piece of text: {piece!r}")
+            value = ast.IfExp(_operand(k), _f_string(first), _f_string(second))
+            conversion, spec = "", ()
+        case _:
+            raise ValueError(f"not a piece of text: {piece!r}")
+    return ast.FormattedValue(
+        value, ord(conversion) if conversion else -1, _f_string(spec) if spec else None
+    )
+
+
+def _operand(k: int) -> ast.expr:
+    return ast.Subscript(ast.Name("v", ast.Load()), ast.Constant(k), ast.Load())
 
 
 def make_object(expression: tuple[Any, ...], operands: Sequence[Any]) -> Any:
