@@ -356,6 +356,31 @@ def test_partial_outputs_fire_what_they_need(way: dict[str, int], capsys: Any) -
         run_dataflow(flat, [x, 200], outputs=[1], **way)
 
 
+INVARIANT = """
+def f(x: int, t: token):
+    zero: int = constant(value=0, type="int")
+    def test(k: int, x: int, t: token):
+        t1: token = print_text(t, x, text=(("value", 0, "", ()), " "))
+        two: int = constant(value=2, type="int")
+        go: bool = py_less(k, two)
+        return go
+    def body(k: int, x: int, t: token):
+        one: int = constant(value=1, type="int")
+        next: int = py_add(k, one)
+        return next
+    k: int = while_loop(zero, x, t, carried=1, sizes=((), ()), regions=(test, body))
+    return x
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_reads_only_invariants_fires_once_an_iteration(way: dict[str, int]) -> None:
+    """The loop goes round for it, though nothing else is wanted of the loop."""
+    flat = lower_control_flow(parse_graph(INVARIANT))
+    result, _, text = outcome(lambda: run_dataflow(flat, [7, None], **way).outputs)
+    assert (result, text) == ((7,), "7 7 7 ")
+
+
 GUARDED = """
 def f(p: bool, i: int, x: f64[3]):
     limit: int = constant(value=3, type="int")

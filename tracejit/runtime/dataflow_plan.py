@@ -57,6 +57,11 @@ class Plan:
         needed: set[Node] = set()
         active: set[int] = set()
         before = self._before()
+        drivers = {
+            s.frame.name: self._producer[s.pivot]
+            for s in self.graph.sections
+            if s.kind == "head" and s.pivot is not None
+        }
         pending = [self._producer[v] for v in self.wanted if v in self._producer]
         for node in self.order:
             if node.op.name == "raise_error" or (effects and not node.op.pure):
@@ -72,6 +77,9 @@ class Plan:
                 read.append(section.pivot)
             pending += [self._producer[v] for v in read if v in self._producer]
             pending += [self._binder[s] for s in self.sizes[node]]
+            if section.frame.name:
+                # Something must arrive in each iteration, or there is none.
+                pending.append(drivers[section.frame.name])
             for number in before[section.id]:
                 if number in active:
                     break
