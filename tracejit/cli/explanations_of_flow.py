@@ -89,23 +89,9 @@ f(a, a.copy())
     ),
     "TJ020": Explanation(
         "A call of a function within itself is traced into it. Where only the data decide when "
-        "that ends, tracing would not end.",
-        """
-@jit
-def f(x):
-    return x if x[0] > 9 else f(2 * x)
-
-f(np.ones(3))
-""",
-        """
-@jit
-def f(x):
-    while x[0] <= 9:
-        x = 2 * x
-    return x
-
-f(np.ones(3))
-""",
+        "that ends, it is followed to some depth; a call of the compiled function that goes deeper "
+        "is repeated eagerly, which the report counts, and which `strict` makes an error. A loop "
+        "has no such limit.",
     ),
     "TJ021": Explanation(
         "Texts of traced values are made at run time, by the print or the exception that they are "
@@ -129,24 +115,26 @@ f(np.ones(3))
     "TJ022": Explanation(
         "After a branch there is one state of each list, dict and object. Their values may come "
         "from either side, but not their shape: how many entries there are, which keys, which "
-        "attributes.",
+        "attributes. Where little follows, that is compiled once for each side instead.",
         """
 @jit
 def f(x):
-    d = {"a": x}
-    if x.sum() > 0:
-        d["b"] = x
-    return len(d) * x
+    positive = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            positive.append(i)
+    return positive
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    d = {"a": x, "b": np.zeros(3)}
-    if x.sum() > 0:
-        d["b"] = x
-    return len(d) * x
+    positive = np.zeros(len(x), bool)
+    for i in range(len(x)):
+        if x[i] > 0:
+            positive[i] = True
+    return positive
 
 f(np.ones(3))
 """,
