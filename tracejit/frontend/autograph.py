@@ -38,7 +38,7 @@ from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, un
 from tracejit.frontend.hooks import Hooks, Scope
 from tracejit.frontend.rewrite import rewrite_code
 from tracejit.frontend.source import find_definition, is_library_file
-from tracejit.frontend.trace import Trace, here
+from tracejit.frontend.trace import Trace
 
 __all__ = ["Traced", "call_rewritten", "rewritten_code", "trace_function"]
 
@@ -48,8 +48,6 @@ _NOT_A_FUNCTION = {
     0x200: ("TJ026", "an asynchronous generator function"),
 }
 
-#: Calls of a function within itself, each on one side of another branch, that are followed.
-_RECURSION = 32
 
 #: id of a code object -> (the object, weakly; its rewritten form).
 _REWRITTEN: dict[int, tuple[weakref.ref[CodeType], CodeType]] = {}
@@ -129,14 +127,11 @@ def call_rewritten(
         code = f.__code__
         hooks.capture.guard_code(source, code)
     args, kwargs = _with_defaults(hooks, f, source, args, kwargs)
-    regions = hooks.active.setdefault(id(f), [])
-    if len(regions) > _RECURSION and len(set(map(id, regions))) > _RECURSION:
-        raise TraceError("TJ020", f.__qualname__, _place(f.__code__))
-    regions.append(here())
+    hooks.enter(f.__code__)
     try:
         return new(*args, **kwargs)
     finally:
-        regions.pop()
+        hooks.leave(f.__code__)
 
 
 def _rebuilt(hooks: Hooks, f: FunctionType) -> FunctionType:

@@ -218,13 +218,13 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
         {"sizes": tuple(symbols(g.sizes) for g in graphs)},
         regions=tuple(graphs),
     )
+    for cell, k in cells.items():
+        cell.store(parent, outs[k])
     for name, recipe in bound.items():
         names.set(name, recipe(outs))
     for x, recipe in contents:
         hooks.changing(x)
         put_contents(x, recipe(outs))
-    for cell, k in cells.items():
-        cell.store(parent, outs[k])
     if first.dead and second.dead:
         raise Unreachable
     if first.dead or second.dead:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit.frontend.trace import here, user_line
 
 if TYPE_CHECKING:
+    from tracejit.frontend.cells import Cell
     from tracejit.frontend.tracer import TracedScalar
 
 __all__ = ["UNBOUND", "Choice", "Signal", "Unreachable"]
@@ -23,13 +24,31 @@ UNBOUND = _Unbound()
 
 
 class Choice:
-    """`first` where the predicate holds, else `second`; `merged` is the same by value, if any."""
+    """`first` where the predicate holds, else `second`; `merged` is the same by value, if any.
 
-    __slots__ = ("first", "merged", "predicate", "second", "where")
+    `merged` holds what arrays held when the choice was made: it is None once one of them changes.
+    """
+
+    __slots__ = ("_merged", "_seen", "first", "predicate", "second", "where")
 
     def __init__(self, predicate: TracedScalar, first: Any, second: Any, merged: Any = None):
-        self.predicate, self.first, self.second, self.merged = predicate, first, second, merged
+        self.predicate, self.first, self.second, self._merged = predicate, first, second, merged
+        self._seen = {} if merged is None else self._versions()
         self.where = user_line()
+
+    def _versions(self) -> dict[Cell, int]:
+        out: dict[Cell, int] = {}
+        for x in (self.first, self.second):
+            if isinstance(x, Choice):
+                out |= x._versions()
+            elif hasattr(x, "cell"):
+                out[x.cell] = x.cell.version
+        return out
+
+    @property
+    def merged(self) -> Any:
+        """The arrays by value; None where they are not arrays, or have been stored into since."""
+        return self._merged if self._seen == self._versions() else None
 
     def known(self) -> Any:
         """The alternative that is known to hold here; the choice itself where none is."""

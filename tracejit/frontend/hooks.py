@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, cast
 
@@ -110,8 +109,6 @@ class Hooks(Flow):
         self.capture = capture
         self.home = home
         self.functions: dict[int, FunctionType] = {}
-        #: id of a function -> the regions in which it is being called, the innermost last.
-        self.active: dict[int, list[Trace]] = {}
         self.steps = 0
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
@@ -445,23 +442,27 @@ class Hooks(Flow):
         """Whether just one function of the program is being traced, the compiled one."""
         return sum(map(len, self.active.values())) == 1
 
-    @contextmanager
-    def entered(self, code: CodeType) -> Iterator[None]:
-        """A call of a function. A recursion that traced values decide is followed so far only."""
+    def enter(self, code: CodeType) -> None:
+        """A call of a function begins. Recursion that traced values decide is followed so far only.
+
+        Raises TraceError TJ020 where it branches, Unreachable where it goes too deep.
+        """
         outer = self.active.setdefault(code, [])
         depth = here().depth
         self.calls[code] = self.calls.get(code, 0) + 1
         nested = len(set(outer)) if depth else 0
-        if nested >= _RECURSIONS or (nested > 1 and self.calls[code] > _CALLS):
+        if nested > 1 and self.calls[code] > _CALLS:
+            raise TraceError("TJ020", code.co_name, user_line())
+        if nested >= _RECURSIONS:
             # Deeper calls are left to eager execution.
-            here().note("bails", f"TJ020: calls of {code.co_name} within {nested} others")
+            here().note("bails", f"TJ020: {nested} calls of {code.co_name} within each other")
             fail(here())
             raise Unreachable
         outer.append(depth)
-        try:
-            yield
-        finally:
-            outer.pop()
+
+    def leave(self, code: CodeType) -> None:
+        """A call of a function ends."""
+        self.active[code].pop()
 
     # Calls ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from tracejit.frontend.cells import Cell, View, laid_out
 from tracejit.frontend.choice import UNBOUND, Choice
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import Trace, user_line
-from tracejit.frontend.tracer import TracedArray, TracedScalar, lift
+from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
 from tracejit.frontend.unions import (
     MISSING,
     as_kind,
@@ -128,6 +128,8 @@ class Joiner:
             return lambda outs: self.parent.wrap(outs[number])
         if isinstance(x, TracedArray):
             return self._export_array(x, side)
+        if isinstance(x, Choice) and not self._is_inside(x, side):
+            return lambda outs: x
         if isinstance(x, Choice):
             parts = [self.export(v, side) for v in (x.predicate, x.first, x.second)]
             merged = None if x.merged is None else self._export_copy(x.merged, side)
@@ -143,6 +145,16 @@ class Joiner:
         cls, keys, children = parts_found
         recipes = [self.export(v, side) for v in children]
         return lambda outs: rebuild(self.hooks, cls, keys, [make(outs) for make in recipes])
+
+    def _is_inside(self, x: Any, side: int) -> bool:
+        """Whether a side has made `x`, or an alternative of it."""
+        region = self.sides[side].region
+        if isinstance(x, Choice):
+            parts = (x.predicate, x.first, x.second)
+            return any(self._is_inside(part, side) for part in parts)
+        if isinstance(x, Tracer):
+            return region.encloses(x.trace)
+        return parts_of(x) is not None or isinstance(x, SymInt) or self._made_inside(x, side)
 
     def _export_array(self, x: TracedArray, side: int) -> Recipe:
         region = self.sides[side].region

@@ -125,17 +125,21 @@ class _Loop:
 
     def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
         """Let names, memory and containers hold what the loop leaves in them."""
-        parent = self.parent
+        parent, values = self.parent, list(outs)
+        count = sum(len(carry.types) for carry in self.carries.values())
+        # Memory first: what names hold is what it is then.
+        outs = iter(values[count:])
+        for cell in self.cells:
+            cell.store(parent, next(outs))
+        of_names = iter(values[:count])
         for name, carry in self.carries.items():
             x = self.first(name)
-            new = carry.inside(self.hooks, parent, outs, x, ran)
+            new = carry.inside(self.hooks, parent, of_names, x, ran)
             if isinstance(carry, Same):
                 continue
             if x is MISSING and ran is not True:
                 new = Choice(ran, new, self.start[name])
             self.names.set(name, new)
-        for cell in self.cells:
-            cell.store(parent, next(outs))
         for key, x in self.objects.items():
             before = contents_of(x)
             pairs = zip(self.parts[key], _parts(before), strict=True)
