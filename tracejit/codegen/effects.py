@@ -13,10 +13,10 @@ import ast
 import ctypes
 import itertools
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,15 +53,11 @@ class _Site:
         for s in strides:
             sizes |= set().union(*(free_symbols(d) for d in s or ()))
         self.sizes = tuple(sorted(sizes))
+        self.slots = sum(slot_count(v.type) for v in self.operands) + len(self.sizes)
         self._memory = ctypes.c_char * (8 * self.slots)
         formats = [_FORMATS[_dtype(v.type)] for v in self.operands]
         self._unpack = struct.Struct("=" + "".join([*formats, *("q" for _ in self.sizes)]))
-        self._readers = [_reader(v.type, s) for v, s in zip(self.operands, strides, strict=True)]
-
-    @property
-    def slots(self) -> int:
-        """How many slots there are."""
-        return sum(slot_count(v.type) for v in self.operands) + len(self.sizes)
+        self._values = _values([v.type for v in self.operands], strides)
 
     def read(self, slots: int) -> list[Any]:
         """The operands; arrays are views of the program's memory."""
@@ -69,8 +65,7 @@ class _Site:
         sizes: dict[str, int] = {}
         if self.sizes:
             sizes = dict(zip(self.sizes, words[len(words) - len(self.sizes) :], strict=True))
-        following = iter(words)
-        return [read(following, sizes) for read in self._readers]
+        return self._values(words, sizes)
 
 
 class _Print(_Site):
@@ -125,7 +120,6 @@ _FORMATS: dict[str | None, str] = {
         if code != " "
     },
 }
-_Read: TypeAlias = "Callable[[Iterator[Any], dict[str, int]], Any]"
 
 
 def _dtype(t: Type) -> str | None:
@@ -135,18 +129,35 @@ def _dtype(t: Type) -> str | None:
     return f"{dtype.kind}{dtype.itemsize}"
 
 
-def _reader(t: Type, strides: tuple[Dim, ...] | None) -> _Read:
-    """What makes a value of the words that follow."""
-    if isinstance(t, ArrayType):
-        array = t
-        return lambda words, sizes: array_at(array, next(words), sizes, strides)
-    dtype = dtype_of(t)
-    if dtype.kind == "c":
-        make = complex if isinstance(t, PyScalar) else dtype.type
-        return lambda words, sizes: make(complex(next(words), next(words)))
-    if isinstance(t, PyScalar):
-        return lambda words, sizes: next(words)
-    return lambda words, sizes: dtype.type(next(words))
+def _values(
+    types: Sequence[Type], strides: Sequence[tuple[Dim, ...] | None]
+) -> Callable[[tuple[Any, ...], dict[str, int]], list[Any]]:
+    """A function from the words in slots and the sizes to values: one expression for all."""
+    names: dict[str, Any] = {}
+    parts: list[str] = []
+    at = 0
+    for k, (t, steps) in enumerate(zip(types, strides, strict=True)):
+        word = f"w[{at}]"
+        at += 1
+        if isinstance(t, ArrayType):
+            names[f"f{k}"] = partial(_array, t, steps)
+            parts.append(f"f{k}({word}, s)")
+            continue
+        if dtype_of(t).kind == "c":
+            word = f"complex({word}, w[{at}])"
+            at += 1
+        if not isinstance(t, PyScalar):
+            names[f"f{k}"] = dtype_of(t).type
+            word = f"f{k}({word})"
+        parts.append(word)
+    made: Callable[..., list[Any]] = eval(f"lambda w, s: [{', '.join(parts)}]", names)
+    return made
+
+
+def _array(
+    t: ArrayType, strides: tuple[Dim, ...] | None, address: int, sizes: dict[str, int]
+) -> np.ndarray[Any, Any]:
+    return array_at(t, address, sizes, strides)
 
 
 def _raised(error: BaseException, where: Where | None) -> BaseException:
