@@ -5,11 +5,15 @@ marks operands for which Python or NumPy raises, or leaves what a graph can hold
 """
 
 import itertools
+import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
+from scipy import special
 
 from tracejit.ir.graph import ConstArray
 from tracejit.ir.types import DTYPES
@@ -264,6 +268,49 @@ def _(inputs, attrs):
 
 # Python numbers ---------------------------------------------------------------------------------
 
+
+def real_part(a):
+    """A real number as itself, a bool as an int."""
+    return a if type(a) is float else int(a)
+
+
+def euclid(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def integer_root(a):
+    if a < 0:
+        raise Undefined
+    with mpmath.workprec(120):
+        return int(mpmath.sqrt(a))
+
+
+def integer_power(a, b):
+    if b < 0 or (abs(a) > 1 and b > 63):
+        raise Undefined
+    return a ** (b % 2 or min(b, 2)) if abs(a) <= 1 else a**b
+
+
+def whole_number(name, a):
+    """A rounding of an exact fraction, by its quotient and remainder."""
+    if type(a) is not float:
+        return int(a)
+    if not math.isfinite(a):
+        raise Undefined
+    p, q = a.as_integer_ratio()
+    down, rest = divmod(p, q)
+    match name:
+        case "floor":
+            return down
+        case "ceil":
+            return down + (rest > 0)
+        case "trunc":
+            return down + (rest > 0 and p < 0)
+    return down + (2 * rest > q or (2 * rest == q and down % 2))
+
+
 PYTHON = {
     "py_add": operator.add,
     "py_bit_and": operator.and_,
@@ -289,6 +336,17 @@ PYTHON = {
     "py_not": operator.not_,
     "py_and": lambda a, b: a and b,
     "py_or": lambda a, b: a or b,
+    "py_complex": lambda a, b: complex(np.array([a, b], float).view(complex)[0]),
+    "py_real": lambda a: float(np.real(a)) if type(a) is complex else real_part(a),
+    "py_imag": lambda a: float(np.imag(a)) if type(a) in (complex, float) else 0,
+    "py_conjugate": lambda a: complex(a.real, -a.imag) if type(a) is complex else real_part(a),
+    "py_gcd": lambda a, b: euclid(abs(int(a)), abs(int(b))),
+    "py_isqrt": lambda a: integer_root(int(a)),
+    "py_bit_length": lambda a: len(f"{abs(a):b}") if a else 0,
+    "py_bit_count": lambda a: f"{abs(a):b}".count("1"),
+    "py_int_power": lambda a, b: integer_power(int(a), int(b)),
+    "py_is_integer": lambda a: type(a) is not float or (math.isfinite(a) and a % 1 == 0),
+    **{f"py_{f}": lambda a, f=f: whole_number(f, a) for f in ("floor", "ceil", "trunc", "round")},
 }
 
 
@@ -330,3 +388,68 @@ def _(inputs, attrs):
         return np.full((), x, dtype)[()]
     except OverflowError:
         raise Undefined from None
+
+
+@reference("py_round_to")
+def _(inputs, attrs):
+    (x,), digits = inputs, attrs["digits"]
+    if not math.isfinite(x):
+        return x
+    scaled = Fraction(x) * 10**digits
+    if 2**52 <= abs(float(x) * 10.0**digits) < 2**54:
+        raise Undefined
+    down, rest = divmod(scaled.numerator, scaled.denominator)
+    up = 2 * rest > scaled.denominator or (2 * rest == scaled.denominator and down % 2)
+    return math.copysign(float(Fraction(down + up, 10**digits)), x)
+
+
+# The module math --------------------------------------------------------------------------------
+
+#: Name -> (the function of mpmath, for finite numbers other than 0; NumPy's for the rest).
+MATH: dict[str, tuple[Any, Any]] = {
+    **{
+        f: (getattr(mpmath, f), getattr(np, f))
+        for f in "exp expm1 sinh cosh log log10 log1p sin cos tan tanh sqrt fabs degrees".split()
+    },
+    **{
+        f: (getattr(mpmath, f), getattr(np, f.replace("a", "arc", 1)))
+        for f in "asin acos atan asinh acosh atanh atan2".split()
+    },
+    "exp2": (lambda x: mpmath.power(2, x), np.exp2),
+    "log2": (lambda x: mpmath.log(x) / mpmath.log(2), np.log2),
+    "cbrt": (lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), np.cbrt),
+    "erf": (mpmath.erf, special.erf),
+    "erfc": (lambda x: mpmath.erfc(x) if abs(x) < 40 else 1 - mpmath.sign(x), special.erfc),
+    "radians": (lambda x: x * mpmath.pi / 180, np.radians),
+    "pow": (mpmath.power, np.power),
+    "hypot": (mpmath.hypot, np.hypot),
+    "fmod": (None, np.fmod),
+    "copysign": (None, np.copysign),
+    "nextafter": (None, np.nextafter),
+}
+
+
+@reference(*(f"py_{f}" for f in MATH))
+def _(name, inputs, attrs):
+    precise, rest = MATH[name.removeprefix("py_")]
+    args = [float(x) for x in inputs]
+    if precise is not None and all(x and math.isfinite(x) for x in args):
+        with mpmath.workprec(120):
+            value = precise(*map(mpmath.mpf, args))
+        if isinstance(value, mpmath.mpc):
+            raise Undefined
+        out = float(value)
+    else:
+        out = float(rest(*args))
+    if math.isnan(out) and not any(map(math.isnan, args)):
+        raise Undefined
+    overflows = math.isinf(out) and all(map(math.isfinite, args))
+    if overflows and name not in ("py_hypot", "py_degrees", "py_nextafter"):
+        raise Undefined
+    return out
+
+
+@reference("py_isnan", "py_isinf", "py_isfinite")
+def _(name, inputs, attrs):
+    x = float(inputs[0])
+    return {"py_isnan": x != x, "py_isinf": abs(x) == np.inf, "py_isfinite": x - x == 0}[name]

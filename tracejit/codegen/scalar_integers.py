@@ -367,6 +367,42 @@ def with_overflow(s: Lanes, operation: str, dtype: str, x: str, y: str) -> tuple
     return value, s.fb.emit(f"extractvalue {pair} {both}, 1")
 
 
+def _power_exceeds(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """Whether a power leaves the dtype: a product that its repeated squaring needs does."""
+
+    def build(s: Lanes, a: list[str]) -> str:
+        fb, d, zero = s.fb, t[0], s.const(0, t[0])
+        kind = register_type(d)
+        head, done = fb.fresh_label("loop"), fb.fresh_label("after")
+        before = fb.label
+        fb.br(head)
+        fb.block(head)
+        base, exponent, result, left, lost = (fb.fresh(h) for h in ("x", "e", "r", "left", "lost"))
+        phis = fb.insertion_point()
+        odd = s.compare("ne", d, s.op("and", d, exponent, s.const(1, d)), zero)
+        product, too_large = with_overflow(s, "multiply", d, result, base)
+        used = s.op("and", "b1", odd, s.op("or", "b1", too_large, lost))
+        next_left = s.op("or", "b1", left, used)
+        square, too_large = with_overflow(s, "multiply", d, base, base)
+        next_lost = s.op("or", "b1", lost, too_large)
+        next_exponent = s.op("lshr", d, exponent, s.const(1, d))
+        for name, of, first, following in (
+            (base, kind, a[0], square),
+            (exponent, kind, a[1], next_exponent),
+            (result, kind, s.const(1, d), s.select(odd, d, product, result)),
+            (left, "i1", "false", next_left),
+            (lost, "i1", "false", next_lost),
+        ):
+            phis.lines.append(
+                f"  {name} = phi {of} [ {first}, %{before} ], [ {following}, %{head} ]"
+            )
+        fb.cond_br(s.compare("ne", d, next_exponent, zero), head, done)
+        fb.block(done)
+        return next_left
+
+    return s.helper(f"power_exceeds.{t[0]}", "b1", t, a, build)
+
+
 def _overflows(operation: str) -> Emitter:
     return lambda s, a, t, r: with_overflow(s, operation, t[0], a[0], a[1])[1]
 
@@ -375,6 +411,7 @@ INTEGER: dict[str, Emitter] = {
     "add_overflows": _overflows("add"),
     "subtract_overflows": _overflows("subtract"),
     "multiply_overflows": _overflows("multiply"),
+    "power_exceeds": _power_exceeds,
     **COMPARISONS,
     "add": simple("add"),
     "subtract": simple("sub"),

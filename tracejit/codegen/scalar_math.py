@@ -32,6 +32,12 @@ LIBM: dict[str, str] = {
     "tan": "tan",
 }
 
+#: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
+_C_FUNCTIONS = (
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 "
+    "log1p log2 pow sin sinh tan tanh"
+).split()
+
 
 def libm(function: str) -> Emitter:
     """The C function of that name in double precision, for each lane."""
@@ -96,6 +102,7 @@ def _in_double(name: str) -> Emitter:
 
 MATH: dict[str, Emitter] = {
     **{name: libm(function) for name, function in LIBM.items()},
+    **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
     **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},
     **{name: _in_double(name) for name in vector_powers.ARITY},
 }

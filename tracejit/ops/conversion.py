@@ -20,7 +20,6 @@ from tracejit.ops.scalar_exprs import (
     INT_MIN,
     ZERO_F,
     ScalarRule,
-    all_of,
     any_of,
     as_float,
     as_int,
@@ -30,6 +29,7 @@ from tracejit.ops.scalar_exprs import (
     int_const,
     pair_of,
     real,
+    truncated,
 )
 
 __all__: list[str] = []
@@ -58,10 +58,7 @@ def _to_f64(x: Expr, kind: str) -> Expr:
 def _to_i64(x: Expr, kind: str) -> tuple[Expr, Expr | None]:
     """`x` truncated to an i64, and where it does not fit one."""
     if kind in _FLOATS:
-        wide = _to_f64(x, kind)
-        low = b1("greater_equal", wide, Const(float(INT_MIN), "f64"))
-        inside = all_of(low, b1("less", wide, Const(-float(INT_MIN), "f64")))
-        return i64("cast", wide), b1("logical_not", inside)
+        return truncated(_to_f64(x, kind))
     too_large = b1("greater", x, Const(INT_MAX, "u64")) if kind == "u64" else None
     return (x if kind in ("int", "i64") else i64("cast", x)), too_large
 

@@ -50,6 +50,8 @@ class PyOp(Op):
     python: ClassVar[Callable[..., Any]]
     #: The highest kind it takes; complex numbers have no order and no floor.
     highest: ClassVar[str] = "complex"
+    #: Whether Python raises an exception for some operands.
+    raises: ClassVar[bool] = False
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
         """The kind of Python's result for operands of `kinds`; arithmetic of bools gives an int."""

@@ -25,6 +25,7 @@ __all__ = [
     "int_const",
     "pair_of",
     "real",
+    "truncated",
 ]
 
 Pair: TypeAlias = tuple[Expr, Expr]
@@ -106,3 +107,10 @@ def inexact(x: Any, kind: str) -> Expr | None:
         return None
     low, high = int_const(-EXACT_INT), int_const(EXACT_INT)
     return b1("logical_or", b1("less", real(x), low), b1("greater", real(x), high))
+
+
+def truncated(x: Expr) -> tuple[Expr, Expr]:
+    """An f64 as an i64, rounded towards zero, and where it does not fit one."""
+    low = b1("greater_equal", x, Const(float(INT_MIN), "f64"))
+    inside = all_of(low, b1("less", x, Const(-float(INT_MIN), "f64")))
+    return i64("cast", x), b1("logical_not", inside)

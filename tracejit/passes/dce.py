@@ -67,7 +67,7 @@ def may_raise(node: Node) -> bool:
             return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
         case "read_item" | "write_item":
             return None in node.attrs["at"]
-    if name in _RAISES or "assume" in node.attrs:
+    if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
         return True
     return any(may_raise(inner) for region in node.regions for inner in region.nodes)
 
