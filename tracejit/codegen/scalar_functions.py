@@ -6,7 +6,8 @@ The meaning of a function is the NumPy ufunc of its name on those dtypes; `cast`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 
 from tracejit.codegen.lanes import Lanes, is_float, round_to_half
 from tracejit.codegen.llvm_text import FunctionBuilder
@@ -103,6 +104,16 @@ def _emit_atom(fb: FunctionBuilder, atom: Atom, env: Mapping[str, str]) -> str:
     return emit_call(Lanes(fb), ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
 
 
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
 def emit_expr(
     fb: FunctionBuilder,
     expr: Expr,
@@ -131,6 +142,9 @@ def emit_expr(
         if isinstance(e, IndexValue):
             return lanes.splat(emit_dim(fb, e.dim, env), "i64")
         if isinstance(e, Call):
+            if e.fn in _COMPARE and all(isinstance(a, Const) for a in e.args):
+                a, b = (a.value for a in e.args if isinstance(a, Const))
+                return lanes.const(_COMPARE[e.fn](a, b), "b1")
             args = [visit(a) for a in e.args]
             operation = e.fn.removesuffix("_overflows")
             if operation != e.fn:

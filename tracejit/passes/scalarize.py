@@ -6,8 +6,9 @@
     w = broadcast_to(v, (1,)); b = update_slice(a, w, start=(i,), size=(1,))
     ->  b = write_item(a, v, at=(i,))
 
-Elementwise ops on the way become ops on scalars. A read keeps its place before the node that
-updates the array, and one that may fail stays on its side of a node with effects.
+Elementwise ops on the way become ops on scalars, if those give the same bits. A read keeps its
+place before the node that updates the array, and one that may fail stays on its side of a node with
+effects.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class _Reader:
         here = self.work.position(node)
         if isinstance(node.op, Elementwise):
             self._ops += 1
-            if self._ops > _MOST_OPS:
+            if self._ops > _MOST_OPS or node.op.parity != "exact":
                 raise _GiveUp
             args = [self.number(x, place, here) for x in node.inputs]
             return self.builder.emit(node.op, args, node.attrs)[0]
