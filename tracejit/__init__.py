@@ -9,10 +9,21 @@ compiled and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import cond, jit, while_loop
+from tracejit.api import jit
 from tracejit.config import eager
 from tracejit.errors import explain
+from tracejit.forms import cond, fori_loop, scan, while_loop
 
-__all__ = ["__version__", "cond", "eager", "errors", "explain", "jit", "while_loop"]
+__all__ = [
+    "__version__",
+    "cond",
+    "eager",
+    "errors",
+    "explain",
+    "fori_loop",
+    "jit",
+    "scan",
+    "while_loop",
+]
 
 __version__ = "0.1.0"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
 
-__all__ = ["cond", "jit", "while_loop"]
+__all__ = ["jit"]
 
 
 @overload
@@ -50,41 +49,3 @@ def _is_python(called: Any) -> bool:
     while isinstance(called, functools.partial):
         called = called.func
     return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
-
-
-def _control() -> Any:
-    """The tracing forms, if anything has been traced yet."""
-    return sys.modules.get("tracejit.frontend.control")
-
-
-def cond(
-    predicate: Any, then: Callable[..., Any], orelse: Callable[..., Any], *operands: Any
-) -> Any:
-    """`then(*operands)` if the predicate holds, else `orelse(*operands)`.
-
-    `predicate` is a bool, or a scalar or 0-d array. In compiled code only one of the two runs; both
-    must give results of the same structure and types.
-    """
-    control = _control()
-    if control is not None:
-        return control.cond(predicate, then, orelse, *operands)
-    return then(*operands) if predicate else orelse(*operands)
-
-
-def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
-    """`state = init; while condition(state): state = body(state)`; gives the last state.
-
-    The state is a number, an array or a container of them. In compiled code its structure and types
-    are the same in every iteration.
-    """
-    control = _control()
-    if control is not None:
-        return control.while_loop(condition, body, init)
-    state = init
-    while condition(state):
-        state = body(state)
-    return state
-
-
-cond.__tracejit_primitive__ = True  # type: ignore[attr-defined]
-while_loop.__tracejit_primitive__ = True  # type: ignore[attr-defined]

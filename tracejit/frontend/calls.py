@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.forms import FORMS
 from tracejit.frontend import (
     builtin_calls,
     builtin_methods,
@@ -126,10 +127,9 @@ def _call_function(
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
-    if getattr(f, "__tracejit_primitive__", False):
-        given = [hooks.callback(a) if _is_program(a) else a for a in args]
-        named = {k: hooks.callback(a) if _is_program(a) else a for k, a in kwargs.items()}
-        return hooks.adopt(f(*given, **named))
+    if f in FORMS:
+        hooks.capture.object_source(f, f.__name__)
+        return _call_rewritten(hooks, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -139,13 +139,15 @@ def _call_function(
         return hooks.fresh(f(*args, **kwargs))
     if not _is_own(hooks, f):
         raise TraceError("TJ002", _name(f), user_line())
+    return _call_rewritten(hooks, f, args, kwargs)
+
+
+def _call_rewritten(
+    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     from tracejit.frontend.autograph import call_rewritten
 
     return call_rewritten(hooks, f, args, kwargs)
-
-
-def _is_program(x: Any) -> bool:
-    return callable(x) and not isinstance(x, (Tracer, SymInt))
 
 
 def _call_builtin(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.host import HostCall
 from tracejit.errors import TraceError
-from tracejit.frontend import control
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
@@ -23,8 +22,6 @@ from tracejit.runtime.signature import History, Specialization, leaf_key, rank_k
 from tracejit.runtime.variant import Variant
 
 __all__ = ["lower_call", "specialize_call"]
-
-assert control  # the explicit forms look for it to know that something may be traced
 
 
 def _trace(
