@@ -171,6 +171,6 @@ def counts_past_64_bits(x: Any) -> Any:
 
     def body(state: Any) -> Any:
         k, big = state
-        return k + 1, big * 3
+        return k + x[0], big * 3
 
     return tracejit.while_loop(lambda s: s[0] < 60, body, (0, 1))[1] * x[0]
