@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 X = np.array([1.5, -2.25, 3.0])
+Y = np.arange(6.0).reshape(2, 3)
 LIMIT = 10
 
 
@@ -269,6 +270,48 @@ def swaps_then_raises(a, b, n):
     return a + b
 
 
+SHARED = ValueError("made once")
+
+
+def require_below(v, name, limit):
+    if v > limit:
+        raise Diverged(-1, v, hint=f"{name} is {v:.2f}")
+    return v
+
+
+def raises_in_helpers(x, limit):
+    s = 0.0
+    for i in range(2):
+        for j in range(3):
+            s += require_below(x[i, j], f"x[{i}, {j}]", limit)
+            x[i, j] = -1
+    return s if limit > 0 else require_below(s, "s", limit)
+
+
+def raises_after_stores_through_views(x, n):
+    x.T[1] = 7.0
+    x[::1, ::2] *= 2
+    if x[1, 0] > n:
+        x[:] = 0
+        raise KeyError("key", (n, [1, {"a": n}]))
+    x[1] = np.nan
+    assert not np.isnan(x).any() or n > 1000, ("nan", x.shape)
+    return x
+
+
+def leaves_loops_by_raise(x, n):
+    while True:
+        n = n * 2 + 1
+        if n > 100:
+            if x[0, 0] == 0:
+                raise OverflowError("%d > %s" % (n, 100)) from SHARED
+            break
+        x[1, 1] = n
+    if n > 200:
+        raise SHARED
+    return n
+
+
 def bails_after_prints(x, n):
     print("before", x[0])
     y = x.copy()
@@ -311,6 +354,11 @@ CASES: dict[Any, list[tuple[Any, ...]]] = {
     asserts_sizes: [(X,), (np.ones(4),)],
     stores_then_raises: [(X, n) for n in range(1, 8)],
     swaps_then_raises: [(X, -X, n) for n in (1, 2, 9)],
+    raises_in_helpers: [(Y, n) for n in (9.0, 2.5, -1.0, -9.0)],
+    raises_after_stores_through_views: [
+        (y, n) for y in (Y, np.asfortranarray(Y), np.kron(Y, Y)[::2, ::3]) for n in (5.0, 99.0, 1e4)
+    ],
+    leaves_loops_by_raise: [(Y, 1), (Y + 1, 1), (Y + 1, 99), (Y + 1, 150)],
     bails_after_prints: [(X, 1), (X, 7)],
     divides_in_loop: [(9, 2), (9, -3), (9, 0)],
 }

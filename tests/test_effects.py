@@ -394,6 +394,26 @@ def test_functions_that_always_raise_are_compiled(capsys: pytest.CaptureFixture[
     assert f.report().bailouts == 0
 
 
+def test_exits_leave_the_program() -> None:
+    @tracejit.jit
+    def f(x):
+        sys.stdout.write(f"x is {x[0]}; ")
+        if x[0] > 0:
+            sys.stdout.flush()
+            sys.exit("positive")
+        return x
+
+    for out, value in ((io.StringIO(), -1.0), (io.StringIO(), -2.0)):
+        with redirect_stdout(out):
+            f(np.full(1, value))
+        assert out.getvalue() == f"x is {value}; "
+    with redirect_stdout(io.StringIO()) as out, pytest.raises(SystemExit, match="positive"):
+        f(np.ones(1))
+    assert out.getvalue() == "x is 1.0; "
+    assert len(f.report().compiles) == 1
+    assert f.report().fallbacks == []
+
+
 def test_exceptions_of_constructors_leave_the_program() -> None:
     class Strict(Exception):
         def __init__(self, value: float) -> None:
