@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -42,23 +43,32 @@ Text: TypeAlias = tuple[Any, ...]
 
 _CONVERSIONS = ("", "r", "s", "a")
 
-_OBJECTS: dict[int, Any] = {}
+#: Number -> what gives the object; it is not kept alive where that can be avoided.
+_OBJECTS: dict[int, Callable[[], Any]] = {}
 _NUMBERS: dict[int, int] = {}
 _COUNT = itertools.count(1)
 
 
 def refer(x: Any) -> int:
-    """The number of an object, which lives on as long as the process."""
-    number = _NUMBERS.get(id(x))
+    """The number of an object in this process."""
+    key = id(x)
+    number = _NUMBERS.get(key)
     if number is None:
-        number = _NUMBERS[id(x)] = next(_COUNT)
-        _OBJECTS[number] = x
+        number = _NUMBERS[key] = next(_COUNT)
+
+        def forget(_: Any, key: int = key, number: int = number) -> None:
+            del _NUMBERS[key], _OBJECTS[number]
+
+        try:
+            _OBJECTS[number] = weakref.ref(x, forget)
+        except TypeError:
+            _OBJECTS[number] = lambda: x
     return number
 
 
 def referred(number: int) -> Any:
-    """The object of a number. Raises LookupError for a number of another process."""
-    return _OBJECTS[number]
+    """The object of a number. Raises LookupError where there is none, or no more."""
+    return _OBJECTS[number]()
 
 
 def class_path(cls: type) -> str:
@@ -68,7 +78,7 @@ def class_path(cls: type) -> str:
 
 def _find_class(path: str, number: int) -> Any:
     """A class by its number, if that is the class meant, else by its name."""
-    cls = _OBJECTS.get(number)
+    cls = referred(number) if number in _OBJECTS else None
     if isinstance(cls, type) and class_path(cls) == path:
         return cls
     module, _, names = path.partition(":")
