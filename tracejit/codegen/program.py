@@ -108,6 +108,7 @@ class Emitter:
         self.fb: FunctionBuilder = fb
         self.env: dict[str, str] = {}
         self.scalars: dict[Value, Element] = {}
+        self.checked_indices: dict[tuple[Value, Dim], str] = {}
         self.strides: dict[Value, tuple[Dim, ...]] = {}
         self.scratch: dict[Node, list[str]] = {}
         self.kernels: list[Kernel] = []

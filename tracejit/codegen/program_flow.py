@@ -78,6 +78,7 @@ class _Flow:
         """The section's block."""
         fb = self.e.fb
         self.e.section = section
+        self.e.checked_indices.clear()
         if section.kind != "entry" and section.id not in self.joined:
             fb.block(self.labels[section.id])
             self.chunks[section.id] = fb.insertion_point()

@@ -52,13 +52,15 @@ class Registers(Protocol):
     """What a program's emitter knows: scalars by value, arrays by pointer.
 
     `env` binds variables and size symbols to registers; `strides` has the element strides of arrays
-    that are not dense. `pointer` of a `write_item`'s result is the memory to write, which holds the
-    old array's other elements already.
+    that are not dense. `checked_indices` are those of the present section. `pointer` of a
+    `write_item`'s result is the memory to write, which holds the old array's other elements
+    already.
     """
 
     fb: FunctionBuilder
     env: dict[str, str]
     scalars: dict[Value, Element]
+    checked_indices: dict[tuple[Value, Dim], str]
     strides: dict[Value, tuple[Dim, ...]]
 
     @property
@@ -222,9 +224,7 @@ def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> st
     rest = iter(indices)
     for d, n, stride in zip(node.attrs["at"], t.shape, strides, strict=True):
         if d is None:
-            index = _operand(e, next(rest))
-            size = emit_dim(fb, n, e.env)
-            wrapped = emit_call(Lanes(fb), "wrap_index", (index, size), ("i64", "i64"), "i64")
+            wrapped = _wrapped(e, next(rest), n)
             step = fb.integer("mul", wrapped, emit_dim(fb, stride, e.env))
             offset = fb.integer("add", offset, step)
     dtype = dtype_name(t.dtype)
@@ -232,6 +232,23 @@ def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> st
     if dtype in ("c64", "c128"):
         kind = f"{{ {kind}, {kind} }}"
     return fb.emit(f"getelementptr {kind}, ptr {e.pointer[x]}, i64 {offset}")
+
+
+def _wrapped(e: Registers, v: Value, size: Dim) -> str:
+    """A checked index from 0; in one section the same index is checked once."""
+    low, high = e.int_ranges.of(v)
+    if low >= 0 and isinstance(size, int) and high < size:
+        return _operand(e, v)
+    key = (v, size)
+    if key not in e.checked_indices:
+        register, length = _operand(e, v), emit_dim(e.fb, size, e.env)
+        if low >= 0:
+            e.fb.check(e.fb.emit(f"icmp uge i64 {register}, {length}"))
+        else:
+            dtypes = ("i64", "i64")
+            register = emit_call(Lanes(e.fb), "wrap_index", (register, length), dtypes, "i64")
+        e.checked_indices[key] = register
+    return e.checked_indices[key]
 
 
 def _operand(e: Registers, v: Value) -> str:
