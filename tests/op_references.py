@@ -4,6 +4,7 @@
 marks operands for which Python or NumPy raises, or leaves what a graph can hold.
 """
 
+import cmath
 import itertools
 import math
 import operator
@@ -274,6 +275,13 @@ def real_part(a):
     return a if type(a) is float else int(a)
 
 
+def finite(x):
+    """A power with an infinity overflows, one with a NaN depends on the version of Python."""
+    if not cmath.isfinite(x):
+        raise Undefined
+    return x
+
+
 def euclid(a, b):
     while b:
         a, b = b, a % b
@@ -337,6 +345,7 @@ PYTHON = {
     "py_and": lambda a, b: a and b,
     "py_or": lambda a, b: a or b,
     "py_complex": lambda a, b: complex(np.array([a, b], float).view(complex)[0]),
+    "py_complex_power": lambda a, n: finite(a**n),
     "py_real": lambda a: float(np.real(a)) if type(a) is complex else real_part(a),
     "py_imag": lambda a: float(np.imag(a)) if type(a) in (complex, float) else 0,
     "py_conjugate": lambda a: complex(a.real, -a.imag) if type(a) is complex else real_part(a),

@@ -196,9 +196,11 @@ def test_python_numbers_keep_pythons_meaning(x: Any) -> None:
                 check(f, (x, y), modes=("static",))
             except TraceError as e:
                 assert e.code == "TJ004"
-                assert f is operator.pow and (type(y) in (int, bool) or type(expected) is complex)
-            except Bailout:
                 assert f is operator.pow and type(expected) is complex
+            except Bailout:
+                # An int to a negative power is a float.
+                negative = type(x) in (int, bool) and type(y) is int and y < 0
+                assert f is operator.pow and (negative or type(expected) is complex)
 
 
 def test_an_int_that_does_not_fit_is_numpys_error() -> None:

@@ -143,15 +143,13 @@ def array_attribute(x: TracedArray, name: str) -> Any:
 
 def scalar_attribute(x: TracedScalar, name: str) -> Any:
     """`x.name` of a NumPy scalar or a Python number."""
-    python = isinstance(x.type, PyScalar)
+    if isinstance(x.type, PyScalar):
+        return _number_attribute(x, x.type.kind, name)
     if name in ("real", "imag"):
-        if not python:
-            return _part(x, name)
-        raise TraceError("TJ004", f"the {name} part of a Python number", user_line())
-    if python:
-        if name == "conjugate" and x.type.kind != "complex":  # type: ignore[union-attr]
-            return lambda: x
-        return _unknown(name, float)
+        return _part(x, name)
+    if name == "is_integer" and x.dtype.kind in "fiu":
+        number = _item(x) if x.dtype.kind == "f" else None
+        return lambda: True if number is None else number.is_integer()
     if name == "dtype":
         return dtype_of(x.type)
     if name in ("shape", "ndim", "size", "T"):
@@ -164,6 +162,28 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
         return getattr(asarray(x), name)
     return _unknown(name, np.generic)
+
+
+def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:
+    """`x.name` of a Python number."""
+
+    def of_op(op: str) -> Any:
+        trace = here()
+        return trace.wrap(trace.emit(op, (x.value(),)))
+
+    of_ints = kind in ("bool", "int")
+    if name in ("real", "imag") or (name == "numerator" and of_ints):
+        return of_op("py_imag" if name == "imag" else "py_real")
+    if name == "denominator" and of_ints:
+        return 1
+    if name == "conjugate" or (name == "is_integer" and kind == "float"):
+        return lambda: of_op(f"py_{name}")
+    if name in ("bit_length", "bit_count") and of_ints:
+        return lambda: of_op(f"py_{name}")
+    return _unknown(name, _CLASSES[kind])
+
+
+_CLASSES = {"bool": bool, "int": int, "float": float, "complex": complex}
 
 
 def _unknown(name: str, cls: type) -> Any:

@@ -19,6 +19,7 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import (
     TracedArray,
+    TracedScalar,
     Tracer,
     check_dtype,
     here,
@@ -273,7 +274,8 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     if op in ("is_", "is_not"):
         return _same(hooks, a, b) is (op == "is_")
     if op in ("contains", "lacks"):
-        return _contains(hooks, b, a) is (op == "contains")
+        found = _contains(hooks, b, a)
+        return found if op == "contains" else hooks.not_(found)
     if isinstance(a, Tracer) or isinstance(b, Tracer):
         _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
         # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
@@ -342,8 +344,14 @@ def _same(hooks: Hooks, a: Any, b: Any) -> bool:
     return a is b
 
 
-def _contains(hooks: Hooks, container: Any, item: Any) -> bool:
+def _contains(hooks: Hooks, container: Any, item: Any) -> Any:
+    """`item in container`: a bool, or a traced one."""
     cls = type(container)
+    if isinstance(container, TracedArray):
+        _checked("in", container, item)
+        return hooks.truth_of(hooks.call(np.any, hooks.compare("eq", container, item)))
+    if isinstance(item, (TracedScalar, SymInt)) and cls in (range, *_CONTAINERS, *VIEWS):
+        return _contains_number(hooks, container, item)
     if isinstance(container, Tracer) or isinstance(item, Tracer):
         raise TraceError("TJ001", "a test by `in`", user_line())
     if cls in (set, frozenset, *VIEWS):
@@ -362,3 +370,44 @@ def _contains(hooks: Hooks, container: Any, item: Any) -> bool:
     if method is None:
         raise TraceError("TJ008", f"`in` of a {cls.__name__}", user_line())
     return bool(hooks.truth(hooks.call(method, item)))
+
+
+def _contains_number(hooks: Hooks, container: Any, item: TracedScalar | SymInt) -> Any:
+    """Whether a number is one of known items. Nobody knows whether two NaNs are one object."""
+    cls = type(container)
+    if cls is range and issubclass(class_of(item), (int, np.integer)):
+        return _in_range(hooks, container, item)
+    hooks.known(container)
+    if cls in (dict, set, frozenset) and class_of(item) in (np.float16, np.float32, np.complex64):
+        # Equal numbers of these classes have different hashes.
+        raise TraceError("TJ001", "a key", user_line())
+    found: Any = False
+    for part in container:
+        require_plain(part, "a test by `in`", sizes=True)
+        if part is None or type(part) in (str, bytes):
+            continue
+        if not _is_number(part) or part != part:
+            raise TraceError("TJ001", "a test by `in`", user_line())
+        same = hooks.truth_of(hooks.compare("eq", item, part))
+        if same is True:
+            return True
+        if same is not False:
+            found = same if found is False else hooks.binary("or_", found, same)
+    return found
+
+
+def _in_range(hooks: Hooks, container: range, item: TracedScalar | SymInt) -> Any:
+    if not container:
+        return False
+    low, high = sorted((container[0], container[-1]))
+    inside = [hooks.compare("ge", item, low), hooks.compare("le", item, high)]
+    if abs(container.step) > 1:
+        steps = hooks.binary("mod", hooks.binary("sub", item, low), abs(container.step))
+        inside.append(hooks.compare("eq", steps, 0))
+    found: Any = True
+    for holds in map(hooks.truth_of, inside):
+        if holds is False:
+            return False
+        if holds is not True:
+            found = holds if found is True else hooks.binary("and_", found, holds)
+    return found

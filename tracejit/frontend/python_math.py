@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.operators import has_traced, require_known, require_plain
+from tracejit.frontend.choice import Choice
+from tracejit.frontend.operators import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
-from tracejit.ir.types import PyScalar, dtype_of
+from tracejit.ir.op import OPS
+from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
+from tracejit.ops.pymath import MATH_OPS
+from tracejit.ops.pyround import MAX_DIGITS
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -45,6 +49,8 @@ def python_number(x: Any, kind: str) -> Any:
     if isinstance(x.type, PyScalar) and x.type.kind == kind:
         return x
     if dtype_of(x.type).kind == "c" and kind in ("int", "float"):
+        if not isinstance(x.type, PyScalar):
+            raise TraceError("TJ004", f"{kind}() of a complex number of NumPy", user_line())
         raise TypeError(f"{kind}() argument must be a real number, not 'complex'")
     return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind))
 
@@ -67,11 +73,40 @@ def _abs(hooks: Hooks, x: Any) -> Any:
     return hooks.unary("abs", x)
 
 
-def _round(hooks: Hooks, x: Any, ndigits: Any = None) -> Any:
+def _complex(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    if len(args) + len(kwargs) < 2 or not has_traced([*args, *kwargs.values()]):
+        return _number(complex)(hooks, *args, **kwargs)
+    parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    if len(parts) != 2:
+        raise TypeError("complex() takes at most 2 arguments")
+    if any(issubclass(class_of(x), (complex, np.complexfloating)) for x in parts.values()):
+        raise TraceError("TJ004", "complex() of two numbers, one of them complex", user_line())
+    return _emit("py_complex", _real(parts["real"]), _real(parts["imag"]))
+
+
+def _round(hooks: Hooks, number: Any, ndigits: Any = None) -> Any:
+    x = number
+    if isinstance(x, Choice):
+        return hooks.on_choices(lambda settled: _round(hooks, settled, ndigits), x)
     if isinstance(x, SymInt) and ndigits is None:
         return x
-    require_plain([x, ndigits], "round()")
-    return round(x, ndigits)
+    if not isinstance(x, Tracer):
+        require_plain([x, ndigits], "round()")
+        return round(x, ndigits)
+    cls = class_of(x)
+    if isinstance(x, TracedArray) or issubclass(cls, (complex, np.complexfloating)):
+        raise TypeError(f"type {cls.__name__} doesn't define __round__ method")
+    if ndigits is None:
+        return _emit("py_round", _real(x) if issubclass(cls, (float, np.floating)) else _integer(x))
+    require_plain(ndigits, "the digits of round()", sizes=True)
+    digits = operator.index(ndigits)
+    if not isinstance(x.type, PyScalar):
+        return hooks.call(hooks.attribute(x, "round"), digits)
+    if cls is not float and digits >= 0:
+        return hooks.binary("add", x, 0)
+    if cls is not float or not 0 <= digits <= MAX_DIGITS:
+        raise TraceError("TJ004", f"round() to {digits} digits", user_line())
+    return _emit("py_round_to", x, digits=digits)
 
 
 def _pow(hooks: Hooks, x: Any, y: Any, mod: Any = None) -> Any:
@@ -114,34 +149,112 @@ def _prod(hooks: Hooks, items: Any, *, start: Any = 1) -> Any:
 # math --------------------------------------------------------------------------------------------
 
 
-def _as_float64(x: Any) -> Any:
-    """A real number as a traced np.float64."""
+def _emit(op: str, *values: Any, **attrs: Any) -> Any:
     trace = here()
-    x = python_number(x, "float") if isinstance(x, (Tracer, SymInt)) else lift(float(x))
-    return trace.wrap(trace.emit("np_scalar", (x.value(),), dtype="f64"))
+    return trace.wrap(trace.emit(op, [v.value() for v in values], **attrs))
 
 
-def _math(f: Any, ufunc: Any, kind: str, domain: str) -> Callable[..., Any]:
-    """A function of math by the ufunc of the same meaning, where it cannot raise.
+def _real(x: Any) -> Any:
+    """An operand of math as a traced Python number: NumPy's numbers are floats first."""
+    if isinstance(x, TracedScalar) and x.is_python:
+        if x.type == PYCOMPLEX:
+            raise TypeError("must be real number, not complex")
+        return x
+    if isinstance(x, TracedArray) or isinstance(x, TracedScalar):
+        return python_number(x, "float")
+    if isinstance(x, SymInt):
+        return lift(x)
+    if isinstance(x, (complex, np.complexfloating)) or not isinstance(x, (int, float, np.generic)):
+        raise TraceError("TJ004", f"math with a {type(x).__name__}", user_line())
+    # A float holds what CPython computes with; it raises OverflowError for a huge int.
+    return lift(float(x))
 
-    `domain` is "all" where it takes every number, "positive" where only sizes are known to be
-    right.
-    """
+
+def _integer(x: Any) -> Any:
+    """An operand that must be an int, as a traced Python number."""
+    if isinstance(x, TracedScalar):
+        if x.type in (PYINT, PYBOOL):
+            return x
+        if not x.is_python and dtype_of(x.type).kind in "iu":
+            return python_number(x, "int")
+        raise TypeError(f"'{class_of(x).__name__}' object cannot be interpreted as an integer")
+    if isinstance(x, TracedArray):
+        raise TraceError("TJ004", "an array as an int", user_line())
+    return lift(x if isinstance(x, SymInt) else operator.index(x))
+
+
+def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
     plain = _plain(f)
 
-    def run(hooks: Hooks, *args: Any) -> Any:
-        if not has_traced(args):
-            return plain(hooks, *args)
-        if domain == "positive" and not (isinstance(args[0], SymInt) and args[0] > 0):
-            raise TraceError("TJ002", f"math.{f.__name__} of a traced value", user_line())
-        return python_number(ufunc(*map(_as_float64, args)), kind)
+    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, Choice) for a in args):
+            return hooks.on_choices(lambda *settled: run(hooks, *settled, **kwargs), *args)
+        if kwargs or not has_traced(args):
+            return plain(hooks, *args, **kwargs)
+        return traced(hooks, *args)
 
     return run
 
 
-def _floor(f: Any) -> Callable[..., Any]:
-    plain = _plain(f)
-    return lambda hooks, x: x if isinstance(x, SymInt) else plain(hooks, x)
+def _by_op(f: Any, op: str) -> Callable[..., Any]:
+    count = OPS[op].arity  # type: ignore[attr-defined]
+
+    def traced(hooks: Hooks, *args: Any) -> Any:
+        if len(args) != count:
+            raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
+        return _emit(op, *map(_real, args))
+
+    return _on_numbers(f, traced)
+
+
+def _rounding(f: Any, op: str) -> Callable[..., Any]:
+    """floor, ceil or trunc."""
+
+    def traced(hooks: Hooks, x: Any) -> Any:
+        if isinstance(x, SymInt):
+            return x
+        if f is math.trunc and class_of(x) not in (bool, int, float, np.float64):
+            raise TypeError(f"type {class_of(x).__name__} doesn't define __trunc__ method")
+        return _emit(op, _real(x))
+
+    return _on_numbers(f, traced)
+
+
+def _log(hooks: Hooks, x: Any, *base: Any) -> Any:
+    log = _emit("py_log", _real(x))
+    if len(base) > 1:
+        raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
+    return hooks.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
+
+
+def _gcd(hooks: Hooks, *args: Any) -> Any:
+    numbers = list(map(_integer, args))
+    if len(numbers) == 1:
+        return hooks.unary("abs", hooks.binary("add", numbers[0], 0))
+    return functools.reduce(lambda a, b: _emit("py_gcd", a, b), numbers)
+
+
+def _isclose(hooks: Hooks, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    if not has_traced([a, b, rel_tol, abs_tol]):
+        return _plain(math.isclose)(hooks, a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    if has_traced([rel_tol, abs_tol]):
+        raise TraceError("TJ004", "a traced tolerance", user_line())
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    a, b = (python_number(_real(x), "float") for x in (a, b))
+    away = abs(b - a)
+    near = [away <= abs(rel_tol * x) for x in (a, b)] + [away <= abs_tol]
+    finite = [_emit("py_isfinite", x) for x in (a, b)]
+    within = functools.reduce(lambda p, q: _emit("py_or", p, q), near)
+    return _emit(
+        "py_or", a == b, functools.reduce(lambda p, q: _emit("py_and", p, q), [*finite, within])
+    )
+
+
+def _modf(hooks: Hooks, x: Any) -> Any:
+    wide = _emit("np_scalar", python_number(_real(x), "float"), dtype="f64")
+    return tuple(python_number(part, "float") for part in np.modf(wide))
 
 
 _MATH: dict[Any, Callable[..., Any]] = {
@@ -151,29 +264,13 @@ _MATH: dict[Any, Callable[..., Any]] = {
         for f in vars(module).values()
         if isinstance(f, types.BuiltinFunctionType)
     },
-    **{
-        f: _math(f, ufunc, kind, "all")
-        for f, ufunc, kind in (
-            (math.atan, np.arctan, "float"),
-            (math.atan2, np.arctan2, "float"),
-            (math.asinh, np.arcsinh, "float"),
-            (math.tanh, np.tanh, "float"),
-            (math.fabs, np.absolute, "float"),
-            (math.copysign, np.copysign, "float"),
-            (math.isnan, np.isnan, "bool"),
-            (math.isinf, np.isinf, "bool"),
-            (math.isfinite, np.isfinite, "bool"),
-        )
-    },
-    **{
-        f: _math(f, ufunc, "float", "positive")
-        for f, ufunc in (
-            (math.sqrt, np.sqrt),
-            (math.log2, np.log2),
-            (math.log10, np.log10),
-        )
-    },
-    **{f: _floor(f) for f in (math.floor, math.ceil, math.trunc)},
+    **{f: _by_op(f, op) for f, op in MATH_OPS.items()},
+    **{f: _rounding(f, f"py_{f.__name__}") for f in (math.floor, math.ceil, math.trunc)},
+    math.log: _on_numbers(math.log, _log),
+    math.isqrt: _on_numbers(math.isqrt, lambda hooks, x: _emit("py_isqrt", _integer(x))),
+    math.gcd: _on_numbers(math.gcd, _gcd),
+    math.modf: _on_numbers(math.modf, _modf),
+    math.isclose: _isclose,
     math.prod: _prod,
 }
 
@@ -211,7 +308,7 @@ NUMBER_CALLS: dict[Any, Callable[..., Any]] = {
     },
     int: _number(int),
     float: _number(float),
-    complex: _number(complex),
+    complex: _complex,
     bool: _bool,
     abs: _abs,
     round: _round,

@@ -412,11 +412,14 @@ def _python_operator(f: Any, x: Any, y: Any) -> Any:
         return _python_operator(operator.floordiv, x, y), _python_operator(operator.mod, x, y)
     if f not in _PY_OPS:
         raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
-    if f is operator.pow and _kind(x) in ("int", "bool") and type(y) in (int, bool):
-        if 0 <= y < 64:
+    if f is operator.pow and _kind(x) in ("int", "bool") and _kind(y) in ("int", "bool"):
+        if type(y) not in (int, bool) or y >= 64:
+            return trace.wrap(trace.emit("py_int_power", (lift(x).value(), lift(y).value())))
+        if y >= 0:
             return trace.wrap(trace.emit("py_power", (lift(x).value(),), exponent=int(y)))
-        if y < 0:
-            x, y = trace.wrap(trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
+        x, y = trace.wrap(trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
+    if f is operator.pow and _kind(x) == "complex" and type(y) is int and 1 <= y <= 100:
+        return trace.wrap(trace.emit("py_complex_power", (lift(x).value(),), exponent=y))
     try:
         return trace.wrap(trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
     except GraphError:
