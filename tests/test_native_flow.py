@@ -316,6 +316,30 @@ def f(n: size, x: f64[n], y: f64[n], bad: bool):
     assert_same(x, np.arange(5.0) * 2 + 1)
 
 
+def test_an_argument_may_change_only_where_an_exception_leaves() -> None:
+    graph = parse_graph("""
+@results("fresh")
+def f(n: size, x: f64[n], bad: bool):
+    t: token = start_token()
+    a: f64[n] = add(x, x)
+    def then(n: size, t: token, a: f64[n]):
+        u: token = raise_error(t, a, error=("call", "builtins:ValueError", 0, (), ()), states=(0,))
+        return u
+    def orelse(n: size, t: token, a: f64[n]):
+        return t
+    u: token = cond(bad, t, a, sizes=((n,), (n,)), regions=(then, orelse))
+    b: f64[n] = negative(a)
+    return b
+""")
+    native = NativeGraph(graph)
+    x = np.arange(1.0, 5.0)
+    assert_same(native([x, False]), [-2 * x])
+    assert_same(x, np.arange(1.0, 5.0))
+    with pytest.raises(ValueError):
+        native([x, True])
+    assert_same(x, 2 * np.arange(1.0, 5.0))
+
+
 def _never_ends(x: Any) -> Any:
     total = 0.0
     while total + x[0] < 1e30:

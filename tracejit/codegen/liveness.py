@@ -28,8 +28,14 @@ def is_array(v: Value) -> bool:
 
 
 def written_inputs(graph: DataflowGraph) -> dict[int, Value]:
-    """The inputs that the program writes to, by number: what their memory holds at the end."""
+    """The inputs that the program writes to, by number: what their memory holds at the end.
+
+    Those that it writes only before an exception leaves hold their own values then.
+    """
     out: dict[int, Value] = {}
+    for _, node in graph.nodes():
+        for k in node.attrs.get("states", ()):
+            out[k] = graph.inputs[k]
     for v, result in zip(graph.outputs, graph.results, strict=False):
         if result.startswith("write "):
             out[int(result.split()[1])] = v
@@ -61,7 +67,7 @@ class Liveness:
 
     def __post_init__(self) -> None:
         graph = self.graph
-        written = written_inputs(graph)
+        written = self._written = written_inputs(graph)
         self.fixed |= {v for k, v in enumerate(graph.inputs) if k not in written and is_array(v)}
         for section, node in graph.nodes():
             self.section_of |= dict.fromkeys(node.outputs, section)
@@ -126,7 +132,8 @@ class Liveness:
                     read |= self.roots(node.inputs) - seen
                 seen |= set(filter(is_array, node.outputs))
             if not section.successors:
-                self._at_end[section.id] |= self.roots(self.graph.outputs)
+                last = (*self.graph.outputs, *self._written.values())
+                self._at_end[section.id] |= self.roots(last)
             reads.append(read)
             defines.append(seen)
         self.live_in = [set() for _ in sections]
