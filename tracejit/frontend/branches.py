@@ -135,8 +135,9 @@ def branch(
     Raises TraceError where the sides cannot be joined.
     """
     here().note("branch")
-    sides = [_run(hooks, p, truth, f, names) for truth, f in ((True, then), (False, orelse))]
-    return join_sides(hooks, p, *sides, names)
+    first = _run(hooks, p, True, then, names)
+    second = _run(hooks, p, False, orelse, names)
+    return join_sides(hooks, p, first, second, names)
 
 
 def branch_and_rest(

@@ -6,7 +6,7 @@ A `Carry` says which values of an object change from one iteration to the next. 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
@@ -104,7 +104,8 @@ class _Array(Carry):
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         return [self._laid_out(parent, x)]
 
-    end = begin
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        return self.begin(region, x)
 
     def _laid_out(self, trace: Trace, x: Any) -> Value:
         (t,) = self.types
@@ -161,6 +162,10 @@ class _Parts(Carry):
     def arrays(self, x: Any) -> list[TracedArray]:
         pairs = zip(self.children, self._of(x), strict=True)
         return [a for child, part in pairs for a in child.arrays(part)]
+
+
+def _giving(x: Any) -> Callable[[], Any]:
+    return lambda: x
 
 
 class _Fixed(Carry):
@@ -224,7 +229,7 @@ class _Union(Carry):
             flag = flags(self.hooks, x, [kind, None])[0]
             first, second = trace.wrap(as_machine(v)), trace.wrap(out)
             pair = (first, second)
-            out = self.hooks.ternary(flag, lambda p=pair: p[0], lambda p=pair: p[1]).value()
+            out = self.hooks.ternary(flag, *map(_giving, pair)).value()
         value: Value = out
         return value
 

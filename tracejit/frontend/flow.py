@@ -96,8 +96,8 @@ class Flow:
             # What the sides leave cannot be joined: what follows is traced after each of them.
             here().root.duplicated += 1
             here().note("duplicated", e.detail)
-            sides = [self._followed(f, rest) for f in (then, orelse or _nothing)]
-            return branch(self, p, *sides, names)
+            first, second = (self._followed(f, rest) for f in (then, orelse or _nothing))
+            return branch(self, p, first, second, names)
         return outcome if done else then_rest(self, outcome, rest, names_in(rest))
 
     def _followed(self: Any, f: Callable[[], Any], rest: Callable[[], Any]) -> Callable[[], Any]:

@@ -123,7 +123,7 @@ def ranged(hooks: Hooks, *args: Any) -> Any:
             return _Range(start, step, length)
     start, stop, step = (_as_int(a) for a in (start, stop, step))
     if isinstance(step, Tracer):
-        nonzero = lift(step != 0)
+        nonzero = lift(binary_operator(operator.ne, step, 0))
         here().emit_all("check", (nonzero.value(),), {})
     # The number of steps is rounded up, whatever the signs are.
     span = start - stop

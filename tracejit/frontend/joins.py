@@ -133,8 +133,9 @@ class Joiner:
         if isinstance(x, Choice):
             parts = [self.export(v, side) for v in (x.predicate, x.first, x.second)]
             merged = None if x.merged is None else self._export_copy(x.merged, side)
+            p, first, second = parts
             return lambda outs: Choice(
-                *(make(outs) for make in parts), merged=None if merged is None else merged(outs)
+                p(outs), first(outs), second(outs), None if merged is None else merged(outs)
             )
         parts_found = parts_of(x)
         made = self.hooks.made_in(x)
@@ -307,8 +308,8 @@ class Joiner:
                 return None
             if cell.source is not None or cell.input is not None:
                 return None
-        cell = self._cell(a.cell, b.cell)
-        return lambda outs: TracedArray(self.parent, cell(outs))
+        joined = self._cell(a.cell, b.cell)
+        return lambda outs: TracedArray(self.parent, joined(outs))
 
     def _merged(self, a: Any, b: Any) -> Recipe | None:
         """A copy of what two arrays of one type hold, where their memory cannot be joined."""

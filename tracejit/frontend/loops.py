@@ -7,6 +7,7 @@ unrolled where the number of its iterations is known.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -314,7 +315,8 @@ class CountedLoop(_Loop):
         first: int,
     ) -> None:
         super().__init__(hooks, names, info)
-        self.run, self.from_, self.length = run, first, items.length
+        self.run, self.from_ = run, first
+        self.length: Any = items.length
         name = self.parent.fresh_size()
         self.sizes, self.k = (name,), symbol(name)
         #: Iterations in one round of the rolled loop.
@@ -325,11 +327,12 @@ class CountedLoop(_Loop):
         """The number of rounds, which limits the counter."""
         env = self.parent.env
         if isinstance(self.length, Tracer):
-            left = self.length - self.from_ if self.from_ else self.length
-            self.rounds = left // self.copies if self.copies > 1 else left
+            traced: Any = self.length
+            traced = traced - self.from_ if self.from_ else traced
+            self.rounds: Any = traced // self.copies if self.copies > 1 else traced
             env.count(self.sizes[0], None)
         else:
-            left = env.maximum(as_dim(self.length) - self.from_, 0)
+            left: Dim = env.maximum(as_dim(self.length) - self.from_, 0)
             rounds = floordiv(left, self.copies)
             self.rounds = unwrap(rounds, env)
             env.count(self.sizes[0], rounds - 1)
@@ -343,9 +346,8 @@ class CountedLoop(_Loop):
         outcome = None
         for j in range(self.copies):
             number = self.number(k if self.copies == 1 else k * self.copies + j)
-            outcome = then_rest(
-                self.hooks, outcome, lambda number=number: self.run(number), self.names
-            )
+            step = functools.partial(self.run, number)
+            outcome = then_rest(self.hooks, outcome, step, self.names)
         return outcome, choose(outcome, lambda o: o is None)
 
     def widen(self, side: Side) -> bool:
@@ -370,7 +372,7 @@ class CountedLoop(_Loop):
             return 1
         now, period = dict(moved), 1
         while any(n != other for n, other in now.items()):
-            now = {n: moved[other] for n, other in now.items()}  # type: ignore[index]
+            now = {n: moved[other] for n, other in now.items()}
             period += 1
         return period if period <= _MAX_PERIOD else 1
 
@@ -431,7 +433,7 @@ class TestedLoop(_Loop):
         super().__init__(hooks, names, info)
         self.test, self.run, self.holds = test, run, holds
         # The body begins after the test, and may read what that binds.
-        self.at_head |= set(names) & set(test.__code__.co_freevars)  # type: ignore[attr-defined]
+        self.at_head |= set(names) & set(test.__code__.co_freevars)
         #: Whether the test stands at the end of the body: what it changes is carried, too.
         self.rotated = False
 

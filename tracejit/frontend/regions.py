@@ -104,6 +104,8 @@ class Side:
     outcome: Any = None
     #: It never ends: it raises, or fails in a way that only eager execution reports.
     dead: bool = False
+    #: Of a loop's body: whether there may be another iteration (a bool, or a traced one).
+    goes_on: Any = True
     names: dict[str, Any] = field(default_factory=dict)
     stored: dict[Cell, Value] = field(default_factory=dict)
     #: What the cells in `stored` were at its end.

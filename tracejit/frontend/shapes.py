@@ -402,9 +402,8 @@ class SymInt:
             return self._compare_float(float(other), relation, swap)
         if type(other) not in (int, bool, SymInt):
             return NotImplemented
-        a, b = self.dim, as_dim(other)
-        if swap:
-            a, b = b, a
+        sizes: tuple[Dim, Dim] = (self.dim, as_dim(other))
+        a, b = reversed(sizes) if swap else sizes
         known = self.env.proved(a, relation, b)
         if known is None and not self.env.is_known(a, b):
             return _RELATIONS[relation](self.env.lift(a), self.env.lift(b))

@@ -7,6 +7,7 @@ A Python number and a NumPy scalar of the same dtype are two kinds with one mach
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,11 @@ def flags(hooks: Hooks, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
 
     if x is MISSING:
         return [False] * (len(kinds) - 1)
-    return [choose(x, lambda leaf, k=k: kind_of(leaf) == k) for k in kinds[:-1]]
+    return [choose(x, functools.partial(_is_of, kind)) for kind in kinds[:-1]]
+
+
+def _is_of(kind: Hashable, x: Any) -> bool:
+    return kind_of(x) == kind
 
 
 def select(chosen: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -117,7 +117,7 @@ class PyLeftShift(_Shift):
     fn: ClassVar[str] = "left_shift"
 
     @staticmethod
-    def python(a: int, b: int) -> int:  # type: ignore[override]
+    def python(a: int, b: int) -> int:
         """`a << b`, without building huge numbers."""
         return a << min(b, 64) if a else 0 << min(b, 0)
 
