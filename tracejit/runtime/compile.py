@@ -323,9 +323,10 @@ class Lowered:
             if t is not None
         ]
         sizes = {s: spec.size_slot + k for k, s in enumerate(spec.sizes)}
+        flat = self.dataflow
         start = time.perf_counter()
         program = emit_program(
-            self.fused,
+            flat,
             self._inputs(slots),
             spec.out_slots[: len(spec.outputs)],
             sizes,
