@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracejit
+from tests.compare import assert_same
 from tests.tracing import check, refused, tnp, trace_call
 
 X = np.arange(60.0).reshape(3, 4, 5)
@@ -284,3 +289,34 @@ def test_a_diagonal_sees_stores_and_takes_none() -> None:
 def test_iteration_and_len() -> None:
     check(lambda x: [row.sum(axis=0) for row in x], (X,))
     check(lambda x: (len(x), x.shape, x.size, x.ndim, x.nbytes, x.itemsize), (X,), (Y,))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.float32])
+def test_stores_of_numpys_scalars_are_checked_as_numpys(dtype: Any) -> None:
+    """Into signed integers they go by way of Python's int, which must fit."""
+
+    def store(value: Any) -> Any:
+        x = np.zeros(3, dtype)
+        for i in range(2):
+            x[i:] = value
+        x[0] = value
+        return x
+
+    f = tracejit.jit(store)
+    values = (300, -1, 2.5, -7.9, np.nan, np.inf, 2.0**40)
+    kinds = (np.int16, np.int64, np.float16, np.float32, np.float64, np.uint64)
+    for kind, value in itertools.product(kinds, values):
+        if kind in (np.int16, np.int64, np.uint64) and not 0 <= value <= 300:
+            continue
+        with np.errstate(all="ignore"):
+            scalar = kind(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = store(scalar)
+            except (OverflowError, ValueError) as e:
+                with pytest.raises(type(e), match=re.escape(str(e))):
+                    f(scalar)
+                continue
+            assert_same(expected, f(scalar))
+    assert f.report().fallbacks == []

@@ -25,7 +25,7 @@ from tracejit.frontend.tracer import (
 from tracejit.frontend.ufuncs import cast_value, operand
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
-from tracejit.ir.types import DTYPES, ArrayType, PyScalar, dtype_of
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of
 
 __all__ = ["get_item", "set_item", "slice_extent"]
 
@@ -260,7 +260,7 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
     if d.kind == "c" and x.dtype.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
-    v = operand(value, x.dtype)
+    v = operand(_as_stored(value, x.dtype), x.dtype)
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
         base.store(_fit(v, base.type.shape))
@@ -280,6 +280,22 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     updated = trace.emit("scatter", (moved, v, *plan.indices))
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
+
+
+def _as_stored(value: Any, dtype: np.dtype[Any]) -> Any:
+    """What NumPy stores for a NumPy scalar: into signed integers Python's int of it, if not safe.
+
+    One that is no number or does not fit is then an error, as it is not for arrays.
+    """
+    if isinstance(value, TracedScalar):
+        known = value.type.dtype if isinstance(value.type, NpScalar) else None
+    else:
+        known = value.dtype if isinstance(value, np.generic) else None
+    if known is None or dtype.kind != "i" or known.kind not in "iuf" or np.can_cast(known, dtype):
+        return value
+    if isinstance(value, np.generic):
+        return int(value)
+    return here().wrap(here().emit("py_scalar", (value.value(),), kind="int"))
 
 
 def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
