@@ -300,7 +300,7 @@ def test_stores_of_numpys_scalars_are_checked_as_numpys(dtype: Any) -> None:
         for i in range(2):
             x[i:] = value
         x[0] = value
-        return x
+        return x, np.array([value, 1], dtype)
 
     f = tracejit.jit(store)
     values = (300, -1, 2.5, -7.9, np.nan, np.inf, 2.0**40)

@@ -27,7 +27,7 @@ from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of
 
-__all__ = ["get_item", "set_item", "slice_extent"]
+__all__ = ["get_item", "set_item", "slice_extent", "stored"]
 
 _I64 = DTYPES["i64"]
 
@@ -260,7 +260,7 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
     if d.kind == "c" and x.dtype.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
-    v = operand(_as_stored(value, x.dtype), x.dtype)
+    v = stored(value, x.dtype)
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
         base.store(_fit(v, base.type.shape))
@@ -282,11 +282,16 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     base.store(_permute(updated, inverse))
 
 
-def _as_stored(value: Any, dtype: np.dtype[Any]) -> Any:
-    """What NumPy stores for a NumPy scalar: into signed integers Python's int of it, if not safe.
+def stored(value: Any, dtype: np.dtype[Any]) -> Value:
+    """What NumPy stores for `value` in an array of `dtype`.
 
-    One that is no number or does not fit is then an error, as it is not for arrays.
+    NumPy's scalars go into signed integers by way of Python's int, unless that is always safe: a
+    NaN or one that does not fit is then an error, as it is not for arrays.
     """
+    return operand(_as_stored(value, dtype), dtype)
+
+
+def _as_stored(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, TracedScalar):
         known = value.type.dtype if isinstance(value.type, NpScalar) else None
     else:

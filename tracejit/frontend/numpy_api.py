@@ -74,8 +74,8 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         if not _has_tracer(x):
             array = np.array(x, dtype)
             return _constant_array(array)
-        parts = [asarray(item) for item in x]
         wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
+        parts = [_element(item, wanted) for item in x]
         stacked = stack([astype(p, wanted) for p in parts])
         assert isinstance(stacked, TracedArray)
         return stacked
@@ -87,6 +87,18 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         assert isinstance(wrapped, TracedArray)
         t = wrapped
     return t if dtype is None else astype(t, np.dtype(dtype))
+
+
+def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
+    from tracejit.frontend.indexing import stored
+    from tracejit.frontend.tracer import as_array
+
+    if isinstance(x, (list, tuple, TracedArray, np.ndarray)) or dtype.kind not in "iu":
+        return asarray(x)
+    made = here().wrap(as_array(here().wrap(stored(x, dtype)), ()))
+    assert isinstance(made, TracedArray)
+    return made
 
 
 def _joint_dtype(items: Any) -> np.dtype[Any]:
