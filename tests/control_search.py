@@ -104,8 +104,8 @@ def _check(case: Case, f: Any, jit: Jit, folder: str, readers: bool) -> Verdict:
         return Verdict("native", 0, f"the compiler itself failed: {failed[0]}", fallbacks)
     if not readers or fallbacks:
         return Verdict(fallbacks=fallbacks)
+    graphs = Readers(f, calls)
     for reader in READERS:
-        graphs = Readers(f, calls)
         for number, args in enumerate(calls):
             try:
                 with printed.collect() as text:

@@ -98,10 +98,8 @@ class _Generator:
             self.helpers.append((f"def h{k}(i0, f0, f1):", self.helper()))
         start: list[Statement] = []
         for name in ("a", "b")[: self.random.randrange(3)]:
-            source = self.pick("np.zeros(len(x))", "x.copy()", "x * 0.5 + y", "np.empty_like(y)")
+            source = self.pick("np.zeros(len(x))", "x.copy()", "x * 0.5 + y", "np.zeros_like(y)")
             start.append(Line(f"{name} = {source}"))
-            if "empty" in source:
-                start.append(Line(f"{name}[:] = {self.number()}"))
             self.arrays.append(name)
         for name in ("i2", "f2")[: self.random.randrange(3)]:
             kind, names = (self.int_, self.ints) if name[0] == "i" else (self.float_, self.floats)

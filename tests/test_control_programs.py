@@ -74,33 +74,33 @@ def test_native(program: Program) -> None:
         assert program.repeats or report.bailouts <= raised, str(report)
 
 
-@pytest.mark.parametrize("reader", READERS)
 @NAMED
-def test_readers(program: Program, reader: str) -> None:
+def test_readers(program: Program) -> None:
     """The graph, and its dataflow form, mean what the program means."""
     readers = Readers(program.f, program.calls)
     printed = Printed()
     for number, args in enumerate(program.calls):
         expected = observe(program.f, args, printed)
-        try:
-            with printed.collect() as text:
-                outcome = readers.run(reader, args)
-        except NotForReadersError:
-            continue
-        except NotTracedError:
-            assert program.eager
-            continue
-        except RaisedInTraceError as e:
-            assert same_error(expected.outcome.exception, e.__cause__)
-            continue
-        except Bailout:
-            assert program.repeats or expected.outcome.exception is not None
-            continue
-        actual = Observation(outcome, text[0], expected.lines)
-        try:
-            assert_same_observation(
-                expected, actual, parity=program.parity, ulp=program.ulp, check_alias=False
-            )
-        except Mismatch as mismatch:
-            mismatch.add_note(f"call {number} of {program.name}: {args}")
-            raise
+        for reader in READERS:
+            try:
+                with printed.collect() as text:
+                    outcome = readers.run(reader, args)
+            except NotForReadersError:
+                continue
+            except NotTracedError:
+                assert program.eager
+                continue
+            except RaisedInTraceError as e:
+                assert same_error(expected.outcome.exception, e.__cause__)
+                continue
+            except Bailout:
+                assert program.repeats or expected.outcome.exception is not None
+                continue
+            actual = Observation(outcome, text[0], expected.lines)
+            try:
+                assert_same_observation(
+                    expected, actual, parity=program.parity, ulp=program.ulp, check_alias=False
+                )
+            except Mismatch as mismatch:
+                mismatch.add_note(f"{reader}, call {number} of {program.name}: {args}")
+                raise
