@@ -138,6 +138,18 @@ class PlainHooks:
     def iterate_unpacked(self, items: Any, pattern: Any) -> Iterator[Any]:
         return iter(items)
 
+    def over_items(
+        self, f: Any, items: Any, pattern: Any, value: Any, tests: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        def names(item: Any, pattern: Any) -> list[Any]:
+            if pattern is None:
+                return [item]
+            return [v for x, p in zip(item, pattern, strict=True) for v in names(x, p)]
+
+        given = (names(item, pattern) for item in iter(items))
+        made = (value(*v) for v in given if all(test(*v) for test in tests))
+        return f(made, *args, **kwargs)
+
     def joined(self, *parts: Any) -> str:
         return "".join(parts)
 

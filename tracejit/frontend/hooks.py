@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend import calls, effects, formatting, objects, operators
+from tracejit.frontend import calls, effects, folds, formatting, objects, operators
 from tracejit.frontend.branches import (
     choose,
     lifted,
@@ -511,6 +511,10 @@ class Hooks(Flow):
 
         settle_one = settle if isinstance(f, np.ufunc) else settle_bound
         return lifted(self, run, *(settle_one(v) for part in parts for v in part))
+
+    def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
+        """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""
+        return folds.call_over_items(self, f, *parts, **kwargs)
 
     def callback(self, f: Any) -> Any:
         """`f` as Python's own code, or the compiler's, may call it."""

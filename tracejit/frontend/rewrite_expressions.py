@@ -242,14 +242,39 @@ class Expressions:
         function = self.visit(node.func)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             return self.hook("call", function, *self.super_arguments(node))
+        name, first, args = "call", [], node.args
+        generator = args[0] if args and isinstance(node.func, ast.Name) else None
+        if isinstance(generator, ast.GeneratorExp) and _binds_names_once(generator):
+            name, first, args = "over_items", self.generator_parts(generator), args[1:]
         keywords = []
-        args = self.visit_all(node.args)
+        args = self.visit_all(args)
         for k in node.keywords:
             value = self.visit(k.value)
             if k.arg is None:
                 value = self.hook("mapping", value)
             keywords.append(self.at(ast.keyword(k.arg and self.mangled(k.arg), value)))
-        return self.hook("call", function, *args, keywords=keywords)
+        return self.hook(name, function, *first, *args, keywords=keywords)
+
+    def generator_parts(self, node: ast.GeneratorExp) -> list[Any]:
+        """What it runs over, the pattern of an item, and functions of its names.
+
+        These are the value and the conditions; a function that folds need not make the generator.
+        """
+        (g,) = node.generators
+        iterable, names = self.visit(g.iter), _names_in_order(g.target)
+        self.scopes.append(Scope(set(names), None))
+        with self.sharing(None):
+            value, *tests = (self.function_of(names, part) for part in (node.elt, *g.ifs))
+        self.scopes.pop()
+        pattern = self.constant(self.pattern(g.target))
+        return [iterable, pattern, value, self.at(ast.Tuple(tests, ast.Load()))]
+
+    def function_of(self, names: list[str], node: Any) -> Any:
+        """A function of `names` that evaluates `node`."""
+        arguments = no_arguments()
+        arguments.args = [self.at(ast.arg(name)) for name in names]
+        arguments.vararg = self.at(ast.arg(OPERAND))
+        return self.at(ast.Lambda(arguments, self.visit(node)))
 
     def super_arguments(self, node: ast.Call) -> list[Any]:
         scope = self.scopes[-1]
@@ -318,3 +343,25 @@ class Expressions:
         if isinstance(target, (ast.Tuple, ast.List)):
             return tuple(map(self.pattern, target.elts))
         raise self.refuse(target, "this target in a comprehension")
+
+
+def _binds_names_once(node: ast.GeneratorExp) -> bool:
+    """Whether there is one `for`, and it binds each name once."""
+    if len(node.generators) > 1:
+        return False
+    (g,) = node.generators
+    names = _names_in_order(g.target)
+    unlike = any(isinstance(n, ast.Starred) for n in ast.walk(g.target))
+    return (
+        not (g.is_async or unlike or bound_names([node.elt, *g.ifs]))
+        and len(names) == len(set(names))
+        and names != []
+    )
+
+
+def _names_in_order(target: Any) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for part in target.elts for name in _names_in_order(part)]
+    return []
