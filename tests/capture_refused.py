@@ -329,8 +329,8 @@ def sorted_values(x):
 
 
 def rounds(x):
-    return round(x[0])
+    return round(float(x[0]), -2)
 
 
-def domain_error(x):
-    return math.sqrt(x[0])
+def unknown_function(x):
+    return math.gamma(x[0])

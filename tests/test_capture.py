@@ -301,10 +301,9 @@ REFUSED: dict[str, str] = {
     "returns_global_list": "TJ003",
     "returns_lambda": "TJ003",
     "internal_view": "TJ004",
-    "min_of_arrays": "TJ001",
     "sorted_values": "TJ001",
-    "rounds": "TJ001",
-    "domain_error": "TJ002",
+    "rounds": "TJ004",
+    "unknown_function": "TJ002",
 }
 
 
@@ -318,6 +317,12 @@ def test_refused(name: str) -> None:
     assert where is not None and where.file == refusals.__file__
     first = f.__code__.co_firstlineno
     assert first <= where.line or name in ("uses_generator_function", "cached")
+
+
+def test_what_python_raises_is_raised() -> None:
+    for f in (refusals.min_of_arrays, Compiled(refusals.min_of_arrays)):
+        with pytest.raises(ValueError, match="ambiguous"):
+            f(X)
 
 
 def test_what_tracing_refused_has_not_happened() -> None:
