@@ -1,7 +1,8 @@
 """Random functions that store into their arguments, and arguments that lie in memory in all ways.
 
-Arguments are square matrices of four rows. Every function stores into some of them, through views
-too, reads them before and after, and returns values, views of arguments and arguments themselves.
+Arguments are square matrices of at least four rows. Every function stores into some of them,
+through views too, reads them before and after, and returns values, views of arguments and arguments
+themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 SIZE = 4
-_BLOCKS = (":3", "1:", ":-1", "2::-1", ":0:-1")
+_BLOCKS = (":-1", "1:", "-2::-1", ":0:-1")
 _UPDATES = ("=", "=", "=", "+=", "-=", "*=")
 
 
@@ -115,7 +116,7 @@ class _Writer:
         if kind in (1, 2):
             k = f"k{len(self.counters)}"
             self.counters.append(k)
-            header = self.pick(f"range({SIZE})", f"range({SIZE - 1}, -1, -1)", f"range(1, {SIZE})")
+            header = self.pick("range(len(a))", f"range({SIZE - 1}, -1, -1)", f"range(1, {SIZE})")
             self.block(f"for {k} in {header}:", depth)
             self.counters.pop()
         elif kind == 3:
@@ -155,14 +156,14 @@ def random_store(seed: int, depth: int = 0) -> tuple[Callable[..., Any], int]:
     return namespace["f"], len(arguments)  # type: ignore[return-value]
 
 
-def _fresh(rng: np.random.Generator, dtype: Any) -> Any:
-    values = rng.integers(-9, 10, (SIZE, SIZE))
+def _fresh(rng: np.random.Generator, dtype: Any, size: int) -> Any:
+    values = rng.integers(-9, 10, (size, size))
     return (values / 2).astype(dtype) if np.dtype(dtype).kind in "fc" else values.astype(dtype)
 
 
-def random_layout(rng: np.random.Generator, dtype: Any) -> Any:
+def random_layout(rng: np.random.Generator, dtype: Any, size: int) -> Any:
     """A writeable matrix with its elements apart."""
-    x = _fresh(rng, dtype)
+    x = _fresh(rng, dtype, size)
     match rng.integers(8):
         case 0:
             return np.asfortranarray(x)
@@ -180,36 +181,40 @@ def random_layout(rng: np.random.Generator, dtype: Any) -> Any:
             return x
 
 
-def random_arguments(rng: np.random.Generator, count: int, integers: bool = True) -> list[Any]:
+def random_arguments(
+    rng: np.random.Generator, count: int, size: int = SIZE, integers: bool = True
+) -> list[Any]:
     """Matrices that share no memory; all of them complex, or none."""
     kinds = ["f8", "f8", "f4", "i8" if integers else "f4"] if rng.integers(5) else ["c16", "c8"]
     dtypes = [rng.choice(kinds) for _ in range(count)]
-    return [random_layout(rng, dtype) for dtype in dtypes]
+    return [random_layout(rng, dtype, size) for dtype in dtypes]
 
 
-def colliding_arguments(rng: np.random.Generator, count: int) -> list[Any]:
+def colliding_arguments(
+    rng: np.random.Generator, count: int, size: int = SIZE, integers: bool = True
+) -> list[Any]:
     """Matrices of which two share memory, or one is read-only, broadcast or overlaps itself."""
-    arrays = random_arguments(rng, count)
+    arrays = random_arguments(rng, count, size, integers)
     dtype = arrays[0].dtype
     k = int(rng.integers(count))
     kind = int(rng.integers(3 if count == 1 else 7))
     if kind == 0:
         arrays[k].flags.writeable = False
     elif kind == 1:
-        arrays[k] = np.broadcast_to(_fresh(rng, dtype)[0], (SIZE, SIZE))
+        arrays[k] = np.broadcast_to(_fresh(rng, dtype, size)[0], (size, size))
     elif kind == 2:
-        memory = _fresh(rng, dtype).ravel()
+        memory = _fresh(rng, dtype, size).ravel()
         arrays[k] = np.lib.stride_tricks.as_strided(
-            memory, (SIZE, SIZE), (2 * dtype.itemsize, dtype.itemsize)
+            memory, (size, size), (2 * dtype.itemsize, dtype.itemsize)
         )
     else:
         other = (k + 1) % count
-        memory = np.arange(40).astype(dtype)
-        arrays[k] = memory[:16].reshape(SIZE, SIZE)
+        memory = np.arange(3 * size * size).astype(dtype)
+        arrays[k] = memory[: size * size].reshape(size, size)
         arrays[other] = [
             arrays[k],
             arrays[k].T,
-            memory[3:19].reshape(SIZE, SIZE)[::-1],
-            memory[15:31].reshape(SIZE, SIZE),
+            memory[3 : size * size + 3].reshape(size, size)[::-1],
+            memory[size * size - 1 : 2 * size * size - 1].reshape(size, size),
         ][kind - 3]
     return arrays

@@ -37,9 +37,11 @@ def test_random_functions(depth: int, first: int) -> None:
         rng = np.random.default_rng(seed)
         jitted = tracejit.jit(f)
         try:
-            for _ in range(1 if depth else 2):
-                assert_parity(f, *random_arguments(rng, count), jitted=jitted)
-                assert_parity(f, *colliding_arguments(rng, count), jitted=jitted)
+            for size in (4, 5) if depth else (4, 5, 7):
+                for draw in (random_arguments, colliding_arguments):
+                    # NumPy may refuse to store into integers in a loop that goes round for others.
+                    args = draw(rng, count, size, integers=not depth)
+                    assert_parity(f, *args, jitted=jitted)
         except Mismatch as mismatch:
             mismatch.add_note("".join(linecache.getlines(f.__code__.co_filename)))
             mismatch.add_note(str(jitted.report()))
