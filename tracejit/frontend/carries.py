@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.branches import choose
 from tracejit.frontend.cells import Cell, laid_out
 from tracejit.frontend.choice import Choice
 from tracejit.frontend.joins import same_kind, undefined
@@ -25,6 +26,7 @@ from tracejit.frontend.unions import (
     is_number,
     kinds_of,
     kinds_of_both,
+    leaves_of,
     machine,
     of_kind,
     parts_of,
@@ -71,6 +73,9 @@ class Carry:
         """The arrays of an object that this carries by value."""
         return []
 
+    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+        """Note the object after an iteration; `inner` are the arrays carried by value in it."""
+
 
 class Same(Carry):
     """The very object, which no iteration changes."""
@@ -96,19 +101,32 @@ class _Number(Carry):
 
 
 class _Array(Carry):
-    def __init__(self, t: ArrayType, shared: bool) -> None:
-        self.types = (t,)
+    """An array by value.
+
+    Where it may still be the caller's array from before the loop, which `start` then is, a flag
+    beside it says whether it is another one.
+    """
+
+    def __init__(self, t: ArrayType, shared: bool, start: TracedArray | None) -> None:
+        self.types = (t,) if start is None else (t, PYBOOL)
         #: Whether it may be a view of, or the same as, an array that lives outside the loop.
         self.shared = shared
+        self.start = start
+        #: Whether an iteration may leave it the array that it was.
+        self.passes = False
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
-        return [self._laid_out(parent, x)]
+        value = self._laid_out(parent, x)
+        return [value] if self.start is None else [value, lift(False).value()]
 
     def end(self, region: Trace, x: Any) -> list[Value]:
-        return self.begin(region, x)
+        value = self._laid_out(region, x)
+        if self.start is None:
+            return [value]
+        return [value, lift(choose(x, lambda leaf: leaf is not self.start)).value()]
 
     def _laid_out(self, trace: Trace, x: Any) -> Value:
-        (t,) = self.types
+        t = self.types[0]
         assert isinstance(t, ArrayType)
         if x is MISSING:
             return undefined(trace, t)
@@ -119,20 +137,27 @@ class _Array(Carry):
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         cell = Cell(trace, next(values), -2 if self.shared else None)
+        cell.carried = ran is None
         new = TracedArray(trace, cell)
-        if x is MISSING or ran is True:
+        if self.start is not None:
+            return Choice(trace.wrap(next(values)), new, self.start, new)  # type: ignore[arg-type]
+        if x is MISSING or (ran is True and not self.passes):
             return new
         # It may still be the array from before the loop.
         if isinstance(x, TracedArray) and x.cell.input is None and not x.views:
             cell.twin, cell.seen = x.cell, x.cell.version
-        elif ran is not None:
-            return Choice(ran, new, x, new)
-        else:
+        elif ran is None:
             cell.input = min(cell.input or -1, -1)
+        else:
+            cell.input = -2 if self.passes else cell.input
+            return new if ran is True else Choice(ran, new, x, new)
         return new
 
     def arrays(self, x: Any) -> list[TracedArray]:
         return [] if x is MISSING else arrays_in(x)
+
+    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+        self.passes = any(a.cell in inner for a in self.arrays(x))
 
 
 class _Parts(Carry):
@@ -162,6 +187,10 @@ class _Parts(Carry):
     def arrays(self, x: Any) -> list[TracedArray]:
         pairs = zip(self.children, self._of(x), strict=True)
         return [a for child, part in pairs for a in child.arrays(part)]
+
+    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+        for child, part in zip(self.children, self._of(x), strict=True):
+            child.ends_with(part, inner)
 
 
 def _giving(x: Any) -> Callable[[], Any]:
@@ -257,6 +286,11 @@ class _Union(Carry):
                 out += carry.arrays(of_kind(self.hooks, x, kind))
         return out
 
+    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+        for carry, kind in zip(self.inner, self.kinds, strict=True):
+            if carry is not None:
+                carry.ends_with(of_kind(self.hooks, x, kind), inner)
+
 
 def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> Carry:
     """The carry for an object that begins as `start` and is `end` after an iteration.
@@ -268,9 +302,10 @@ def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> 
     new = _carry(hooks, region, start, end)
     if new is None:
         raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
-    if new.types == carry.types and type(new) is type(carry):
-        return carry
-    return new
+    if new.types != carry.types or type(new) is not type(carry):
+        return new
+    shared = isinstance(new, _Array) and isinstance(carry, _Array) and new.shared > carry.shared
+    return new if shared else carry
 
 
 def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
@@ -335,15 +370,18 @@ def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
     with region.reopened():
         t = merged_of(end).value().type
     assert isinstance(t, ArrayType)
-    shared = any(
-        not region.encloses(x.cell.trace) or x.cell.input is not None for x in arrays_in(end)
-    )
+    known = {x.cell for x in arrays_in(start)}
+    ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x.cell not in known]
+    shared = any(not region.encloses(c.trace) or c.input is not None for c in ends)
     if start is not MISSING:
         first = merged_of(start).type
         if not same_kind(first, t):
             return None
         t = first
-    return _Array(t, shared)
+    caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
+    with region.reopened():
+        stays = caller and any(leaf is start for leaf in leaves_of(end))
+    return _Array(t, shared, start if stays else None)
 
 
 def _made_in(hooks: Hooks, region: Trace, x: Any) -> bool:

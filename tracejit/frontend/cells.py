@@ -31,7 +31,7 @@ class Cell:
     """
 
     __slots__ = (
-        *("holder", "input", "lost", "order", "seen", "source", "strides", "trace"),
+        *("carried", "holder", "input", "lost", "order", "seen", "source", "strides", "trace"),
         *("twin", "value", "version", "written"),
     )
 
@@ -55,6 +55,8 @@ class Cell:
             self.order = None if unknown else value.type.order
         self.source, self.seen = source, source.version if source else 0
         self.strides = strides
+        #: What a loop carries, in its body: the array of the iteration before.
+        self.carried = False
         #: Memory that this may be the same as: what is stored into one is not in the other.
         self.twin: Cell | None = None
         #: Stored into under another name, of which nobody knows whether it is this memory.
@@ -64,8 +66,9 @@ class Cell:
 
     @property
     def root(self) -> Cell:
-        """The memory itself, for a copy that stands for a view of it."""
-        return self if self.source is None else self.source.root
+        """The memory itself, for a copy that stands for a view of it, or that may be it."""
+        base = self.source or self.twin
+        return self if base is None else base.root
 
     def check(self) -> None:
         """Raise TraceError where the memory this cell is a copy of has been stored into since."""

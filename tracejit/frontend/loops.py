@@ -107,7 +107,10 @@ class _Loop:
         for key, x in self.objects.items():
             before = contents_of(x)
             pairs = zip(self.parts[key], _parts(before), strict=True)
-            parts = [carry.inside(self.hooks, region, values, part) for carry, part in pairs]
+            parts = []
+            for carry, part in pairs:
+                parts.append(carry.inside(self.hooks, region, values, part))
+                self.inner += carry.arrays(parts[-1])
             region.changed[key] = x, before
             put_contents(x, _with_parts(before, parts))
 
@@ -123,6 +126,15 @@ class _Loop:
             for carry, part in zip(self.parts[key], ends, strict=True):
                 out += carry.end(region, part)
         return out
+
+    def _note_ends(self, side: Side) -> None:
+        inner = {x.cell for x in self.inner}
+        for name, carry in self.carries.items():
+            carry.ends_with(side.names[name], inner)
+        for key in self.objects:
+            ends = _parts(side.changed[key][1])
+            for carry, part in zip(self.parts[key], ends, strict=True):
+                carry.ends_with(part, inner)
 
     def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
         """Let names, memory and containers hold what the loop leaves in them."""

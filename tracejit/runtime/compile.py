@@ -269,7 +269,9 @@ def _count_cells(flat: Sequence[Any]) -> dict[int, int]:
         roots[root] = roots.get(root, 0) + 1
     for x in arrays:
         root_cell = x.cell.root
-        if root_cell is not x.cell and (root_cell.input is not None or roots[id(root_cell)] > 1):
+        unknown = x.cell.input is not None and x.cell.input < -1
+        other = root_cell is not x.cell
+        if unknown or (other and (root_cell.input is not None or roots[id(root_cell)] > 1)):
             raise TraceError(
                 "TJ005", "a result that may or may not share memory with another array"
             )
