@@ -1,7 +1,7 @@
 """Random structured graphs over a few arrays that are stored into, handed on and swapped.
 
 With `objects` every array keeps its name and there is one version of it at a time, as in NumPy
-programs that only store: nothing may have to be copied then.
+programs that only store: nothing may have to be copied then. With `checks` some programs bail out.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ VECTOR = ArrayType(F64, (N,))
 LENGTH = 9
 
 
-def random_memory(seed: int, *, objects: bool = False) -> tuple[Graph, list[Any], list[int]]:
+def random_memory(
+    seed: int, *, objects: bool = False, checks: bool = False
+) -> tuple[Graph, list[Any], list[int]]:
     """A graph, inputs, and the numbers of the inputs that it writes."""
     rng = np.random.default_rng(seed)
-    maker = _Maker(rng, objects)
+    maker = _Maker(rng, objects, checks)
     builder = GraphBuilder("f", ("n",))
     count = int(rng.integers(2, 5))
     arrays = [builder.input(VECTOR, f"x{k}") for k in range(count)]
@@ -51,8 +53,8 @@ def random_memory(seed: int, *, objects: bool = False) -> tuple[Graph, list[Any]
 
 
 class _Maker:
-    def __init__(self, rng: np.random.Generator, objects: bool) -> None:
-        self.rng, self.objects = rng, objects
+    def __init__(self, rng: np.random.Generator, objects: bool, checks: bool) -> None:
+        self.rng, self.objects, self.checks = rng, objects, checks
 
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.rng.integers(len(items)))]
@@ -69,6 +71,8 @@ class _Maker:
         """The arrays after some statements."""
         now = list(state)
         for _ in range(steps):
+            if self.checks and self.rng.random() < 0.1:
+                builder.emit(OPS["check"], (self.pick(flags),))
             kind = self.rng.random()
             if kind < 0.25 and depth < 3:
                 now = self.loop(builder, now, trip, flags, depth)

@@ -73,6 +73,22 @@ def test_programs_that_only_store_copy_nothing(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(16))
+def test_programs_that_bail_out_leave_memory_as_it_was(seed: int) -> None:
+    graph, inputs, written = random_memory(seed, checks=True)
+    strided = [0] if seed % 2 else []
+    try:
+        evaluate(graph, _copies(inputs))
+    except Bailout:
+        memory = _copies(inputs)
+        for k in strided:
+            memory[k] = _spread(inputs[k], backwards=False)
+        assert NativeGraph(graph, strided)(memory) is None
+        assert_same(memory, inputs)
+        return
+    _check(graph, inputs, written, strided)
+
+
+@pytest.mark.parametrize("seed", range(16))
 def test_branches_loops_and_sizes(seed: int) -> None:
     graph, inputs = random_flow(seed)
     sizes = set(graph.sizes)
