@@ -215,7 +215,7 @@ def large_trip_count(n):
     return s
 
 
-programs.add(large_trip_count, (10,), (2_000,), (1,))
+programs.add(large_trip_count, (10,), (500,), (1,))
 
 
 def three_small_updates(x, y, n):

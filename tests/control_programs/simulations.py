@@ -88,7 +88,7 @@ def adaptive_heun(y, stop, tolerance):
         else:
             h = h / 2
             rejected += 1
-        if accepted + rejected > 1000:
+        if accepted + rejected > 60:
             break
     return y, t, accepted, rejected
 
