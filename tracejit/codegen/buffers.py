@@ -45,6 +45,8 @@ class Storage:
     sizes: frozenset[Dim] = frozenset()
     #: Element strides, where the argument's memory is not dense.
     strides: tuple[Dim, ...] | None = None
+    #: What is live while one of the members is written.
+    during: set[Value] = field(default_factory=set)
 
     @property
     def grows(self) -> bool:
@@ -164,7 +166,8 @@ class _Planner:
                 self.dense_only.add(v)
 
     def _new(self, v: Value) -> Storage:
-        self.storage[v] = Storage([v], sizes=frozenset((byte_count(v),)))
+        during = set(self.live.during.get(v, ()))
+        self.storage[v] = Storage([v], sizes=frozenset((byte_count(v),)), during=during)
         return self.storage[v]
 
     # Joining ------------------------------------------------------------------------------------
@@ -196,15 +199,18 @@ class _Planner:
             return True
         if not self._compatible(first, second):
             return False
-        if any(self.live.interferes(x, y) for x in first.members for y in second.members):
-            return False
         if len(first.members) < len(second.members):
             first, second = second, first
+        if any(self.storage.get(v) is first for v in second.during):
+            return False
+        if not first.during.isdisjoint(second.members):
+            return False
         first.members += second.members
         first.argument = second.argument if first.argument is None else first.argument
         first.output = second.output if first.output is None else first.output
         first.strides = first.strides or second.strides
         first.sizes |= second.sizes
+        first.during |= second.during
         for v in second.members:
             self.storage[v] = first
         return True

@@ -44,7 +44,7 @@ def written_inputs(graph: DataflowGraph) -> dict[int, Value]:
 
 @dataclass
 class Liveness:
-    """What interferes: `during[v]` are the values whose memory `v` must not overwrite.
+    """What interferes: `during[v]` are the values whose memory writing `v` must not overwrite.
 
     They are live just after `v` is written, or read by the node that writes it. Arguments that the
     program does not write, constants and undefined values are no part of this: the first two are
@@ -100,10 +100,6 @@ class Liveness:
     def merges(self, section: Section) -> list[Node]:
         """The phis of arrays."""
         return [n for n in section.nodes if n.op.name == "merge" and is_array(n.outputs[0])]
-
-    def interferes(self, a: Value, b: Value) -> bool:
-        """Whether two values need memory of their own."""
-        return b in self.during.get(a, ()) or a in self.during.get(b, ())
 
     def _look_at(self, node: Node) -> None:
         names = [self.root(v) for v in node.inputs]
