@@ -34,8 +34,9 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.branches import settle_bound
 from tracejit.frontend.capture import Capture, Source
 from tracejit.frontend.choice import Unreachable
-from tracejit.frontend.containers import TreeDef, flatten_result, leaf_names, unflatten
+from tracejit.frontend.containers import TreeDef, leaf_names, unflatten
 from tracejit.frontend.hooks import Hooks, Scope
+from tracejit.frontend.result_tree import flatten_result
 from tracejit.frontend.rewrite import rewrite_code
 from tracejit.frontend.source import find_definition, is_library_file
 from tracejit.frontend.trace import Trace

@@ -11,30 +11,26 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import MemberDescriptorType, MethodType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
-
-if TYPE_CHECKING:
-    from tracejit.frontend.joins import Choice
 
 __all__ = [
     "LEAF",
     "VIEWS",
     "Alternative",
+    "Flattener",
     "Identity",
     "Static",
     "TreeDef",
     "build_dataclass",
     "dataclass_fields",
     "flatten",
-    "flatten_result",
     "is_constant",
     "is_default",
     "is_namedtuple",
@@ -246,12 +242,15 @@ def build_dataclass(cls: type, fields: Mapping[str, Any]) -> Any:
     return new
 
 
-class _Flattener:
+class Flattener:
+    """Collects the leaves of a value; `node` gives its tree."""
+
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.seen: set[int] = set()
 
-    def node(self, x: Any) -> _Node:
+    def node(self, x: Any) -> Any:
+        """The tree of `x`. Raises TraceError for what cannot be taken apart."""
         cls = type(x)
         if cls in _LEAVES or isinstance(x, np.generic):
             if cls not in _NUMBERS and x.dtype not in _DTYPES:
@@ -280,7 +279,8 @@ class _Flattener:
             return (cls, names, tuple([self.node(getattr(x, n)) for n in names]))
         return self.other(x)
 
-    def other(self, x: Any) -> _Node:
+    def other(self, x: Any) -> Any:
+        """What stands for an object that is not taken apart."""
         return _identity(x)
 
     def once(self, x: Any) -> None:
@@ -289,51 +289,6 @@ class _Flattener:
             what = f"a {type(x).__name__} that occurs twice"
             raise TraceError("TJ003", what, user_line())
         self.seen.add(id(x))
-
-
-class _ResultFlattener(_Flattener):
-    def __init__(self, made: Callable[[Any], bool], outside: Callable[[Any], bool]) -> None:
-        # What is joined is made of containers: that module imports this one.
-        from tracejit.frontend.joins import Choice
-
-        super().__init__()
-        self.made, self.outside, self.choices = made, outside, Choice
-
-    def node(self, x: Any) -> _Node:
-        if isinstance(x, (Tracer, SymInt)):
-            self.leaves.append(x)
-            return LEAF
-        if type(x) in _LEAVES and not isinstance(x, np.ndarray) or isinstance(x, np.generic):
-            return Static(x)
-        if isinstance(x, np.ndarray):
-            raise TraceError("TJ006", "an array in the result", user_line())
-        if isinstance(x, TracedText):
-            x = x.known("a result")
-        if isinstance(x, self.choices):
-            return self.choice(x)
-        return super().node(x)
-
-    def choice(self, x: Choice) -> _Node:
-        """Only one of the two sides comes out of a call: they may hold the same container."""
-        self.leaves.append(x.predicate)
-        before, start = set(self.seen), len(self.leaves)
-        first = self.node(x.first)
-        middle, found = len(self.leaves), self.seen
-        self.seen = before
-        second = self.node(x.second)
-        self.seen |= found
-        return Alternative(first, second, (middle - start, len(self.leaves) - middle))
-
-    def other(self, x: Any) -> _Node:
-        if not self.outside(x):
-            raise TraceError("TJ003", f"a result of type {type(x).__name__}", user_line())
-        return Identity(x)
-
-    def once(self, x: Any) -> None:
-        super().once(x)
-        if not self.made(x):
-            what = f"a {type(x).__name__} from outside as a result"
-            raise TraceError("TJ003", what, user_line())
 
 
 def _key(key: Any) -> Any:
@@ -368,7 +323,7 @@ def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], 
             if type(x) is np.ndarray and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
         return list(args), _only_leaves(len(args))
-    flattener = _Flattener()
+    flattener = Flattener()
     node = flattener.node
     positional = (tuple, (), tuple([node(x) for x in args]))
     root = (tuple, (), (positional, node(kwargs)))
@@ -380,7 +335,7 @@ def _only_leaves(count: int) -> TreeDef:
     return TreeDef((tuple, (), ((tuple, (), (LEAF,) * count), (dict, (), ()))), count)
 
 
-class _StateFlattener(_Flattener):
+class _StateFlattener(Flattener):
     def node(self, x: Any) -> _Node:
         if isinstance(x, (Tracer, SymInt)):
             self.leaves.append(x)
@@ -392,20 +347,6 @@ def flatten_state(state: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of what a branch gives or a loop carries (tracers, sizes, numbers), their tree."""
     flattener = _StateFlattener()
     root = flattener.node(state)
-    return flattener.leaves, TreeDef(root, len(flattener.leaves))
-
-
-def flatten_result(
-    result: Any, made: Callable[[Any], bool], outside: Callable[[Any], bool]
-) -> tuple[list[Any], TreeDef]:
-    """The traced leaves of a result (tracers and sizes), and the tree with all that is static.
-
-    `made` says whether a container was made inside the trace, `outside` whether an object is one
-    from outside that may be handed back. Raises TraceError for any other list, dict, dataclass or
-    object.
-    """
-    flattener = _ResultFlattener(made, outside)
-    root = flattener.node(result)
     return flattener.leaves, TreeDef(root, len(flattener.leaves))
 
 
