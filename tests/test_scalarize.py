@@ -14,6 +14,7 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text import parse_graph, print_graph
 from tracejit.ir.verify import verify
+from tracejit.passes.dce import dce
 from tracejit.passes.scalarize import scalarize
 from tracejit.runtime.graph_call import run_graph
 
@@ -134,7 +135,7 @@ def test_what_cannot_move_stays(name: str, i: int) -> None:
 def test_reads_and_writes_as_text(golden: Golden) -> None:
     text = ""
     for before in (READS, WRITES):
-        after = scalarize(parse(before))
+        after = dce(scalarize(parse(before)))
         assert scalarize(after) is after
         kernels = {"gather", "scatter", "slice", "reshape", "broadcast_to", "element"}
         assert not kernels & {n.op.name for n in after.nodes}
@@ -168,7 +169,7 @@ regions=(more, body), binds=(t,))
 def test_a_loop_that_counts() -> None:
     """Elements read at a counter and at an index from data, and written in place."""
     graph = parse(COUNTING)
-    after = scalarize(graph)
+    after = dce(scalarize(graph))
     verify(after, "scalarize")
     body = next(n for n in after.nodes if n.op.name == "while_loop").regions[1]
     assert [n.op.name for n in body.nodes] == [

@@ -125,15 +125,17 @@ class _Plan:
         count = node.attrs["carried"]
         test, body = node.regions
         test = dce(test)
-        live = {k for k, v in enumerate(node.outputs) if v in self._values}
-        live |= {k for k in inputs_read(test) if k < count}
+        wanted = {k for k, v in enumerate(node.outputs) if v in self._values}
+        wanted |= {k for k in inputs_read(test) if k < count}
+        live = _needed(body, wanted, count)
         while True:
             numbers = sorted(live)
             inner = dce(with_outputs(body, numbers))
-            more = {k for k in inputs_read(inner) if k < count} - live
-            if not more:
+            # Without what nested regions do not read either.
+            left = wanted | {k for k in inputs_read(inner) if k < count}
+            if left == live:
                 break
-            live |= more
+            live = left
         read = inputs_read(test) | inputs_read(inner)
         kept = [*numbers, *(k for k in range(count, len(node.inputs)) if k in read)]
         attrs = node.attrs if len(live) == count else {**node.attrs, "carried": len(live)}
@@ -144,3 +146,22 @@ class _Plan:
             outputs=[node.outputs[k] for k in numbers],
             regions=[with_inputs(test, kept), with_inputs(inner, kept)],
         )
+
+
+def _needed(body: Graph, wanted: set[int], count: int) -> set[int]:
+    """The carried values that `wanted` ones or nodes that stay depend on, in any iteration."""
+    producer, number = body.producers(), {v: k for k, v in enumerate(body.inputs[:count])}
+    live, seen = set(wanted), set[Value]()
+    stack = [body.outputs[k] for k in wanted]
+    stack += [v for n in body.nodes if may_raise(n) or is_barrier(n) for v in n.inputs]
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v in producer:
+            stack += producer[v].inputs
+        elif v in number and number[v] not in live:
+            live.add(number[v])
+            stack.append(body.outputs[number[v]])
+    return live

@@ -8,7 +8,7 @@
 
 Elementwise ops on the way become ops on scalars, if those give the same bits. A read keeps its
 place before the node that updates the array, and one that may fail stays on its side of a node with
-effects.
+effects. What made the arrays is left to `dce`, but for what may fail: the reads do that now.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.ops.elementwise import Elementwise
-from tracejit.passes.dce import dce, is_barrier
+from tracejit.passes.dce import is_barrier
 from tracejit.passes.fold import emit_constant, known_constant
 from tracejit.passes.fusable import fusable, is_root_op
 from tracejit.passes.order import updated_by
@@ -55,7 +55,7 @@ def scalarize(graph: Graph) -> Graph:
     """`graph` with single elements read and written as scalars."""
     work = _Scalarizer()
     after = replay(graph, work.emit, region=scalarize)
-    return dce(_without(after, work.replaced)) if work.replaced else after
+    return _without(after, work.replaced) if work.replaced else after
 
 
 def _without(graph: Graph, nodes: set[Node]) -> Graph:
