@@ -45,7 +45,7 @@ def call(fn, args, dtype):
     if fn in EXACT:
         exact = EXACT[fn](*map(int, args))
         return np.bool_(not -(2**63) <= exact < 2**63)
-    if fn == "cast":
+    if fn in ("cast", "truncated"):
         return args[0].astype(dtype)
     if fn == "select":
         return args[1] if args[0] else args[2]

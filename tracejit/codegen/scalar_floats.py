@@ -79,6 +79,11 @@ def _signbit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.compare("slt", kind, _bits_of(s, t[0], a[0]), s.const(0, kind))
 
 
+def _truncated(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """An integer, of floats that are known to fit: any others are poison."""
+    return s.convert("fptosi", a[0], register_type(t[0]), register_type(r))
+
+
 def _nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     x, y = a
     kind = _as_integer(r)
@@ -266,6 +271,7 @@ FLOAT: dict[str, Emitter] = {
     "trunc": intrinsic("trunc"),
     "rint": intrinsic("rint"),
     "sqrt": intrinsic("sqrt"),
+    "truncated": _truncated,
     "logaddexp": _logaddexp("exp", "log1p", math.log(2.0)),
     "logaddexp2": _logaddexp("exp2", "log2_1p", 1.0),
     "deg2rad": _scaled(to_radians=True),

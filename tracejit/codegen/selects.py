@@ -29,7 +29,8 @@ _CHEAP = frozenset(
     + ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan")
     + ("logical_and", "logical_or", "logical_xor", "logical_not", "select", "cast", "invert")
     + ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "positive")
-    + ("add_overflows", "subtract_overflows", "multiply_overflows", "conjugate")
+    + ("add_overflows", "subtract_overflows", "multiply_overflows", "conjugate", "truncated")
+    + ("floor", "ceil", "trunc", "rint", "isinf", "isfinite")
 )
 #: Cheap where the divisor is a positive literal.
 _CHEAP_BY_LITERAL = frozenset(("floor_divide", "remainder"))

@@ -27,6 +27,7 @@ from tracejit.ops.scalar_exprs import (
     f64,
     i64,
     int_const,
+    least_int,
     pair_of,
     real,
     truncated,
@@ -67,7 +68,7 @@ def _to_i64(x: Expr, kind: str) -> tuple[Expr, Expr | None]:
 class ToPyScalar(Op):
     """Python's float(x), int(x), complex(x) or bool(x), by `kind`, of a scalar.
 
-    int(x) bails out for a NaN, an infinity and a value outside i64.
+    int(x) bails out for a NaN, an infinity and a value outside i64, and for a float of -2**63.
     """
 
     name: ClassVar[str] = "py_scalar"
@@ -94,7 +95,7 @@ class ToPyScalar(Op):
             out = _CLASSES[kind](x)
         except (ValueError, OverflowError) as e:
             raise Bailout(str(e)) from e
-        if kind == "int" and not INT_MIN <= out <= INT_MAX:
+        if kind == "int" and not least_int(x) <= out <= INT_MAX:
             raise Bailout("py_scalar: the int leaves 64 bits")
         return (out,)
 
@@ -154,7 +155,11 @@ class ToNpScalar(Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,), dtype = inputs, DTYPES[attrs["dtype"]]
         try:
-            return (dtype.type(int(x) if dtype.kind in "iu" else x),)
+            if dtype.kind not in "iu":
+                return (dtype.type(x),)
+            if int(x) < least_int(x):
+                raise OverflowError("a float that does not fit")
+            return (dtype.type(int(x)),)
         except (ValueError, OverflowError) as e:
             raise Bailout(str(e)) from e
 

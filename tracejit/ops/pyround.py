@@ -16,7 +16,16 @@ from tracejit.ir.op import register, require
 from tracejit.ir.types import PYFLOAT, Type
 from tracejit.ops.pyscalar import SAMPLES, PyOp
 from tracejit.ops.rules import only_attrs, take
-from tracejit.ops.scalar_exprs import ScalarRule, all_of, as_int, b1, f64, real, truncated
+from tracejit.ops.scalar_exprs import (
+    ScalarRule,
+    all_of,
+    as_int,
+    b1,
+    f64,
+    least_int,
+    real,
+    truncated,
+)
 
 __all__ = ["MAX_DIGITS"]
 
@@ -34,6 +43,12 @@ class _Rounding(PyOp):
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
         return "int"
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        (out,) = super().evaluate(inputs, attrs)
+        if out < least_int(inputs[0]):
+            raise Bailout(f"{self.name}: the int may leave 64 bits")
+        return (out,)
 
     def scalar_expr(
         self, args: tuple[Any, ...], kinds: tuple[str, ...], attrs: Attrs | None = None

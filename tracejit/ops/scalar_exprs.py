@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tracejit.ir.kernel import Call, Const, Expr
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "i64",
     "inexact",
     "int_const",
+    "least_int",
     "pair_of",
     "real",
     "truncated",
@@ -110,7 +113,15 @@ def inexact(x: Any, kind: str) -> Expr | None:
 
 
 def truncated(x: Expr) -> tuple[Expr, Expr]:
-    """An f64 as an i64, rounded towards zero, and where it does not fit one."""
-    low = b1("greater_equal", x, Const(float(INT_MIN), "f64"))
-    inside = all_of(low, b1("less", x, Const(-float(INT_MIN), "f64")))
-    return i64("cast", x), b1("logical_not", inside)
+    """An f64 as an i64, rounded towards zero, and where it may not fit: from 2**63 on, and NaNs.
+
+    -2**63 would fit, but one comparison does not tell it apart. The first must not be used where
+    the second holds.
+    """
+    inside = b1("less", f64("absolute", x), Const(-float(INT_MIN), "f64"))
+    return i64("truncated", x), b1("logical_not", inside)
+
+
+def least_int(x: Any) -> int:
+    """The least int that may come of a concrete number, by the rule of `truncated`."""
+    return INT_MIN + isinstance(x, (float, np.floating))
