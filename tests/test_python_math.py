@@ -207,7 +207,7 @@ def test_divmod_and_comparisons() -> None:
 
 # Rounding ---------------------------------------------------------------------------------------
 
-HALVES = (0.5, 1.5, 2.5, -0.5, -1.5, 0.49999999999999994, 4503599627370497.5, 2.0**62, -(2.0**63))
+HALVES = (0.5, 1.5, 2.5, -0.5, -1.5, 0.49999999999999994, 4503599627370497.5, 2.0**62, -(2.0**62))
 
 
 def test_rounding_to_ints() -> None:
@@ -215,7 +215,7 @@ def test_rounding_to_ints() -> None:
         return round(x), math.floor(x), math.ceil(x), math.trunc(x), int(x), x.is_integer()
 
     agree(f, [(x,) for x in (*HALVES, 0.0, -0.0, 1e10, -7.2, INF, NAN)])
-    agree(f, [(2.0**63,), (1e300,)], repeats=2)
+    agree(f, [(2.0**63,), (1e300,), (-(2.0**63),)], repeats=3)
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 3, 7, 15])
