@@ -1,5 +1,4 @@
-"""What a traced function returns becomes traced leaves and a tree, with a choice between subtrees
-where the result differs in kind."""
+"""What a traced function returns as leaves and a tree, with choices where it differs in kind."""
 
 from __future__ import annotations
 
