@@ -49,7 +49,9 @@ class _Loop:
     def __init__(self, hooks: Hooks, names: Names, info: Any) -> None:
         self.hooks, self.names, self.parent = hooks, names, here()
         self.after, self.at_head = set(info[1]), set(info[2])
-        self.start = names.all()
+        held = names.all().items()
+        self.start = {n: x.known() if isinstance(x, Choice) else x for n, x in held}
+        names.put(self.start)
         self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
         self.cells: list[Cell] = []
         self.objects: dict[int, Any] = {}

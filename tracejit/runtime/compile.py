@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.containers import LEAF, Alternative
 from tracejit.frontend.notes import Note
 from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
@@ -167,7 +168,7 @@ def trace_call(
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
-        values, outputs, plans = _plan_results(trace, traced.leaves)
+        values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
         written = [cell for cell in cells if cell.written]
         finals = [cell.read(trace) for cell in written]
     _check_sizes(outputs, set(specialization.sizes))
@@ -211,13 +212,13 @@ def _note_store(trace: Trace, cell: Cell, specialization: Specialization) -> str
 
 
 def _plan_results(
-    trace: Trace, flat: Sequence[Any]
+    trace: Trace, flat: Sequence[Any], root: Any
 ) -> tuple[list[Value], list[Output], list[ResultPlan]]:
     values: list[Value] = []
     outputs: list[Output] = []
     plans: list[ResultPlan] = []
     objects: dict[int, int] = {}
-    shared = _count_cells(flat)
+    shared = _count_cells(flat, root)
     bases: dict[int, int] = {}
 
     def add_operands(x: TracedArray) -> tuple[int, ...]:
@@ -254,19 +255,17 @@ def _plan_results(
     return values, outputs, plans
 
 
-def _count_cells(flat: Sequence[Any]) -> dict[int, int]:
+def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
     """How many results each cell has, by identity.
 
     Raises TraceError for a copy that stands for a view of an argument's or another result's memory:
     the caller would see that it is none.
     """
     shared: dict[int, int] = {}
-    roots: dict[int, int] = {}
+    roots = {id(cell): len(arrays) for cell, arrays in _memory_of(tree, iter(flat)).items()}
     arrays = list({id(x): x for x in flat if isinstance(x, TracedArray)}.values())
     for x in arrays:
         shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
-        root = id(x.cell.root)
-        roots[root] = roots.get(root, 0) + 1
     for x in arrays:
         root_cell = x.cell.root
         unknown = x.cell.input is not None and x.cell.input < -1
@@ -276,6 +275,22 @@ def _count_cells(flat: Sequence[Any]) -> dict[int, int]:
                 "TJ005", "a result that may or may not share memory with another array"
             )
     return shared
+
+
+def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Cell, set[int]]:
+    """For each piece of memory, the arrays (by id) that come out of one call and may lie in it."""
+    if node == LEAF:
+        x = next(leaves)
+        return {x.cell.root: {id(x)}} if isinstance(x, TracedArray) else {}
+    if isinstance(node, Alternative):
+        next(leaves)
+        first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
+        return {c: max(first.get(c, set()), second.get(c, set()), key=len) for c in first | second}
+    out: dict[Cell, set[int]] = {}
+    for child in node[2] if isinstance(node, tuple) else ():
+        for cell, found in _memory_of(child, leaves).items():
+            out[cell] = out.get(cell, set()) | found
+    return out
 
 
 def _output(v: Value) -> Output:
