@@ -370,8 +370,7 @@ def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
     with region.reopened():
         t = merged_of(end).value().type
     assert isinstance(t, ArrayType)
-    known = {x.cell for x in arrays_in(start)}
-    ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x.cell not in known]
+    ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x is not start]
     shared = any(not region.encloses(c.trace) or c.input is not None for c in ends)
     if start is not MISSING:
         first = merged_of(start).type
