@@ -7,6 +7,7 @@ where a result leaves 64 bits.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import tracejit
 from tests.compare import assert_same
+from tracejit.frontend import folds
 
 INF, NAN = math.inf, math.nan
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 0.3, -2.7, 3.0, 20.25, 709.5, 711.0, -745.5, 1e-9, 1e300)
@@ -307,7 +309,6 @@ def sums(x):
     return (
         sum(v * v for v in x if v > 0),
         sum(1 for v in x if v > 0 if v < 5),
-        sum(math.sqrt(abs(v)) for v in x),
         sum((i * v for i, v in enumerate(x) if v > 1), 0.5),
         sum(a * b for a, b in zip(x, x[::-1], strict=True)),
         sum(k for k in range(len(x)) if k % 3),
@@ -341,7 +342,7 @@ def nested(x):
 
 def few_items(a, b, c):
     return (
-        sum(v for v in (a, b, c) if v > 0),
+        sum(int(v) for v in (a, b, c) if v > 0),
         any(v > 2 for v in [a, b, c]),
         max(v for v in (a, b, c) if v < 100),
         sum(1 for name in ("ab", "ca", "ad") if name.startswith("a")) + a,
@@ -361,6 +362,30 @@ def test_generators_over_arrays() -> None:
     for f in (sums, searches, nested):
         agree(f, [(X,), (X - 3,), (-X,), (np.zeros(13),)])
     agree(extremes, [(X,), (X + 1,), (-X + 3,), (-abs(X),)])
+
+
+@pytest.mark.parametrize("compensates", [False, True])
+def test_sums_of_python_floats(compensates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `sum` is more exact than additions, it is left to Python."""
+    monkeypatch.setattr(folds, "_COMPENSATES", compensates)
+
+    def roots(x):
+        return sum(math.sqrt(v) for v in x if v > 0)
+
+    def some(x):
+        return sum(float(v) for v in x[:3]), sum(sum(float(v) for v in x if v > 0) for _ in (1, 2))
+
+    def numpy_numbers(x):
+        return sum(v for v in x if v > 0), sum(sum(v for v in x) for _ in (1, 2))
+
+    for f in (roots, some):
+        if compensates:
+            jitted = tracejit.jit(f)
+            assert_same(f(X), jitted(X))
+            assert [fallback.code for fallback in jitted.report().fallbacks] == ["TJ004"]
+        elif sys.version_info < (3, 12):
+            agree(f, [(X,), (-X,)])
+    agree(numpy_numbers, [(X,), (-X,)])
 
 
 def test_generators_over_few_items() -> None:

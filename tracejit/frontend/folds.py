@@ -17,6 +17,7 @@ from tracejit.frontend.operators import class_of, has_traced, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import user_line
 from tracejit.frontend.tracer import TracedArray, TracedScalar
+from tracejit.frontend.unions import leaves_of
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -26,6 +27,8 @@ __all__ = ["FOLD_CALLS", "call_over_items"]
 _REQUIRED: Any = object()
 #: Up to this many items are joined one by one.
 _FEW = 8
+#: Whether this Python adds up floats more exactly than `+` does.
+_COMPENSATES = sys.version_info >= (3, 12)
 
 
 def _is_long(x: Any) -> bool:
@@ -71,20 +74,19 @@ def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
 
 def _added(hooks: Hooks, total: Any, v: Any) -> Any:
     out = hooks.binary("add", total, v)
-    if isinstance(out, TracedScalar):
-        _require_uncompensated([out])
+    _require_uncompensated([out])
     return out
 
 
 def _require_uncompensated(values: list[Any]) -> None:
-    """Raise TraceError where Python sums floats with a compensation, as it does from 3.12 on.
+    """Raise TraceError where Python sums floats with a compensation.
 
     It does so up to the first value that is not a Python number.
     """
-    leading = list(itertools.takewhile(_is_python, values))
-    traced = any(isinstance(v, TracedScalar) for v in leading)
-    inexact = any(not issubclass(class_of(v), int) for v in leading)
-    if traced and inexact and sys.version_info >= (3, 12):
+    leading = list(itertools.takewhile(lambda v: any(map(_is_python, leaves_of(v))), values))
+    leaves = [leaf for v in leading for leaf in leaves_of(v) if _is_python(leaf)]
+    inexact = any(not issubclass(class_of(leaf), int) for leaf in leaves)
+    if _COMPENSATES and inexact and any(map(_is_traced, leading)):
         raise TraceError("TJ004", "sum() of Python floats", user_line())
 
 

@@ -39,7 +39,7 @@ class PyIntPower(_OfInts):
     raises: ClassVar[bool] = True
 
     @staticmethod
-    def python(a: int, b: int) -> int:  # type: ignore[override]
+    def python(a: int, b: int) -> int:  # type: ignore[override, unused-ignore]
         """`a ** b`, without building huge numbers."""
         if b < 0:
             raise Bailout("py_int_power: the exponent is negative")
