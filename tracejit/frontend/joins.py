@@ -132,7 +132,8 @@ class Joiner:
             return lambda outs: x
         if isinstance(x, Choice):
             parts = [self.export(v, side) for v in (x.predicate, x.first, x.second)]
-            merged = None if x.merged is None else self._export_copy(x.merged, side)
+            held = self._by_value(x, side)
+            merged = None if held is None else self._export_copy(held, side)
             p, first, second = parts
             return lambda outs: Choice(
                 p(outs), first(outs), second(outs), None if merged is None else merged(outs)
@@ -313,7 +314,7 @@ class Joiner:
 
     def _merged(self, a: Any, b: Any) -> Recipe | None:
         """A copy of what two arrays of one type hold, where their memory cannot be joined."""
-        arrays = [x.merged if isinstance(x, Choice) else x for x in (a, b)]
+        arrays = [self._by_value(x, k) for k, x in enumerate((a, b))]
         if not all(isinstance(x, TracedArray) for x in arrays):
             return None
         values: list[Value | None] = [self.lifted(x, k) for k, x in enumerate(arrays)]
@@ -321,6 +322,13 @@ class Joiner:
             return None
         k = self.slot(*_in_one_order(values, self.sides))
         return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
+
+    def _by_value(self, x: Any, side: int) -> Any:
+        """What a side leaves, where it is a choice by its value, if that is still what it holds."""
+        if not isinstance(x, Choice):
+            return x
+        with self.sides[side].reopened():
+            return x.merged
 
     def _union(self, a: Any, b: Any) -> Recipe | None:
         """Values that may be of several kinds: which one, and the value of each kind."""
