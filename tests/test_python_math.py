@@ -6,6 +6,7 @@ where a result leaves 64 bits.
 
 from __future__ import annotations
 
+import cmath
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -253,6 +254,13 @@ def test_complex_numbers() -> None:
         return z, z.real, z.imag, z.conjugate(), z * w - z, w, abs(z) + 1.0, z == w, complex(x)
 
     agree(f, [(x, y) for x in FLOATS[:10] for y in FLOATS[:10]], ulp=1)
+
+
+def test_angles_of_complex_numbers() -> None:
+    def f(x, y):
+        return cmath.phase(complex(x, y)), cmath.polar(complex(x, y)), cmath.phase(x)
+
+    agree(f, [(x, y) for x in FLOATS for y in FLOATS[:12]])
 
 
 def test_parts_of_real_numbers() -> None:

@@ -257,6 +257,15 @@ def _modf(hooks: Hooks, x: Any) -> Any:
     return tuple(python_number(part, "float") for part in np.modf(wide))
 
 
+def _phase(hooks: Hooks, z: Any) -> Any:
+    z = python_number(z, "complex")
+    return _emit("py_atan2", _emit("py_imag", z), _emit("py_real", z))
+
+
+def _polar(hooks: Hooks, z: Any) -> Any:
+    return _emit("py_abs", python_number(z, "complex")), _phase(hooks, z)
+
+
 _MATH: dict[Any, Callable[..., Any]] = {
     **{
         f: _plain(f)
@@ -271,6 +280,8 @@ _MATH: dict[Any, Callable[..., Any]] = {
     math.gcd: _on_numbers(math.gcd, _gcd),
     math.modf: _on_numbers(math.modf, _modf),
     math.isclose: _isclose,
+    cmath.phase: _on_numbers(cmath.phase, _phase),
+    cmath.polar: _on_numbers(cmath.polar, _polar),
     math.prod: _prod,
 }
 
