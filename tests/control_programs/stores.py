@@ -176,3 +176,35 @@ def two_dimensional_wavefront(n, m):
 
 
 programs.add(two_dimensional_wavefront, (2, 3), (6, 9), (1, 1))
+
+
+def store_or_rebind(x):
+    y = x.copy()
+    for _ in range(4):
+        if y[0] > 2:
+            y[0] -= 0.5
+        else:
+            y = y + 0.5
+    return y
+
+
+programs.add(store_or_rebind, (ramp(3) + 3.0,), (ramp(3),), (-ramp(4),))
+
+
+def store_into_a_choice_on_one_side(x):
+    y = x.copy()
+    if x[1] < 0:
+        y[0] = 5.0
+    else:
+        y = y + 0.5
+    if x[0] > 2:
+        y[0] = 7.0
+    else:
+        y = y + 1
+    return y[0], y
+
+
+programs.add(
+    store_into_a_choice_on_one_side,
+    *((np.array([a, b]),) for a in (3.0, 1.0) for b in (-1.0, 1.0)),
+)
