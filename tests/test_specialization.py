@@ -129,7 +129,7 @@ def test_a_size_whose_value_is_needed_compiles_for_16_values() -> None:
         assert_same(spelled(block(n)), f(block(n)))
     assert len(f.report().compiles) <= 16
     (fallback,) = f.report().fallbacks
-    assert fallback.code in ("TJ012", "TJ001")
+    assert fallback.code in ("TJ012", "TJ021")
 
 
 def test_16_variants_are_the_limit() -> None:
@@ -139,7 +139,7 @@ def test_16_variants_are_the_limit() -> None:
     def by_size(x: Any) -> Any:
         # Each of these is a guard of its own.
         n = x.shape[0]
-        return x + sum(k for k in range(2, 40) if n == k)
+        return x + sum([1.0] * n)
 
     f = tracejit.jit(by_size)
     strict = tracejit.jit(by_size, strict=True)
