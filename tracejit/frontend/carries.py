@@ -73,8 +73,24 @@ class Carry:
         """The arrays of an object that this carries by value."""
         return []
 
-    def ends_with(self, x: Any, inner: set[Cell]) -> None:
-        """Note the object after an iteration; `inner` are the arrays carried by value in it."""
+    def like(self, before: Carry) -> bool:
+        """Whether nothing is new since an earlier trace; what it knew is known from now on."""
+        if type(self) is not type(before) or self.types != before.types:
+            return False
+        pairs = zip(self.parts(), before.parts(), strict=True)
+        same = [a.like(b) for a, b in pairs]
+        return all(same)
+
+    def parts(self) -> Sequence[Carry]:
+        """The carries it is made of."""
+        return ()
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        """Note the object after an iteration.
+
+        `inner` are the arrays carried by value in it, with the memory they begin in; `group` is
+        None where two carried arrays may be one.
+        """
 
 
 class Same(Carry):
@@ -112,8 +128,12 @@ class _Array(Carry):
         #: Whether it may be a view of, or the same as, an array that lives outside the loop.
         self.shared = shared
         self.start = start
-        #: Whether an iteration may leave it the array that it was.
+        #: Whether an iteration may leave it an array that the loop began with, or share it.
         self.passes = False
+        #: The memory outside the loop that it may be, or be a view of.
+        self.outer: dict[Cell, None] = {}
+        #: Stands for the loop, where no two of its arrays are ever one.
+        self.group: object = None
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         value = self._laid_out(parent, x)
@@ -141,29 +161,50 @@ class _Array(Carry):
         new = TracedArray(trace, cell)
         if self.start is not None:
             return Choice(trace.wrap(next(values)), new, self.start, new)  # type: ignore[arg-type]
+        known = dict(self.outer)
+        if x is not MISSING and not (ran is True and not self.passes):
+            known |= dict.fromkeys(a.cell for a in arrays_in(x))
+        cell.twins = tuple((c, c.version) for c in known)
+        cell.group = self.group
         if x is MISSING or (ran is True and not self.passes):
             return new
         # It may still be the array from before the loop.
-        if isinstance(x, TracedArray) and x.cell.input is None and not x.views:
-            cell.twin, cell.seen = x.cell, x.cell.version
-        elif ran is None:
+        simple = isinstance(x, TracedArray) and x.cell.input is None and not x.views
+        if not simple and ran is None:
             cell.input = min(cell.input or -1, -1)
-        else:
+        elif not simple:
             cell.input = -2 if self.passes else cell.input
-            return new if ran is True else Choice(ran, new, x, new)
+            cell.twins = tuple((c, v) for c, v in cell.twins if self.passes or c in self.outer)
+            return new if ran is True else Choice(ran, new, x, new)  # type: ignore[arg-type]
         return new
 
     def arrays(self, x: Any) -> list[TracedArray]:
         return [] if x is MISSING else arrays_in(x)
 
-    def ends_with(self, x: Any, inner: set[Cell]) -> None:
-        self.passes = any(a.cell in inner for a in self.arrays(x))
+    def like(self, before: Carry) -> bool:
+        if not isinstance(before, _Array) or not super().like(before):
+            return False
+        known = self.outer.keys() <= before.outer.keys()
+        self.outer = before.outer | self.outer
+        return known and self.shared == before.shared
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        found = [a.cell for a in self.arrays(x) if a.cell in inner]
+        self.passes, self.group = bool(found), group
+        for cell in found:
+            self.outer |= dict.fromkeys(inner[cell])
+        if group is None and self.arrays(x):
+            # Two of the loop's arrays may be one.
+            self.shared = True
 
 
 class _Parts(Carry):
     def __init__(self, cls: type, keys: tuple[Any, ...], children: Sequence[Carry]) -> None:
         self.cls, self.keys, self.children = cls, keys, children
         self.types = tuple(t for c in children for t in c.types)
+
+    def parts(self) -> Sequence[Carry]:
+        return self.children
 
     def _of(self, x: Any) -> list[Any]:
         found = parts_of(x)
@@ -188,9 +229,9 @@ class _Parts(Carry):
         pairs = zip(self.children, self._of(x), strict=True)
         return [a for child, part in pairs for a in child.arrays(part)]
 
-    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
         for child, part in zip(self.children, self._of(x), strict=True):
-            child.ends_with(part, inner)
+            child.ends_with(part, inner, group)
 
 
 def _giving(x: Any) -> Callable[[], Any]:
@@ -229,6 +270,9 @@ class _Union(Carry):
                 self.types += carry_k.types
             elif t is not None and self.number[t] == k:
                 self.types += (t,)
+
+    def parts(self) -> Sequence[Carry]:
+        return [carry for carry in self.inner if carry is not None]
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         out = [lift(flag).value() for flag in flags(self.hooks, x, self.kinds)]
@@ -286,10 +330,10 @@ class _Union(Carry):
                 out += carry.arrays(of_kind(self.hooks, x, kind))
         return out
 
-    def ends_with(self, x: Any, inner: set[Cell]) -> None:
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
         for carry, kind in zip(self.inner, self.kinds, strict=True):
             if carry is not None:
-                carry.ends_with(of_kind(self.hooks, x, kind), inner)
+                carry.ends_with(of_kind(self.hooks, x, kind), inner, group)
 
 
 def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> Carry:
@@ -302,10 +346,7 @@ def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> 
     new = _carry(hooks, region, start, end)
     if new is None:
         raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
-    if new.types != carry.types or type(new) is not type(carry):
-        return new
-    shared = isinstance(new, _Array) and isinstance(carry, _Array) and new.shared > carry.shared
-    return new if shared else carry
+    return carry if new.like(carry) else new
 
 
 def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
@@ -380,7 +421,9 @@ def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
     caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
     with region.reopened():
         stays = caller and any(leaf is start for leaf in leaves_of(end))
-    return _Array(t, shared, start if stays else None)
+    out = _Array(t, shared, start if stays else None)
+    out.outer = {c: None for c in ends if not region.encloses(c.trace)}
+    return out
 
 
 def _made_in(hooks: Hooks, region: Trace, x: Any) -> bool:

@@ -32,7 +32,7 @@ class Cell:
 
     __slots__ = (
         *("carried", "holder", "input", "lost", "order", "seen", "source", "strides", "trace"),
-        *("twin", "value", "version", "written"),
+        *("group", "twins", "value", "version", "written"),
     )
 
     def __init__(
@@ -57,8 +57,11 @@ class Cell:
         self.strides = strides
         #: What a loop carries, in its body: the array of the iteration before.
         self.carried = False
-        #: Memory that this may be the same as: what is stored into one is not in the other.
-        self.twin: Cell | None = None
+        #: Memory that this may be the same as, or a view of, and the version of it that is right:
+        #: what is stored into one is not in the other.
+        self.twins: tuple[tuple[Cell, int], ...] = ()
+        #: Cells of one group are never the same memory as each other.
+        self.group: object = None
         #: Stored into under another name, of which nobody knows whether it is this memory.
         self.lost = False
         #: Stored into at all, on whatever path.
@@ -66,9 +69,14 @@ class Cell:
 
     @property
     def root(self) -> Cell:
-        """The memory itself, for a copy that stands for a view of it, or that may be it."""
-        base = self.source or self.twin
-        return self if base is None else base.root
+        """The memory itself, for a copy that stands for a view of it."""
+        return self if self.source is None else self.source.root
+
+    def roots(self) -> set[Cell]:
+        """All memory that this is, or may be."""
+        if self.source is not None:
+            return self.source.roots()
+        return {self}.union(*(cell.roots() for cell, _ in self.twins))
 
     def check(self) -> None:
         """Raise TraceError where the memory this cell is a copy of has been stored into since."""
@@ -80,7 +88,7 @@ class Cell:
                     "TJ005", "a view at an index known at run time outlives a store", user_line()
                 )
             self.source.check()
-        if self.twin is not None and self.twin.version != self.seen:
+        if any(cell.version != version for cell, version in self.twins):
             raise TraceError("TJ005", "an array is read that another name may store into")
 
     def read(self, trace: Trace) -> Value:
@@ -94,8 +102,8 @@ class Cell:
         """
         if self.input is not None and self.input < 0:
             raise TraceError("TJ005", "a store into memory that may be shared", user_line())
-        if self.twin is not None:
-            self.twin.lost = True
+        for cell, _ in self.twins:
+            cell.lose(trace)
         if trace is not self.trace and self not in trace.stored:
             trace.stored[self] = self.value, self.holder, self.version
         t = value.type
@@ -103,6 +111,12 @@ class Cell:
             value = laid_out(trace, value, self.order)
         self.put(trace, value)
         self.written = True
+
+    def lose(self, trace: Trace) -> None:
+        """Note that `trace` stores under another name into what may be this memory."""
+        if not self.lost:
+            self.lost = True
+            trace.losses.append(self)
 
     def put(self, trace: Trace, value: Value) -> None:
         """Let the cell hold `value`, one of `trace`, from now on."""

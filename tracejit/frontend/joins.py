@@ -214,12 +214,15 @@ class Joiner:
         inputs = [c.input for c in known if c.input is not None]
         new = Cell(self.parent, value, min(inputs) if inputs else None)
         for c in known:
-            shared = c.source or c.twin
+            for twin, version in c.twins:
+                if twin.trace.encloses(self.parent):
+                    new.twins += ((twin, version),)
+                    new.group = c.group
+                else:
+                    # Memory that ends with its side, unless it leaves it under another name, too.
+                    self._ended.add(twin)
+            shared = c.source
             if shared is None:
-                continue
-            if c.source is None and not shared.trace.encloses(self.parent):
-                # Memory that ends with its side, unless it leaves it under another name, too.
-                self._ended.add(shared)
                 continue
             if not shared.trace.encloses(self.parent):
                 raise TraceError("TJ005", "a view leaves a branch or loop", user_line())

@@ -57,6 +57,8 @@ class _Loop:
         self.objects: dict[int, Any] = {}
         self.parts: dict[int, list[Carry]] = {}
         self.inputs: list[Value] = []
+        #: What the loop begins with and stores into under other names.
+        self.lost: set[Cell] = set()
         #: The arrays that the loop carries by value, as they are in the body.
         self.inner: list[TracedArray] = []
 
@@ -130,18 +132,22 @@ class _Loop:
         return out
 
     def _note_ends(self, side: Side) -> None:
-        inner = {x.cell for x in self.inner}
-        for name, carry in self.carries.items():
-            carry.ends_with(side.names[name], inner)
+        pairs = [(carry, side.names[name]) for name, carry in self.carries.items()]
         for key in self.objects:
-            ends = _parts(side.changed[key][1])
-            for carry, part in zip(self.parts[key], ends, strict=True):
-                carry.ends_with(part, inner)
+            pairs += zip(self.parts[key], _parts(side.changed[key][1]), strict=True)
+        inner = {x.cell: [c for c, _ in x.cell.twins] for x in self.inner}
+        starts = [x.cell for x in self._started()]
+        ends = [c for carry, x in pairs for c in {a.cell for a in carry.arrays(x)}]
+        alone = len(set(ends)) == len(ends) and len(set(starts)) == len(starts)
+        for carry, x in pairs:
+            carry.ends_with(x, inner, self if alone else None)
 
     def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
         """Let names, memory and containers hold what the loop leaves in them."""
         parent, values = self.parent, list(outs)
         count = sum(len(carry.types) for carry in self.carries.values())
+        for cell in self.lost:
+            cell.lose(parent)
         # Memory first: what names hold is what it is then.
         outs = iter(values[count:])
         for cell in self.cells:
@@ -192,24 +198,27 @@ class _Loop:
         loop cannot be rolled.
         """
         for k in range(_ROUNDS):
-            side, lost = self._trace()
+            side = self._trace()
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            if not grown and not any(x.cell.lost and x.cell not in lost for x in self._started()):
+            lost = set(side.region.losses) & {x.cell for x in self._started()}
+            if not grown and lost <= self.lost:
                 self._check_aliases(side)
                 return side
+            self.lost |= lost
         raise TraceError("TJ011", "what a loop carries does not settle", user_line())
 
-    def _trace(self) -> tuple[Side, set[Cell]]:
-        """One trace of the body, and the cells that were lost before it."""
+    def _trace(self) -> Side:
+        """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
-        lost = {x.cell for x in self._started() if x.cell.lost}
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
         self.inner = []
         with entered(region, self.names) as side:
             side.own_sizes = self.sizes
             self.bind(region, iter(self.inputs))
+            for cell in self.lost:
+                cell.lose(region)
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
@@ -219,7 +228,7 @@ class _Loop:
             except Exception as e:
                 what = f"an iteration raises {type(e).__name__}: {e}"
                 raise TraceError("TJ008", what, user_line()) from e
-        return side, lost
+        return side
 
     def _started(self) -> list[TracedArray]:
         carried = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
@@ -260,6 +269,7 @@ class _Loop:
         first, inputs = self.initial(), list(self.inputs)
         with side.reopened():
             last = self.final(side)
+            self._note_ends(side)
             if exits:
                 extra = [lift(side.goes_on).value(), *joiner.complete()[0]]
                 inputs += [body.builder.input(v.type) for v in extra]

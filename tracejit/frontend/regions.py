@@ -139,6 +139,8 @@ class Undo:
         self.names.put(self.before)
         for cell, state in region.stored.items():
             cell.restore(state)
+        for cell in region.losses:
+            cell.lost = False
         for x, contents in region.changed.values():
             put_contents(x, contents)
 

@@ -75,6 +75,8 @@ class Trace:
         self.notes: list[Note] = [] if parent is None else parent.notes
         #: Cells made outside this region that it has stored into, with what they held before.
         self.stored: dict[Cell, tuple[Value, Trace, int]] = {}
+        #: Cells that it has stored into under other names, if they are the same memory.
+        self.losses: list[Cell] = []
         #: Containers and objects made outside this region that it has changed, as they were before.
         self.changed: dict[int, tuple[Any, Any]] = {}
         #: Predicates whose value is known inside this region.

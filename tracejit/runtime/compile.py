@@ -267,10 +267,9 @@ def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
     for x in arrays:
         shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
     for x in arrays:
-        root_cell = x.cell.root
         unknown = x.cell.input is not None and x.cell.input < -1
-        other = root_cell is not x.cell
-        if unknown or (other and (root_cell.input is not None or roots[id(root_cell)] > 1)):
+        others = x.cell.roots() - {x.cell}
+        if unknown or any(c.input is not None or roots[id(c)] > 1 for c in others):
             raise TraceError(
                 "TJ005", "a result that may or may not share memory with another array"
             )
@@ -281,7 +280,10 @@ def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Cell, set[int]]:
     """For each piece of memory, the arrays (by id) that come out of one call and may lie in it."""
     if node == LEAF:
         x = next(leaves)
-        return {x.cell.root: {id(x)}} if isinstance(x, TracedArray) else {}
+        if not isinstance(x, TracedArray):
+            return {}
+        owner = id(x if x.cell.group is None else x.cell.group)
+        return {cell: {owner} for cell in x.cell.roots()}
     if isinstance(node, Alternative):
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
