@@ -42,3 +42,18 @@ def test_arithmetic_on_lengths_leaves_64_bits_unharmed() -> None:
     for n in (10, 11, 3_000_000, 4_000_000, 12):
         assert_parity(f, np.zeros(n, bool), jitted=jitted)
     assert codes(jitted) == set()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x * 1, None),
+        lambda x: (x * 1, x * 2, None, None),
+        lambda x: [x * 1, None],
+        lambda x: (None, x * 1),
+        lambda x: (None, None),
+        lambda x: (x * 1, ()),
+    ],
+)
+def test_none_at_the_end_of_a_result_is_part_of_it(f: Callable[..., Any]) -> None:
+    assert_parity(f, X, jitted=tracejit.jit(f))

@@ -103,10 +103,9 @@ class Traced:
         whole = self.rebuild(marks)
         if whole is marks[0]:
             return "single"
-        if type(whole) in (tuple, list) and all(
-            a is b for a, b in itertools.zip_longest(whole, marks)
-        ):
-            return type(whole).__name__
+        if type(whole) in (tuple, list) and len(whole) == len(marks):
+            if all(a is b for a, b in zip(whole, marks, strict=True)):
+                return type(whole).__name__
         return "other"
 
     def rebuild(self, flat: Sequence[Any]) -> Any:
