@@ -296,7 +296,7 @@ class _Generator:
     def rare(self) -> list[Statement]:
         v, i = self.pick(*self.floats), self.pick(*self.ints)
         self.counter += 1
-        choices = [
+        choices: list[Statement] = [
             Line(f'print("at {self.counter}", {i}, {v})'),
             Line(f'print(f"{self.counter}: {{{v}}} {{{i}:>3}}")'),
             Line(f"assert {v} < 40, ({i}, {v})"),
@@ -324,7 +324,7 @@ class _Generator:
         self.counter += 1
         k, v, w = f"k{self.counter}", f"v{self.counter}", f"w{self.counter}"
         i = self.pick(*self.ints)
-        heads = [
+        heads: list[tuple[str, list[str], list[str]]] = [
             (f"for {k} in range({self.random.randint(0, 4)}):", [k], []),
             (f"for {k} in range({i} % 5):", [k], []),
             (f"for {k} in range({i} % 3, 5, {self.pick('1', '2')}):", [k], []),

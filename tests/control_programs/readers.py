@@ -111,17 +111,12 @@ class Readers:
             raise NotForReadersError("an argument that cannot be written")
         try:
             flat, tree = flatten(args, {})
-            for scalars_static in (False, True):
-                chosen = specialize(flat, self._history(flat), scalars_static=scalars_static)
-                lowered = self._known(chosen, tree)
-                if lowered is not None:
-                    break
-                try:
-                    lowered = self._trace(chosen, flat, tree)
-                    break
-                except TraceError as e:
-                    if scalars_static or e.code not in ("TJ001", "TJ015"):
-                        raise
+            try:
+                lowered, chosen = self._lower(flat, tree, scalars_static=False)
+            except TraceError as e:
+                if e.code not in ("TJ001", "TJ015"):
+                    raise
+                lowered, chosen = self._lower(flat, tree, scalars_static=True)
         except TraceError as e:
             raise NotTracedError(str(e)) from e
         capture = lowered.traced.capture
@@ -133,6 +128,12 @@ class Readers:
         return _Reading(
             lowered, args, flat, inputs, {s: sizes[s] for s in lowered.traced.graph.sizes}
         )
+
+    def _lower(
+        self, flat: list[Any], tree: Any, *, scalars_static: bool
+    ) -> tuple[Lowered, Specialization]:
+        chosen = specialize(flat, self._history(flat), scalars_static=scalars_static)
+        return self._known(chosen, tree) or self._trace(chosen, flat, tree), chosen
 
     def _known(self, chosen: Specialization, tree: Any) -> Lowered | None:
         for lowered in self._lowered.get(_key(chosen, tree), ()):
