@@ -73,6 +73,11 @@ class Carry:
         """The arrays of an object that this carries by value."""
         return []
 
+    def memory(self, x: Any) -> list[set[Cell]]:
+        """The memory of each array in an object that this carries by value."""
+        found = {a.cell for a in self.arrays(x)}
+        return [found] if found else []
+
     def like(self, before: Carry) -> bool:
         """Whether nothing is new since an earlier trace; what it knew is known from now on."""
         if type(self) is not type(before) or self.types != before.types:
@@ -205,6 +210,10 @@ class _Parts(Carry):
 
     def parts(self) -> Sequence[Carry]:
         return self.children
+
+    def memory(self, x: Any) -> list[set[Cell]]:
+        pairs = zip(self.children, self._of(x), strict=True)
+        return [found for child, part in pairs for found in child.memory(part)]
 
     def _of(self, x: Any) -> list[Any]:
         found = parts_of(x)

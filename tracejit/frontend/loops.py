@@ -136,11 +136,16 @@ class _Loop:
         for key in self.objects:
             pairs += zip(self.parts[key], _parts(side.changed[key][1]), strict=True)
         inner = {x.cell: [c for c, _ in x.cell.twins] for x in self.inner}
-        starts = [x.cell for x in self._started()]
-        ends = [c for carry, x in pairs for c in {a.cell for a in carry.arrays(x)}]
+        starts = [c for found in self._memory_before() for c in found]
+        ends = [c for carry, x in pairs for found in carry.memory(x) for c in found]
         alone = len(set(ends)) == len(ends) and len(set(starts)) == len(starts)
         for carry, x in pairs:
             carry.ends_with(x, inner, self if alone else None)
+
+    def _memory_before(self) -> list[set[Cell]]:
+        pairs = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
+        pairs += self._parts_now()
+        return [found for carry, x in pairs for found in carry.memory(x)]
 
     def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
         """Let names, memory and containers hold what the loop leaves in them."""
