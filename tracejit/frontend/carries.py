@@ -180,7 +180,7 @@ class _Array(Carry):
         elif not simple:
             cell.input = -2 if self.passes else cell.input
             cell.twins = tuple((c, v) for c, v in cell.twins if self.passes or c in self.outer)
-            return new if ran is True else Choice(ran, new, x, new)  # type: ignore[arg-type]
+            return new if ran is True else Choice(ran, new, x, new)
         return new
 
     def arrays(self, x: Any) -> list[TracedArray]:
