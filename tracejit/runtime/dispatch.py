@@ -178,8 +178,9 @@ _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if config.is_eager():
         return _eagerly(self, args, kwargs)
-    tracing = sys.modules.get("tracejit.frontend.tracer")
-    if tracing is not None and tracing.current_trace() is not None:
+    # A module that another thread is importing traces nothing yet.
+    current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
+    if current is not None and current() is not None:
         # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
         return _eagerly(self, args, kwargs)
     try:
