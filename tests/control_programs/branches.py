@@ -202,7 +202,15 @@ def identity_and_none(x, y=None):
 
 
 A = ramp(5)
-programs.add(identity_and_none, (A,), (A, A), (A, 3.0), (ramp(11),), (ramp(11), ramp(11)))
+programs.add(
+    identity_and_none,
+    (A,),
+    (A, A),
+    (A, 3.0),
+    (ramp(11),),
+    (ramp(11), ramp(11)),
+    eager="whether two arguments are one object",
+)
 
 
 def conditional_assignments(x):

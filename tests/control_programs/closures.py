@@ -60,7 +60,13 @@ def nonlocal_in_loop(x):
     return total, calls
 
 
-programs.add(nonlocal_in_loop, (ramp(4),), (mixed(19),), (-ramp(4, 1, 2),))
+programs.add(
+    nonlocal_in_loop,
+    (ramp(4),),
+    (mixed(19),),
+    (-ramp(4, 1, 2),),
+    eager="a closure that rebinds its variable",
+)
 
 
 def closure_made_in_branch(x, y):

@@ -133,6 +133,7 @@ programs.add(
     (Settings(2.0, 1.0), ramp(4)),
     (Settings(2.0, 9.0), ramp(4)),
     (Settings(3.0, 1.5), ramp(9)),
+    eager="an argument that is a dataclass is the result",
 )
 
 

@@ -163,7 +163,14 @@ def clean_signal(x, threshold=2.0, passes=3):
     return x, replaced
 
 
-programs.add(clean_signal, (mixed(9),), (mixed(40), 1.0), (ramp(9), 2.0, 5), (mixed(9), 0.5, 2))
+programs.add(
+    clean_signal,
+    (mixed(9),),
+    (mixed(40), 1.0),
+    (ramp(9), 2.0, 5),
+    (mixed(9), 0.5, 2),
+    eager="a list grows in a loop that data end",
+)
 
 
 def train(x, y, rate=0.125, epochs=20, patience=3):
@@ -272,6 +279,7 @@ programs.add(
     (whole(12, 0, 2).reshape(3, 4) > 0,),
     (np.zeros((2, 2), dtype=bool),),
     (whole(42, 0, 3, 1).reshape(6, 7) > 0,),
+    eager="an array whose size is counted",
 )
 
 

@@ -141,7 +141,11 @@ def swap_when_larger(x, y, n):
 
 
 programs.add(
-    swap_when_larger, (ramp(5), ramp(5), 4), (ramp(5), mixed(5), 5), (mixed(16), mixed(16, 1), 16)
+    swap_when_larger,
+    (ramp(5), ramp(5), 4),
+    (ramp(5), mixed(5), 5),
+    (mixed(16), mixed(16, 1), 16),
+    eager="stores through names that data swap",
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import type_sizes
+from tracejit.passes.dce import may_raise
 
 __all__ = ["PRIMITIVES", "Plan"]
 
@@ -19,7 +20,7 @@ class Plan:
     Needed is what the wanted outputs depend on, control structure and sizes included; the checks
     that may protect it, in sections of which anything is needed and in those that come before them
     in the same region and around it; and exceptions raised explicitly, wherever they are. With
-    `effects`, every node with effects is wanted too.
+    `effects`, every node is wanted too that has effects, or may end the run.
     """
 
     def __init__(self, graph: DataflowGraph, wanted: Sequence[Value], *, effects: bool) -> None:
@@ -64,7 +65,7 @@ class Plan:
         }
         pending = [self._producer[v] for v in self.wanted if v in self._producer]
         for node in self.order:
-            if node.op.name == "raise_error" or (effects and not node.op.pure):
+            if node.op.name == "raise_error" or (effects and _may_end(node)):
                 pending.append(node)
         while pending:
             node = pending.pop()
@@ -135,3 +136,8 @@ class Plan:
                 inner = self.graph.sections[section.predecessors[0]].frame.name
                 self.exits[inner] += 1
                 self.left[node] = inner
+
+
+def _may_end(node: Node) -> bool:
+    """Whether a node has an effect, or leaves the run for some operands."""
+    return not node.op.pure or may_raise(node)
