@@ -184,6 +184,8 @@ def write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
         inverse = tuple(axes.index(k) for k in range(len(axes)))
         return trace.emit("transpose", (new,), axes=inverse)
     if view.op == "reshape":
-        assert isinstance(base.type, ArrayType)
-        return trace.emit("reshape", (new,), shape=base.type.shape)
+        assert isinstance(base.type, ArrayType) and isinstance(new.type, ArrayType)
+        # Sizes that are equal may be written in two ways.
+        attrs = {} if prod(new.type.shape) == base.type.size else {"assume": True}
+        return trace.emit("reshape", (new,), shape=base.type.shape, **attrs)
     raise TraceError("TJ005", f"a store through a view made by {view.op}")
