@@ -186,6 +186,8 @@ def write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
     if view.op == "reshape":
         assert isinstance(base.type, ArrayType) and isinstance(new.type, ArrayType)
         # Sizes that are equal may be written in two ways.
-        attrs = {} if prod(new.type.shape) == base.type.size else {"assume": True}
-        return trace.emit("reshape", (new,), shape=base.type.shape, **attrs)
+        attrs: dict[str, Attr] = {"shape": base.type.shape}
+        if prod(new.type.shape) != base.type.size:
+            attrs["assume"] = True
+        return trace.emit_all("reshape", (new,), attrs)[0]
     raise TraceError("TJ005", f"a store through a view made by {view.op}")
