@@ -32,8 +32,9 @@ class Choice:
     __slots__ = ("_merged", "_seen", "first", "predicate", "second", "where")
 
     def __init__(self, predicate: TracedScalar, first: Any, second: Any, merged: Any = None):
-        self.predicate, self.first, self.second, self._merged = predicate, first, second, merged
+        self.predicate, self.first, self.second = predicate, first, second
         self._seen = {} if merged is None else self._versions()
+        self._merged = None if merged is None else _copy_of(merged, self._seen)
         self.where = user_line()
 
     def _versions(self) -> dict[Cell, int]:
@@ -62,6 +63,19 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice({self.first!r}, {self.second!r})"
+
+
+def _copy_of(array: Any, cells: dict[Cell, int]) -> Any:
+    """What an array holds now, in memory of its own: wrong once one of `cells` changes.
+
+    Views that are taken of it know that, too.
+    """
+    from tracejit.frontend.cells import Cell
+    from tracejit.frontend.tracer import TracedArray
+
+    copy = Cell(here(), array.value(), -1)
+    copy.twins = tuple(cells.items())
+    return TracedArray(here(), copy)
 
 
 class Signal:
