@@ -1,4 +1,4 @@
-"""Programs whose names share memory in ways that a loop changes."""
+"""Programs whose names share memory in ways that a loop or a branch decides."""
 
 import numpy as np
 
@@ -122,3 +122,63 @@ def previous_and_current(q, x, k):
         cur[0] = -1
     prev[1] = 7
     return prev, cur
+
+
+def view_of_a_choice(x, p):
+    y = x if p > 0 else x.copy()
+    v = y[1:]
+    x[1] = 99
+    return v[0]
+
+
+def returned_view_of_a_choice(x, p):
+    y = x if p > 0 else x.copy()
+    v = y[1:]
+    return v
+
+
+def transpose_of_a_choice(x, p):
+    a = x * 1.0
+    b = a if p > 0 else x * 2.0
+    t = b.T
+    a[0] = 7
+    return t.sum(), b.sum()
+
+
+def reshape_of_a_choice(x, p):
+    a = x * 1.0
+    b = x * 2.0
+    c = a if p > 0 else b
+    d = np.asarray(c)
+    r = c.reshape(-1)
+    a += 1
+    return d.sum(), r.sum()
+
+
+def list_with_a_choice(x, p):
+    a = x * 1.0
+    b = x * 2.0
+    c = a if p > 0 else b
+    both = [c, a]
+    c[0] = 5
+    return both[0].sum(), both[1].sum(), a.sum(), b.sum()
+
+
+def choice_in_a_helper(x, p):
+    a = x * 1.0
+
+    def g(z):
+        z[0] = 3
+        return z[1:]
+
+    w = g(a if p > 0 else x)
+    a[1] = 50
+    x[1] = 60
+    return w[0]
+
+
+def rows_of_a_choice(x, p):
+    y = x if p > 0 else x.copy()
+    for v in y:
+        x[-1] += v
+    return x

@@ -1,4 +1,4 @@
-"""Arrays that a loop leaves under several names: what is stored into one shows in the others."""
+"""Arrays that loops and branches leave under several names: a store into one shows in all."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ OF_ONE = [
     samples.view_of_the_array_before,
     samples.store_through_the_first_name,
     samples.previous_and_current,
+]
+OF_CHOICES = [
+    samples.view_of_a_choice,
+    samples.returned_view_of_a_choice,
+    samples.transpose_of_a_choice,
+    samples.reshape_of_a_choice,
+    samples.list_with_a_choice,
+    samples.choice_in_a_helper,
+    samples.rows_of_a_choice,
 ]
 ARRAY = np.arange(4.0)
 
@@ -67,3 +76,10 @@ def test_a_view_is_read_after_its_base_changes() -> None:
     for n in (1, -1):
         for k in (0, 1, 3):
             _same(samples.view_read_after_a_store, jitted, (np.arange(5.0), n, k))
+
+
+@pytest.mark.parametrize("f", OF_CHOICES, ids=lambda f: f.__name__)
+def test_what_is_taken_of_one_of_two_arrays_sees_stores(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    for p in (1.0, -1.0, 2.0):
+        _same(f, jitted, (ARRAY + 1, p))
