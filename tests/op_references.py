@@ -412,6 +412,12 @@ def _(inputs, attrs):
     return math.copysign(float(Fraction(down + up, 10**digits)), x)
 
 
+@reference("true_positions")
+def _(inputs, attrs):
+    found = [k for k, x in enumerate(inputs[0]) if x]
+    return np.array(found, np.int64)
+
+
 # The module math --------------------------------------------------------------------------------
 
 #: Name -> (the function of mpmath, for finite numbers other than 0; NumPy's for the rest).

@@ -207,9 +207,11 @@ def test_constants_are_told_apart_by_their_bits() -> None:
     assert sum(n.op.name == "subtract" for n in after.nodes) == 2
 
 
-def test_a_definition_of_a_size_stays_and_so_does_what_it_reads() -> None:
+def test_a_definition_of_a_size_stays_where_it_is_read() -> None:
     after = dce(parse(DCE))
-    assert [n.op.name for n in after.nodes] == ["exp", "bind_size"]
+    assert [n.op.name for n in after.nodes] == ["exp"]
+    kept = dce(parse(DCE.replace("return a", "return a, c")))
+    assert [n.op.name for n in kept.nodes] == ["exp", "bind_size", "iota"]
 
 
 def test_filled_arrays_are_told_apart_by_their_bits() -> None:

@@ -199,13 +199,13 @@ f(np.ones(3))
     ),
     "TJ011": Explanation(
         "What a loop carries from one iteration to the next, or what is used after a branch, has "
-        "another type or shape each time, such as an array that grows. Ints that become floats, "
-        "None before the first iteration, and values that are merely returned are no problem.",
+        "another type each time, such as an array that gains an axis. Ints that become floats, "
+        "arrays that grow or shrink, and None before the first iteration are no problem.",
         """
 @jit
 def f(x):
     while x.sum() < 9:
-        x = np.concatenate([x, x[:1]])
+        x = x[None] + x
     return x
 
 f(np.ones(3))
@@ -213,13 +213,9 @@ f(np.ones(3))
         """
 @jit
 def f(x):
-    buffer = np.zeros(64)
-    n = len(x)
-    buffer[:n] = x
-    while buffer.sum() < 9:
-        buffer[n] = buffer[0]
-        n += 1
-    return buffer, n
+    while x.sum() < 9:
+        x = np.concatenate([x, x])
+    return x
 
 f(np.ones(3))
 """,
@@ -256,19 +252,20 @@ for k in range(2, 30):
     ),
     "TJ015": Explanation(
         "The size of an array is a symbol in compiled code, and everything that depends on it is "
-        "arithmetic on symbols. A size that only the data decides has none: how many elements a "
-        "mask selects, how many are different from each other.",
+        "arithmetic on symbols. What only the data decides, such as how many elements a mask "
+        "selects, gets a symbol when it has been computed; but how far the elements of an array "
+        "lie apart must be known before.",
         """
 @jit
 def f(x):
-    return x[x > 0].sum()
+    return x[:: int(x.sum())]
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    return np.where(x > 0, x, 0.0).sum()
+    return x[x > 0][: int(x.sum())]
 
 f(np.ones(3))
 """,

@@ -233,6 +233,7 @@ class _Planner:
             if storage is None or _is_write(self.graph, k):
                 continue
             free = storage.argument is None and storage.output is None
+            free = free and type_sizes(v.type) <= self.known
             if free and storage.sizes == {byte_count(v)}:
                 storage.output = k
 

@@ -77,6 +77,8 @@ def scratch_sizes(node: Node) -> list[Dim]:
 
 def emit_library(e: Emitter, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
+    if node.op.name == "true_positions":
+        return _positions(e, node)
     name = _helper(node)
     if name is None:
         return False
@@ -96,6 +98,46 @@ def _call(e: Emitter, name: str, arguments: str) -> str:
         e.fb.line(f"call void @{name}({arguments})")
         return ""
     return e.fb.emit(f"call {result} @{name}({arguments})")
+
+
+#: Every element writes its number where the next true one belongs: no branch depends on the mask.
+_POSITIONS = """
+define internal void @tj_positions(ptr %out, ptr %mask, i64 %count, i64 %n) {
+entry:
+  %none = icmp sle i64 %count, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %k = phi i64 [ 0, %entry ], [ %found, %loop ]
+  %place = getelementptr i64, ptr %out, i64 %k
+  store i64 %i, ptr %place
+  %address = getelementptr i8, ptr %mask, i64 %i
+  %byte = load i8, ptr %address
+  %one = zext i8 %byte to i64
+  %found = add i64 %k, %one
+  %next = add i64 %i, 1
+  %wanted = icmp slt i64 %found, %count
+  %left = icmp slt i64 %next, %n
+  %more = and i1 %wanted, %left
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+def _positions(e: Emitter, node: Node) -> bool:
+    """The places of the true elements: as many as `size` says, which the program has counted."""
+    (mask,), (out,) = node.inputs, node.outputs
+    if mask in e.strides:
+        return False
+    name = e.module.helper(
+        "tj_positions", lambda: e.module.add_function("tj_positions", _POSITIONS)
+    )
+    count, n = e.dim(node.attrs["size"]), e.dim(_array(mask).shape[0])
+    pointers = f"ptr {e.pointer[out]}, ptr {e.pointer[mask]}"
+    e.fb.line(f"call void {name}({pointers}, i64 {count}, i64 {n})")
+    return True
 
 
 def _matmul(e: Emitter, node: Node, name: str) -> bool:

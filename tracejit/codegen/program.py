@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from tracejit.codegen.allocation import emit_new_array, is_made_late
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.effects import emit_output_end, emit_output_left
 from tracejit.codegen.int_ranges import IntRanges
@@ -222,7 +223,7 @@ class Emitter:
     def _load_outputs(self) -> None:
         numbers = [k for k, (_, r) in enumerate(_results(self.graph)) if not r.startswith("write ")]
         for number, (v, slot) in zip(numbers, self.results.values(), strict=True):
-            if is_array(v):
+            if is_array(v) and not is_made_late(v, self.sizes):
                 load = f"load ptr, ptr {self._slot('%out', slot)}"
                 self.pointer.outputs[number] = self.fb.emit(load)
 
@@ -235,6 +236,8 @@ class Emitter:
             if not is_array(v):
                 self.store_scalar(self.scalars[v], self._slot("%out", slot))
                 continue
+            if is_made_late(v, self.sizes):
+                self.pointer.outputs[number] = emit_new_array(self, v, self._slot("%out", slot))
             transfers += self.pointer.to_output(v, number)
         transfers += self.pointer.to_arguments(list(self.written.items()))
         transfer_all(self, transfers)

@@ -42,8 +42,8 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> dict[str, _Ran
                 if name is not None:
                     out[name] = (0, _BYTES)
     producer = graph.producers()
-    for _, node in graph.nodes():
-        if node.op.name == "merge" and node.binds:
+    for section, node in graph.nodes():
+        if node.op.name == "merge" and node.binds and section.kind == "head":
             out[node.binds[0]] = _counted(node, producer, out)
         elif node.op.name == "exit" and node.binds:
             source = producer[producer[node.inputs[0]].inputs[0]]

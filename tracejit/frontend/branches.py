@@ -77,7 +77,7 @@ def predicate(hooks: Hooks, x: Any) -> bool | TracedScalar:
 def _traced_truth(x: Tracer) -> TracedScalar:
     if isinstance(x, TracedArray):
         env = here().env
-        if any(not env.decide(d, "==", 1) for d in x.type.shape):
+        if any(not env.expect(d, "==", 1) for d in x.type.shape):
             size = x.size
             if not isinstance(size, int) or size > 1:
                 raise ValueError(
@@ -210,14 +210,15 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
     results = joiner.complete()
     captures = list(dict.fromkeys(v for s in (first, second) for v in s.region.captures))
     graphs = [
-        close_region(side.region, (), (), captures, outputs)
-        for side, outputs in zip((first, second), results, strict=True)
+        close_region(side.region, (), (), captures, outputs, tuple(d[k] for d in joiner.sizes))
+        for k, (side, outputs) in enumerate(zip((first, second), results, strict=True))
     ]
     outs = parent.emit_all(
         "cond",
         (p.value(), *captures),
         {"sizes": tuple(symbols(g.sizes) for g in graphs)},
         regions=tuple(graphs),
+        binds=tuple(joiner.sizes.values()),
     )
     for cell, k in cells.items():
         cell.store(parent, outs[k])

@@ -13,7 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.branches import choose
 from tracejit.frontend.cells import Cell, laid_out
 from tracejit.frontend.choice import Choice
-from tracejit.frontend.joins import same_kind, undefined
+from tracejit.frontend.joins import undefined
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import Trace, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
@@ -34,10 +34,12 @@ from tracejit.frontend.unions import (
     same_constant,
     select,
 )
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
 
 if TYPE_CHECKING:
+    from tracejit.frontend.carried_sizes import CarriedSizes
     from tracejit.frontend.hooks import Hooks
 
 __all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
@@ -128,7 +130,10 @@ class _Array(Carry):
     beside it says whether it is another one.
     """
 
-    def __init__(self, t: ArrayType, shared: bool, start: TracedArray | None) -> None:
+    def __init__(
+        self, t: ArrayType, shared: bool, start: TracedArray | None, sizes: CarriedSizes
+    ) -> None:
+        self.sizes = sizes
         self.types = (t,) if start is None else (t, PYBOOL)
         #: Whether it may be a view of, or the same as, an array that lives outside the loop.
         self.shared = shared
@@ -141,22 +146,24 @@ class _Array(Carry):
         self.group: object = None
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
-        value = self._laid_out(parent, x)
+        value = self._laid_out(parent, x, self.sizes.before)
         return [value] if self.start is None else [value, lift(False).value()]
 
     def end(self, region: Trace, x: Any) -> list[Value]:
-        value = self._laid_out(region, x)
+        value = self._laid_out(region, x, self.sizes.after)
         if self.start is None:
             return [value]
         return [value, lift(choose(x, lambda leaf: leaf is not self.start)).value()]
 
-    def _laid_out(self, trace: Trace, x: Any) -> Value:
+    def _laid_out(
+        self, trace: Trace, x: Any, sized: Callable[[tuple[Dim, ...]], tuple[Dim, ...]]
+    ) -> Value:
         t = self.types[0]
         assert isinstance(t, ArrayType)
         if x is MISSING:
-            return undefined(trace, t)
+            return undefined(trace, ArrayType(t.dtype, sized(t.shape), t.order))
         v: Value = merged_of(x).value()
-        return v if v.type == t else laid_out(trace, v, t.order)
+        return v if v.type.order == t.order else laid_out(trace, v, t.order)  # type: ignore[union-attr]
 
     def inside(
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
@@ -419,18 +426,24 @@ def arrays_in(x: Any) -> list[TracedArray]:
 def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
     with region.reopened():
         t = merged_of(end).value().type
-    assert isinstance(t, ArrayType)
+    sizes = region.carried_sizes
+    assert isinstance(t, ArrayType) and sizes is not None
+    before, order = None, t.order
     ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x is not start]
     shared = any(not region.encloses(c.trace) or c.input is not None for c in ends)
     if start is not MISSING:
         first = merged_of(start).type
-        if not same_kind(first, t):
+        if first.dtype != t.dtype or first.ndim != t.ndim:
             return None
-        t = first
+        before, order = first.shape, first.order
+    shape = sizes.shape(region, before, t.shape)
+    if shape is None:
+        return None
+    t = ArrayType(t.dtype, shape, order)
     caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
     with region.reopened():
         stays = caller and any(leaf is start for leaf in leaves_of(end))
-    out = _Array(t, shared, start if stays else None)
+    out = _Array(t, shared, start if stays else None, sizes)
     out.outer = {c: None for c in ends if not region.encloses(c.trace)}
     return out
 

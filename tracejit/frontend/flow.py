@@ -294,7 +294,7 @@ class Flow:
             return None
         before = names.all()
         try:
-            loop = TestedLoop(self, names, info, test, run, holds)
+            loop = TestedLoop(self, names, info, test, run, holds, peeled)
             return loop.roll(probe=peeled == 0)
         except StaticLoop:
             return self._static(test, run, names, info)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
+from tracejit.frontend.slices import slice_extent
 from tracejit.frontend.tracer import (
     TracedArray,
     TracedScalar,
@@ -20,14 +21,15 @@ from tracejit.frontend.tracer import (
     broadcasts_to,
     here,
     lift,
+    match_dims,
     user_line,
 )
 from tracejit.frontend.ufuncs import cast_value, operand
-from tracejit.ir.dims import Dim, floordiv
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of, shape_of
 
-__all__ = ["get_item", "set_item", "slice_extent", "stored"]
+__all__ = ["get_item", "set_item", "stored"]
 
 _I64 = DTYPES["i64"]
 
@@ -43,42 +45,12 @@ class _Axis:
     index: Tracer | None = None
 
 
-def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
-    """(start, size, step) of a slice of an axis of `n` elements, clipped as Python clips it.
-
-    Raises ValueError for a step of 0 and TraceError for bounds that are traced.
-    """
-    for bound in (s.start, s.stop, s.step):
-        if isinstance(bound, Tracer):
-            raise TraceError("TJ015", "a slice bound that is traced", user_line())
-    step = 1 if s.step is None else int(s.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    lowest: Dim = 0 if step > 0 else -1
-    highest: Dim = n if step > 0 else n - 1
-
-    def clip(bound: Any, default: Dim) -> Dim:
-        if bound is None:
-            return default
-        b = as_dim(bound)
-        if env.decide(b, "<", 0):
-            return env.maximum(b + n, lowest)
-        return env.minimum(b, highest)
-
-    start = clip(s.start, 0 if step > 0 else n - 1)
-    stop = clip(s.stop, n if step > 0 else -1)
-    low, high = (start, stop) if step > 0 else (stop, start)
-    length = env.maximum(high - low, 0)
-    if length == 0:
-        return 0, 0, step
-    return start, floordiv(length + (abs(step) - 1), abs(step)), step
-
-
 def _parse(x: TracedArray, key: Any) -> list[_Axis]:
     items = list(key) if isinstance(key, tuple) else [key]
     env = here().env
     shape = x.type.shape
-    consumed = sum(1 for k in items if k is not None and k is not Ellipsis)
+    items = [_index(k) for k in items]
+    consumed = sum(_axes_of(k) for k in items)
     if consumed > len(shape):
         raise IndexError("too many indices for array")
     ellipses = sum(1 for k in items if k is Ellipsis)
@@ -95,10 +67,81 @@ def _parse(x: TracedArray, key: Any) -> list[_Axis]:
             for _ in range(len(shape) - consumed):
                 axes.append(_Axis("slice", 0, shape[axis], 1))
                 axis += 1
+        elif _is_mask(k):
+            places = _mask_positions(k, axis, shape[axis : axis + k.ndim])
+            axes += [_Axis("array", index=p) for p in places]
+            axis += k.ndim
         else:
             axes.append(_parse_one(k, shape[axis], env))
             axis += 1
     return axes
+
+
+def _index(k: Any) -> Any:
+    """One part of a key; sequences and arrays are traced."""
+    if isinstance(k, (list, tuple, np.ndarray)):
+        k = lift(k)
+    if isinstance(k, (bool, np.bool_)) or (
+        isinstance(k, Tracer) and not shape_of(k.type) and dtype_of(k.type).kind == "b"
+    ):
+        raise TraceError("TJ015", "a bool as an index", user_line())
+    return k
+
+
+def _is_mask(k: Any) -> bool:
+    return isinstance(k, TracedArray) and k.dtype.kind == "b"
+
+
+def _axes_of(k: Any) -> int:
+    """How many axes of the array a part of a key takes."""
+    if k is None or k is Ellipsis:
+        return 0
+    return k.ndim if _is_mask(k) else 1
+
+
+def _mask_positions(mask: TracedArray, axis: int, shape: tuple[Dim, ...]) -> list[TracedArray]:
+    """A mask as an index array for each of its axes, the first of which is `axis`."""
+    from tracejit.frontend.numpy_masks import axis_positions
+
+    _mask_fits(mask, axis, shape)
+    return axis_positions(mask)
+
+
+def _lone_mask(key: Any) -> TracedArray | None:
+    """The mask that is all of a key; None for another key."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    if isinstance(key, (list, np.ndarray)):
+        key = lift(key)
+    return key if _is_mask(key) and key.ndim else None
+
+
+def _array(v: Value) -> TracedArray:
+    out = here().wrap(v)
+    assert isinstance(out, TracedArray)
+    return out
+
+
+def _store_number(x: TracedArray, mask: TracedArray, v: Value) -> None:
+    """Store one number where a mask over the first axes holds: a choice for each element."""
+    _mask_fits(mask, 0, x.type.shape)
+    trace, shape = here(), x.type.shape
+    rest = len(shape) - mask.ndim
+    test = match_dims(mask.value(), shape[: mask.ndim])
+    test = trace.emit("reshape", (test,), shape=(*shape[: mask.ndim], *(1,) * rest))
+    test, v = (as_array(trace.wrap(part), shape) for part in (test, v))
+    x.store(trace.emit("select", (test, v, x.value())))
+
+
+def _mask_fits(mask: TracedArray, axis: int, shape: tuple[Dim, ...]) -> None:
+    """Raise IndexError where a mask has not the sizes of the axes it is to pick from."""
+    env = here().env
+    for k, (d, n) in enumerate(zip(mask.type.shape, shape, strict=True)):
+        if d != n and not env.expect(d, "==", n):
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis + k}; "
+                f"size of axis is {n} but size of corresponding boolean axis is {d}"
+            )
 
 
 def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
@@ -106,7 +149,7 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         return _Axis("slice", *slice_extent(k, n, env))
     if isinstance(k, (int, np.integer, SymInt)) and not isinstance(k, bool):
         i = as_dim(k)
-        if isinstance(k, SymInt) and not env.is_known(i, n):
+        if not env.is_known(i, n):
             return _parse_counter(i, n, env)
         if env.decide(i, "<", 0):
             i = i + n
@@ -114,10 +157,7 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
             raise IndexError(f"index {k} is out of bounds for axis with size {n}")
         return _Axis("int", i, 1, 1)
     index = lift(k)
-    d = dtype_of(index.type)
-    if d.kind not in "iu":
-        if d.kind == "b":
-            raise TraceError("TJ015", "a boolean mask as an index", user_line())
+    if dtype_of(index.type).kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return _Axis("array", index=index)
 
@@ -208,10 +248,17 @@ def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
 
 
 def get_item(x: TracedArray, key: Any) -> Any:
-    """`x[key]`. Raises IndexError as NumPy does, TraceError for masks and traced slice bounds."""
+    """`x[key]`. Raises IndexError as NumPy does."""
     trace = here()
-    if isinstance(key, list):
+    if isinstance(key, (list, np.ndarray)):
         key = lift(key)
+    mask = _lone_mask(key)
+    if mask is not None and mask.ndim == x.ndim > 1:
+        from tracejit.frontend.numpy_masks import flat_positions
+
+        _mask_fits(mask, 0, x.type.shape)
+        flat = trace.emit("reshape", (x.value(),), shape=(x.type.size,))
+        return get_item(_array(flat), flat_positions(mask))
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
@@ -245,22 +292,34 @@ def _check_empty_rows(x: TracedArray, plan: _Advanced) -> None:
     trace = here()
     shape = tuple(x.type.shape[k] for k in plan.to_front)
     count = len(plan.indices)
-    if any(trace.env.decide(d, "==", 0) for d in shape[count:]):
+    if any(_may_be_empty(d, trace.env) for d in shape[count:]):
         for n, index in zip(shape, plan.indices, strict=False):
             axis = trace.emit("iota", (), size=n, dtype="i64")
             trace.emit("gather", (axis, index))
 
 
+def _may_be_empty(d: Dim, env: ShapeEnv) -> bool:
+    if env.is_known(d):
+        return env.decide(d, "==", 0)
+    return env.proved(d, "==", 0) is not False
+
+
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
-    axes = _with_static_ints(_parse(x, key if not isinstance(key, list) else lift(key)))
+    if isinstance(key, (list, np.ndarray)):
+        key = lift(key)
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
     if d.kind == "c" and x.dtype.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
     v = stored(value, x.dtype)
+    mask = _lone_mask(key)
+    if mask is not None and mask.ndim <= x.ndim and not shape_of(v.type):
+        _store_number(x, mask, v)
+        return
+    axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
         base.store(_fit(v, base.type.shape))

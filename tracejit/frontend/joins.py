@@ -31,9 +31,9 @@ from tracejit.frontend.unions import (
     same_constant,
     select,
 )
-from tracejit.ir.dims import free_symbols
-from tracejit.ir.graph import Value, attr_sizes
-from tracejit.ir.types import ArrayType, Type, type_sizes
+from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
+from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
+from tracejit.ir.types import ArrayType, Type, shape_of
 from tracejit.ops.effects import undefined_attrs
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Joiner:
         self.hooks, self.parent, self.predicate, self.sides = hooks, parent, predicate, sides
         #: For each result, the value of each side; None where a side has none.
         self.slots: list[list[Value | None]] = []
+        #: The sizes that leave the sides, one for each side, and what they are called outside.
+        self.sizes: dict[tuple[Dim, ...], str] = {}
         self._memo: dict[tuple[int, int], tuple[Any, Any, Recipe]] = {}
         self._partner: dict[Cell, Cell | None] = {}
         self._ended: set[Cell] = set()
@@ -79,15 +81,46 @@ class Joiner:
 
     def slot(self, *values: Value | None) -> int:
         """The number of a new result."""
+        given = [(k, v) for k, v in enumerate(values) if v is not None]
+        if len(given) == 1:
+            ((side, only),) = given
+            for d in shape_of(only.type):
+                if free_symbols(d) & self._local(side):
+                    self.size(side, d)
         self.slots.append(list(values))
         return len(self.slots) - 1
 
     def one_side(self, side: int, value: Value) -> int:
         """A result that only one side gives."""
-        for s in type_sizes(value.type):
-            if any(s in node.binds for node in self.sides[side].region.builder.nodes):
-                raise TraceError("TJ015", "a size made in a branch or loop leaves it", user_line())
         return self.slot(*(value if k == side else None for k in range(len(self.sides))))
+
+    def _local(self, side: int) -> set[str]:
+        """The sizes that exist on a side only."""
+        bound = {s for node in self.sides[side].region.builder.nodes for s in node.binds}
+        return bound | set(self.sides[side].own_sizes)
+
+    def size(self, side: int, d: Dim) -> Dim:
+        """What a size that only one side has is called outside; it is 0 if that side is not taken.
+
+        Raises TraceError where it leaves a loop.
+        """
+        return self.both_sizes(*(d if k == side else 0 for k in range(len(self.sides))))
+
+    def both_sizes(self, *given: Dim) -> Dim:
+        """What is one size on one side, and another one on the other. Raises TraceError."""
+        if len(given) != 2:
+            raise TraceError("TJ015", "a size made in a loop leaves it", user_line())
+        if given not in self.sizes:
+            env = self.parent.env
+            lows = [bounds(d, env.intervals)[0] for d in given]
+            least = min(0 if low is None else low for low in lows)
+            self.sizes[given] = self.parent.fresh_size(max(least, 0))
+        return symbol(self.sizes[given])
+
+    def _size_attr(self, attr: Attr, side: int) -> Attr:
+        """An attribute with the sizes that a side alone has by their names outside."""
+        local = sorted(attr_sizes(attr) & self._local(side))
+        return attr_substitute(attr, {s: self.size(side, symbol(s)) for s in local})
 
     def lifted(self, x: Any, side: int) -> Value:
         """A number or array as a value of a side."""
@@ -103,9 +136,17 @@ class Joiner:
                 v = slot[k]
                 if v is None:
                     with side.reopened():
-                        v = undefined(side.region, t)
+                        v = undefined(side.region, self._without_local(t, 1 - k))
                 out[k].append(v)
         return out
+
+    def _without_local(self, t: Type, side: int) -> Type:
+        """The type of what stands for a value of the other side: its own sizes are 0."""
+        if not isinstance(t, ArrayType) or len(self.sides) < 2:
+            return t
+        local = self._local(side)
+        shape = tuple(0 if free_symbols(d) & local else d for d in t.shape)
+        return ArrayType(t.dtype, shape, t.order)
 
     # One side ------------------------------------------------------------------------------------
 
@@ -123,7 +164,7 @@ class Joiner:
                 return lambda outs: x
             k = self.one_side(side, self.lifted(x, side))
             return lambda outs: self.parent.wrap(outs[k])
-        if isinstance(x, SymInt) and free_symbols(x.dim) & set(self.sides[side].own_sizes):
+        if isinstance(x, SymInt) and free_symbols(x.dim) & self._local(side):
             number = self.one_side(side, self.lifted(x, side))
             return lambda outs: self.parent.wrap(outs[number])
         if isinstance(x, TracedArray):
@@ -178,14 +219,11 @@ class Joiner:
         region = self.sides[side].region
         if not region.encloses(view.trace):
             return lambda outs: view
-        bound = {s for node in region.builder.nodes for s in node.binds}
-        local = bound | set(self.sides[side].own_sizes)
-        if any(local & attr_sizes(a) for a in view.attrs.values()):
-            raise TraceError("TJ015", "a view whose size a branch or loop computes", user_line())
+        attrs = {k: self._size_attr(a, side) for k, a in view.attrs.items()}
         with self.sides[side].reopened():
             numbers = [self.one_side(side, v) for v in view.indices_in(region)]
         return lambda outs: View(
-            self.parent, view.op, tuple(outs[k] for k in numbers), view.attrs, view.writeable
+            self.parent, view.op, tuple(outs[k] for k in numbers), attrs, view.writeable
         )
 
     def _cell(self, a: Cell | None, b: Cell | None) -> Callable[[Sequence[Value]], Cell]:
@@ -305,7 +343,7 @@ class Joiner:
             first = a.value()
         with self.sides[1].reopened():
             second = b.value()
-        if not same_kind(first.type, second.type):
+        if not self._one_kind(first.type, second.type):
             return None
         for cell, other in ((a.cell, b.cell), (b.cell, a.cell)):
             if self._partner.get(cell, other) is not other:
@@ -321,10 +359,28 @@ class Joiner:
         if not all(isinstance(x, TracedArray) for x in arrays):
             return None
         values: list[Value | None] = [self.lifted(x, k) for k, x in enumerate(arrays)]
-        if not same_kind(values[0].type, values[1].type):  # type: ignore[union-attr]
+        if not self._one_kind(values[0].type, values[1].type):  # type: ignore[union-attr]
             return None
         k = self.slot(*_in_one_order(values, self.sides))
         return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
+
+    def _one_kind(self, a: Type, b: Type) -> bool:
+        """Whether two types differ at most in order, and in sizes known only at run time.
+
+        Such sizes become sizes outside.
+        """
+        if same_kind(a, b):
+            return True
+        if not (isinstance(a, ArrayType) and isinstance(b, ArrayType)):
+            return False
+        if a.dtype != b.dtype or a.ndim != b.ndim:
+            return False
+        pairs = [(d, e) for d, e in zip(a.shape, b.shape, strict=True) if d != e]
+        if any(self.parent.env.is_known(d, e) for d, e in pairs):
+            return False
+        for d, e in pairs:
+            self.both_sizes(d, e)
+        return True
 
     def _by_value(self, x: Any, side: int) -> Any:
         """What a side leaves, where it is a choice by its value, if that is still what it holds."""
@@ -406,7 +462,8 @@ def _in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Val
         return values
     out: list[Value | None] = []
     for v, side in zip(values, sides, strict=False):
-        if v is not None and v.type != first:
+        assert v is None or isinstance(v.type, ArrayType)
+        if v is not None and v.type.order != first.order:  # type: ignore[union-attr]
             with side.reopened():
                 v = laid_out(side.region, v, first.order)
         out.append(v)

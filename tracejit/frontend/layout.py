@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracejit.errors import GraphError
 from tracejit.frontend.shapes import ShapeEnv
 from tracejit.frontend.tracer import TracedArray, View
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, prod
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.elementwise import k_order
@@ -36,6 +36,8 @@ def is_c_contiguous(x: TracedArray) -> bool | None:
     if layout is None:
         return None
     env = x.trace.env
+    if layout[1] == _dense_strides(layout[0]):
+        return True
     if any(env.decide(d, "==", 0) for d in layout[0]):
         return True
     step: Dim = 1
@@ -151,6 +153,11 @@ def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
     return None
 
 
+def _dense_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The element strides of an array in C order without gaps."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
 def _reshape_strides(
     shape: tuple[Dim, ...], strides: tuple[Dim, ...], new: tuple[Dim, ...], env: ShapeEnv
 ) -> tuple[Dim, ...] | None:
@@ -159,6 +166,8 @@ def _reshape_strides(
     Runs of old and new axes with equal products are matched; each run of old axes must be evenly
     spaced as one axis.
     """
+    if strides == _dense_strides(shape):
+        return _dense_strides(new)
     if any(env.decide(d, "==", 0) for d in shape):
         return (0,) * len(new)
     old = [(d, s) for d, s in zip(shape, strides, strict=True) if not env.decide(d, "==", 1)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.branches import branch, choose, predicate, then_rest, without
+from tracejit.frontend.carried_sizes import CarriedSizes
 from tracejit.frontend.carries import MISSING, SAME, Carry, Same, widened
 from tracejit.frontend.cells import Cell
 from tracejit.frontend.choice import UNBOUND, Choice, Unreachable
@@ -44,10 +45,10 @@ class StaticLoop(Exception):
 class _Loop:
     """A loop that is being rolled: what it carries, and how."""
 
-    sizes: tuple[str, ...] = ()
-
-    def __init__(self, hooks: Hooks, names: Names, info: Any) -> None:
+    def __init__(self, hooks: Hooks, names: Names, info: Any, peeled: int) -> None:
         self.hooks, self.names, self.parent = hooks, names, here()
+        #: Sizes of arrays that change from iteration to iteration.
+        self.grown = CarriedSizes(self.parent, peeled)
         self.after, self.at_head = set(info[1]), set(info[2])
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Choice) else x for n, x in held}
@@ -65,6 +66,11 @@ class _Loop:
     def iteration(self) -> tuple[Any, Any]:
         """Run the body once; gives its outcome, and whether the loop may go on."""
         raise NotImplementedError
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The size symbols that it carries: its counter, and sizes of arrays."""
+        return (*self.grown.counters, *self.grown.names)
 
     # What is carried ----------------------------------------------------------------------------
 
@@ -178,10 +184,12 @@ class _Loop:
     def widen(self, side: Side) -> bool:
         """Carry what the body changes, too. False where nothing more is needed."""
         before = dict(self.carries), list(self.cells), {k: list(v) for k, v in self.parts.items()}
+        self.grown.begin()
         for name, carry in self.carries.items():
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
+            self.grown.at(name)
             self.carries[name] = widened(self.hooks, side.region, carry, start, end)
         self.cells += [cell for cell in side.stored if cell not in self.cells]
         for key, (x, contents) in side.changed.items():
@@ -190,6 +198,7 @@ class _Loop:
                 raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
             carries = self.parts.get(key) or [Same() for _ in _keys(now)]
             self.objects[key] = x
+            self.grown.at(key)
             self.parts[key] = [
                 widened(self.hooks, side.region, carry, a, b)
                 for carry, a, b in zip(carries, _parts(now), _parts(contents), strict=True)
@@ -217,6 +226,7 @@ class _Loop:
     def _trace(self) -> Side:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
+        region.carried_sizes = self.grown
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
         self.inner = []
         with entered(region, self.names) as side:
@@ -269,6 +279,8 @@ class _Loop:
         is the flag where the body may leave the loop; `flag` is its first value.
         """
         parent, body, exits = self.parent, side.region, side.goes_on is not True
+        size_starts += tuple(self.grown.starts.values())
+        size_ends += tuple(self.grown.ends.values())
         joiner = Joiner(self.hooks, parent, None, [side])
         outcome = joiner.export(side.outcome, 0)
         first, inputs = self.initial(), list(self.inputs)
@@ -343,11 +355,11 @@ class CountedLoop(_Loop):
         run: Callable[[Any], Any],
         first: int,
     ) -> None:
-        super().__init__(hooks, names, info)
+        super().__init__(hooks, names, info, first)
         self.run, self.from_ = run, first
         self.length: Any = items.length
         name = self.parent.fresh_size()
-        self.sizes, self.k = (name,), symbol(name)
+        self.grown.counters, self.k = (name,), symbol(name)
         #: Iterations in one round of the rolled loop.
         self.copies = 1
         self._count()
@@ -359,12 +371,12 @@ class CountedLoop(_Loop):
             traced: Any = self.length
             traced = traced - self.from_ if self.from_ else traced
             self.rounds: Any = traced // self.copies if self.copies > 1 else traced
-            env.count(self.sizes[0], None)
+            env.count(self.grown.counters[0], None)
         else:
             left: Dim = env.maximum(as_dim(self.length) - self.from_, 0)
             rounds = floordiv(left, self.copies)
             self.rounds = unwrap(rounds, env)
-            env.count(self.sizes[0], rounds - 1)
+            env.count(self.grown.counters[0], rounds - 1)
 
     def number(self, j: Any) -> Any:
         """The number of the iteration that is `j`-th from the first."""
@@ -458,8 +470,9 @@ class TestedLoop(_Loop):
         test: Callable[[], Any],
         run: Callable[[], Any],
         holds: bool | TracedScalar,
+        peeled: int,
     ) -> None:
-        super().__init__(hooks, names, info)
+        super().__init__(hooks, names, info, peeled)
         self.test, self.run, self.holds = test, run, holds
         # The body begins after the test, and may read what that binds.
         self.at_head |= set(names) & set(test.__code__.co_freevars)

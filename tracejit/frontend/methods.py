@@ -63,7 +63,7 @@ def _item(x: Any, *args: Any) -> Any:
             x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
         else:
             size = x.type.size
-            if not trace.env.decide(size, "==", 1):
+            if not trace.env.expect(size, "==", 1):
                 raise ValueError("can only convert an array of size 1 to a Python scalar")
             x = trace.wrap(trace.emit("element", (x.reshape(()).value(),)))
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}

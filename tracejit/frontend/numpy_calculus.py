@@ -100,7 +100,7 @@ def _spacings(x: TracedArray, axes: Sequence[int], given: Sequence[Any]) -> list
             continue
         if v.ndim != 1:
             raise ValueError("distances must be either scalars or 1d")
-        if not here().env.decide(v.type.shape[0], "==", x.type.shape[axis]):
+        if not here().env.expect(v.type.shape[0], "==", x.type.shape[axis]):
             raise ValueError("when 1d, distances must match the length of the dimension")
         out.append(diff(astype(v, np.dtype(np.float64)) if v.dtype.kind in "iu" else v))
     return out

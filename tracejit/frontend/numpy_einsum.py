@@ -87,7 +87,7 @@ def _arranged(x: TracedArray, labels: str, target: str, sizes: dict[str, Dim]) -
     new = []
     for c in target:
         d = next(shape) if c in labels else 1
-        new.append(1 if d != sizes[c] and env.decide(d, "==", 1) else sizes[c] if d != 1 else 1)
+        new.append(1 if d != sizes[c] and env.is_one(d) else sizes[c] if d != 1 else 1)
     return fit_dims(moved, tuple(new))
 
 
@@ -154,9 +154,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         arrays[k], labels[k] = _without_repeats(x, term)
         for c, d in zip(term, x.type.shape, strict=True):
             have = sizes.get(c, 1)
-            if have == 1 or env.decide(have, "==", 1):
+            if have == 1 or env.is_one(have):
                 sizes[c] = d
-            elif d != have and not env.decide(d, "==", 1) and not env.decide(d, "==", have):
+            elif d != have and not env.is_one(d) and not env.expect(d, "==", have):
                 raise ValueError(f"operands could not be broadcast together over {c!r}")
     x, a = arrays[0], labels[0]
     for k in range(1, len(arrays)):

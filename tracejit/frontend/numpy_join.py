@@ -65,7 +65,7 @@ def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:
         )
     pairs = list(zip(x.type.shape, first.type.shape, strict=True))
     for k, (a, b) in enumerate(pairs):
-        if k != axis and not env.decide(a, "==", b):
+        if k != axis and not env.expect(a, "==", b):
             raise ValueError(
                 "all the input array dimensions except for the concatenation axis must match "
                 f"exactly, but along dimension {k}, the sizes are {b} and {a}"
@@ -85,7 +85,7 @@ def stack(
     env = here().env
     for x in parts:
         pairs = zip(x.type.shape, first.type.shape, strict=False)
-        if x.ndim != first.ndim or any(not env.decide(a, "==", b) for a, b in pairs):
+        if x.ndim != first.ndim or any(not env.expect(a, "==", b) for a, b in pairs):
             raise ValueError("all input arrays must have the same shape")
     axis = normalize_axis_index(axis, first.ndim + 1)
     new = [expand_dims(x, axis) for x in parts]

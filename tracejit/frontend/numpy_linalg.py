@@ -29,8 +29,7 @@ def _stack_like(x: TracedArray, stack: tuple[Dim, ...], tail: tuple[Dim, ...]) -
     own = x.type.shape[: x.ndim - len(tail)]
     lead = stack[len(stack) - len(own) :]
     new = tuple(
-        d if d in (1, s) else (1 if env.decide(d, "==", 1) else s)
-        for d, s in zip(own, lead, strict=True)
+        d if d in (1, s) else (1 if env.is_one(d) else s) for d, s in zip(own, lead, strict=True)
     )
     return fit_dims(x, (*new, *tail))
 
@@ -40,7 +39,7 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
     trace = here()
     axis = 0 if b.ndim == 1 else b.ndim - 2
     inner, other = a.type.shape[-1], b.type.shape[axis]
-    if not trace.env.decide(inner, "==", other):
+    if not trace.env.expect(inner, "==", other):
         raise ValueError(
             f"{name}: Input operand 1 has a mismatch in its core dimension 0 "
             f"(size {other} is different from {inner})"
@@ -90,7 +89,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 def _same_inner(x: TracedArray, y: TracedArray, i: int, j: int) -> None:
     m, n = x.type.shape[i], y.type.shape[j]
-    if not here().env.decide(m, "==", n):
+    if not here().env.expect(m, "==", n):
         raise ValueError(f"shapes {x.type.shape} and {y.type.shape} not aligned: {m} != {n}")
 
 
@@ -125,7 +124,7 @@ def vdot(a: Any, b: Any, /) -> Any:
     x, y = _common(ravel(a), ravel(b))
     if x.dtype.kind == "c":
         x = asarray(elementwise(np.conjugate, (x,)))
-    if not here().env.decide(x.type.shape[0], "==", y.type.shape[0]):
+    if not here().env.expect(x.type.shape[0], "==", y.type.shape[0]):
         raise ValueError("cannot reshape array of one size into another")
     return _scalar(matrix_product(x, y))
 
@@ -154,7 +153,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         raise ValueError("shape-mismatch for sum")
     env = here().env
     for p, q in zip(i, j, strict=True):
-        if not env.decide(x.type.shape[p], "==", y.type.shape[q]):
+        if not env.expect(x.type.shape[p], "==", y.type.shape[q]):
             raise ValueError("shape-mismatch for sum")
     return _contract(x, y, i, j)
 
@@ -180,7 +179,7 @@ def _square(x: TracedArray, name: str) -> TracedArray:
         raise np.linalg.LinAlgError(
             f"{x.ndim}-dimensional array given. Array must be at least two-dimensional"
         )
-    if not here().env.decide(x.type.shape[-1], "==", x.type.shape[-2]):
+    if not here().env.expect(x.type.shape[-1], "==", x.type.shape[-2]):
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return fit_dims(x, (*x.type.shape[:-1], x.type.shape[-2]))
 
@@ -208,7 +207,7 @@ def solve(a: Any, b: Any) -> Any:
     vector = y.ndim == 1
     n = x.type.shape[-1]
     rows = y.type.shape[-1 if vector else -2]
-    if not trace.env.decide(rows, "==", n):
+    if not trace.env.expect(rows, "==", n):
         raise ValueError(
             "solve: Input operand 1 has a mismatch in its core dimension 0 "
             f"(size {rows} is different from {n})"
@@ -349,7 +348,7 @@ def _vector_norm(x: TracedArray, ord: Any, axis: int, keep: bool) -> Any:
 
 
 def _some(x: TracedArray, axis: int) -> bool:
-    return not here().env.decide(x.type.shape[axis], "==", 0)
+    return here().env.expect(0, "<", x.type.shape[axis])
 
 
 def _matrix_norm(x: TracedArray, ord: Any, row: int, column: int, keep: bool) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate, stack
 from tracejit.frontend.numpy_ranges import lower_mask
@@ -68,7 +68,9 @@ def _cast_number(x: Any, dtype: np.dtype[Any]) -> Value:
 def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
     """`x` where the condition holds, else `y`; Python numbers do not promote. Always an array."""
     if x is NOT_GIVEN or y is NOT_GIVEN:
-        raise TraceError("TJ015", "np.where with one argument", user_line())
+        if x is NOT_GIVEN and y is NOT_GIVEN:
+            return HANDLERS[np.nonzero](condition)
+        raise ValueError("either both or neither of x and y should be given")
     sides = [v if is_number(v) else asarray(v) for v in (x, y)]
     dtype = np.result_type(*(stand_in(v) for v in sides))
     test = truth(condition)
@@ -234,7 +236,7 @@ def average(
         if axis is None or w.ndim != 1:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         (k,) = normalize_axes(axis, x.ndim)
-        if not here().env.decide(w.type.shape[0], "==", x.type.shape[k]):
+        if not here().env.expect(w.type.shape[0], "==", x.type.shape[k]):
             raise ValueError("Shape of weights must be consistent with shape of a along axis.")
         w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
     scale = np.sum(w, axis=axis, dtype=common, **keep)
@@ -325,7 +327,7 @@ def cross(
         axisa = axisb = axisc = axis
     x, y = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     env = here().env
-    if any(not env.decide(v.type.shape[-1], "==", 3) for v in (x, y)):
+    if any(not env.expect(v.type.shape[-1], "==", 3) for v in (x, y)):
         raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
     (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
     parts: list[Any] = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]

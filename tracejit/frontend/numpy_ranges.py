@@ -12,17 +12,20 @@ from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_shape import in_c_order, shape_dims
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
+from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import (
     TracedArray,
     Tracer,
     as_array,
     check_dtype,
     here,
+    lift,
     user_line,
 )
 from tracejit.frontend.ufuncs import elementwise, operand, operand_tracer
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
+from tracejit.ir.types import dtype_of
 
 __all__ = ["lower_mask"]
 
@@ -49,13 +52,31 @@ def arange(
     start = 0 if start is None else start
     step = 1 if step is None else step
     if any(isinstance(x, Tracer) for x in (start, stop, step)):
-        raise TraceError("TJ015", "np.arange with a traced bound", user_line())
+        return _traced_arange(start, stop, step, dtype)
     if any(isinstance(x, SymInt) for x in (start, stop, step)):
         if all(isinstance(x, (int, np.integer, SymInt)) for x in (start, stop)):
             if isinstance(step, (int, np.integer)):
                 return _symbolic_arange(start, stop, int(step), dtype)
         start, stop, step = (int(x) if isinstance(x, SymInt) else x for x in (start, stop, step))
     return _static_arange(start, stop, step, dtype)
+
+
+def _traced_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
+    """Integers between bounds that are known only at run time."""
+    trace, bounds = here(), [start, stop]
+    kinds = [dtype_of(lift(x).type) for x in bounds]
+    if type(step) is not int or step == 0 or dtype is not None or set(kinds) != {np.dtype("i8")}:
+        raise TraceError("TJ015", "np.arange with a traced bound", user_line())
+    first, last = (int64_of(lift(x)) for x in bounds)
+    pair = (last, first) if step > 0 else (first, last)
+    more, by = (
+        trace.emit("constant", (), value=value, type="i64") for value in (abs(step) - 1, abs(step))
+    )
+    zero = trace.emit("constant", (), value=0, type="i64")
+    span = trace.emit("maximum", (trace.emit("subtract", pair), zero))
+    count = trace.emit("floor_divide", (trace.emit("add", (span, more)), by))
+    steps = elementwise(np.multiply, (iota(trace.bound(count)), step))
+    return asarray(elementwise(np.add, (steps, trace.wrap(first))))
 
 
 def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:

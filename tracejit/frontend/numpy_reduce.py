@@ -158,7 +158,7 @@ def _extreme(name: str, op: str) -> Any:
 def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
     env = here().env
     for a in normalize_axes(_no_axis(axis, x.type.shape), x.ndim):
-        if env.decide(x.type.shape[a], "==", 0):
+        if not env.expect(0, "<", x.type.shape[a]):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 

@@ -12,10 +12,12 @@ from tracejit.errors import TraceError
 from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.numpy_api import asarray, handles
 from tracejit.frontend.shapes import as_dim
+from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import (
     Cell,
     TracedArray,
     TracedScalar,
+    Tracer,
     broadcast_dims,
     broadcasts_to,
     here,
@@ -52,7 +54,7 @@ def shape_dims(shape: Any) -> tuple[Dim, ...]:
 def _size(x: Any, text: str) -> Dim:
     if isinstance(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
         raise TypeError(text)
-    return as_dim(x)
+    return here().bound(int64_of(x)) if isinstance(x, Tracer) else as_dim(x)
 
 
 def copy_of(x: TracedArray) -> TracedArray:
@@ -102,12 +104,12 @@ def _filled_in(size: Dim, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
     if not unknown:
-        if prod(shape) != size and not env.decide(size, "==", prod(shape)):
+        if prod(shape) != size and not env.expect(size, "==", prod(shape)):
             raise ValueError(text)
         return shape
     (k,) = unknown
     rest = prod((*shape[:k], *shape[k + 1 :]))
-    if env.decide(rest, "==", 0) or not env.decide(mod(size, rest), "==", 0):
+    if env.decide(rest, "==", 0) or not env.expect(mod(size, rest), "==", 0):
         raise ValueError(text)
     return (*shape[:k], floordiv(size, rest), *shape[k + 1 :])
 
@@ -269,7 +271,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     env = here().env
     shape = x.type.shape
     if axis is None:
-        return with_axes(x, tuple(d for d in shape if not env.decide(d, "==", 1)))
+        return with_axes(x, tuple(d for d in shape if env.expect(d, "!=", 1)))
     if not x.ndim and type(axis) is int and axis in (0, -1):
         return a if isinstance(a, TracedScalar) and not a.is_python else x
     gone = normalize_axis_tuple(axis, x.ndim)
@@ -320,7 +322,7 @@ def _broadcast_view(x: TracedArray, target: tuple[Dim, ...]) -> TracedArray:
     env = here().env
     lead = len(target) - x.ndim
     own = tuple(
-        d if d in (1, t) else (1 if env.decide(d, "==", 1) else t)
+        d if d in (1, t) else (1 if env.is_one(d) else t)
         for d, t in zip(x.type.shape, target[lead:], strict=True)
     )
     return fit_dims(x, own).view("broadcast_to", shape=target)

@@ -62,6 +62,8 @@ class ShapeEnv:
         self.limits: dict[str, int] = {}
         #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
         self.lift: Callable[[Dim], Any] = lambda d: NotImplemented
+        #: Lets runs bail out where a relation does not hold; set by the tracer.
+        self.check: Callable[[Dim, str, Dim], None] = lambda a, relation, b: None
 
     def declare(
         self, name: str, hint: int | None, low: int | None = 2, *, in_memory: bool = True
@@ -191,6 +193,25 @@ class ShapeEnv:
         if guard not in self.guards:
             self.guards.append(guard)
         return holds
+
+    def expect(self, a: Dim, relation: str, b: Dim) -> bool:
+        """As `decide`, but sizes that are known only at run time are taken to fulfil the relation:
+        a run in which they do not bails out.
+        """
+        if self.proved(a, relation, b) is None and not self.is_known(a, b):
+            self.check(a, relation, b)
+            return True
+        return self.decide(a, relation, b)
+
+    def is_one(self, d: Dim) -> bool:
+        """Whether `d` is 1; a size that is known only at run time is not, unless that is proved.
+
+        What rests on it must hold for 1, too, or be checked.
+        """
+        known = self.proved(d, "==", 1)
+        if known is None and not self.is_known(d):
+            return False
+        return self.decide(d, "==", 1)
 
     def maximum(self, a: Dim, b: Dim) -> Dim:
         """The larger of two sizes: decided where a proof or a guard can, else left to run time."""

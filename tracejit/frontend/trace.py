@@ -14,7 +14,7 @@ import numpy as np
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.notes import Note
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import TOKEN, ArrayType, Type
@@ -22,6 +22,7 @@ from tracejit.ir.types import TOKEN, ArrayType, Type
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tracejit.frontend.carried_sizes import CarriedSizes
     from tracejit.frontend.cells import Cell
     from tracejit.frontend.shapes import ShapeEnv
     from tracejit.frontend.tracer import TracedScalar, Tracer
@@ -87,12 +88,17 @@ class Trace:
         )
         #: The caller's arrays, and which inputs of the graph they are.
         self.memory: dict[Cell, int] = {} if parent is None else parent.memory
+        #: The sizes that the loop carries whose body this is.
+        self.carried_sizes: CarriedSizes | None = None
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
+        #: Relations of sizes that are checked in this trace.
+        self.checked: set[tuple[Dim, str, Dim]] = set()
         env.lift = lambda dim: innermost(self).size(dim)
+        env.check = lambda a, relation, b: innermost(self).check_sizes(a, relation, b)
 
     @contextmanager
     def reopened(self) -> Iterator[Trace]:
@@ -228,14 +234,14 @@ class Trace:
             trace = trace.parent
         return trace is self
 
-    def mark(self) -> tuple[int, dict[Value, bool]]:
+    def mark(self) -> tuple[int, dict[Value, bool], set[tuple[Dim, str, Dim]]]:
         """A point that `rollback` can go back to."""
-        return len(self.builder.nodes), dict(self.facts)
+        return len(self.builder.nodes), dict(self.facts), set(self.checked)
 
-    def rollback(self, mark: tuple[int, dict[Value, bool]]) -> None:
+    def rollback(self, mark: tuple[int, dict[Value, bool], set[tuple[Dim, str, Dim]]]) -> None:
         """Drop what was recorded since `mark`; nothing may refer to it any more."""
         nodes = self.builder.nodes
-        count, self.facts = mark[0], dict(mark[1])
+        count, self.facts, self.checked = mark[0], dict(mark[1]), set(mark[2])
         self.counter[0] -= len(nodes) - count
         nodes[count:] = [n for n in nodes[count:] if n.op.name == "start_token"]
 
@@ -244,6 +250,24 @@ class Trace:
         name = f"s{len(self.env.intervals)}"
         self.env.declare(name, None, low)
         return name
+
+    def check_sizes(self, a: Dim, relation: str, b: Dim) -> None:
+        """Let a run bail out here unless `a relation b`."""
+        trace: Trace | None = self
+        while trace is not None:
+            if (a, relation, b) in trace.checked:
+                return
+            trace = trace.parent
+        op = {"==": "py_equal", "!=": "py_not_equal", "<": "py_less", "<=": "py_less_equal"}
+        values = [self.emit("dim_value", (), dim=d) for d in (a, b)]
+        self.emit_all("check", (self.emit(op[relation], values),), {})
+        self.checked.add((a, relation, b))
+
+    def bound(self, value: Value, low: int = 0) -> Dim:
+        """A new size symbol for the present value of an int, which is at least `low`."""
+        name = self.fresh_size(low)
+        self.emit_all("bind_size", (value,), {}, binds=(name,))
+        return symbol(name)
 
     def size(self, dim: Dim) -> TracedScalar:
         """A size as a traced Python int."""

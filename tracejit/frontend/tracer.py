@@ -333,7 +333,7 @@ def match_dims(v: Value, shape: tuple[Dim, ...]) -> Value:
     lead = len(shape) - v.type.ndim
     env = trace.env
     new = tuple(
-        d if d in (1, s) else (1 if env.decide(d, "==", 1) else s)
+        d if d in (1, s) else (1 if env.is_one(d) else s)
         for d, s in zip(v.type.shape, shape[lead:], strict=True)
     )
     if new == v.type.shape:
@@ -352,12 +352,12 @@ def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
             have = out[k]
             if have == d or d == 1:
                 continue
-            if have == 1 or env.decide(have, "==", 1):
+            if have == 1 or env.is_one(have):
                 out[k] = d
-            elif not env.decide(d, "==", 1) and not env.decide(have, "==", d):
+            elif not env.is_one(d) and not env.expect(have, "==", d):
                 text = " ".join(f"({', '.join(map(str, s))})" for s in shapes)
                 raise ValueError(f"operands could not be broadcast together with shapes {text}")
-            elif isinstance(d, int) and d != 1:
+            elif (isinstance(d, int) and d != 1) or (env.is_known(d) and not env.is_known(have)):
                 out[k] = d
     return tuple(out)
 
@@ -367,7 +367,7 @@ def broadcasts_to(shape: tuple[Dim, ...], target: tuple[Dim, ...]) -> bool:
     env = here().env
     lead = len(target) - len(shape)
     return lead >= 0 and all(
-        d in (1, t) or env.decide(d, "==", t) or env.decide(d, "==", 1)
+        d in (1, t) or env.expect(d, "==", t) or env.is_one(d)
         for d, t in zip(shape, target[lead:], strict=True)
     )
 

@@ -124,7 +124,8 @@ def kind_of(x: Any) -> Hashable:
     if is_number(x):
         return lift(x).type
     if isinstance(x, TracedArray):
-        return "array", x.dtype, x.type.shape
+        known = x.trace.env.is_known
+        return "array", x.dtype, tuple(d if known(d) else None for d in x.type.shape)
     if is_absent(x):
         return "constant", type(x), x if isinstance(x, (Signal, type(UNBOUND))) else attr_key(x)
     found = parts_of(x)
@@ -141,7 +142,8 @@ def kinds_of(*values: Any) -> list[Hashable]:
 
 def kinds_of_both(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Hashable]:
     """The kinds of two values together. Raises TraceError for too many."""
-    out = list(dict.fromkeys((*first, *second)))
+    found = list(dict.fromkeys((*first, *second)))
+    out = [k for k in found if not any(other != k and _covers(other, k) for other in found)]
     if len(out) > _MOST:
         raise TraceError("TJ011", f"a value of one of {len(out)} kinds", user_line())
     return sorted(out, key=_is_absent_kind)
@@ -158,7 +160,7 @@ def of_kind(hooks: Hooks, x: Any, kind: Hashable) -> Any:
     if isinstance(x, Choice):
         x = x.known()
     if not isinstance(x, Choice):
-        return x if kind_of(x) == kind else MISSING
+        return x if _is_of(kind, x) else MISSING
     first, second = of_kind(hooks, x.first, kind), of_kind(hooks, x.second, kind)
     if first is MISSING or second is MISSING:
         return second if first is MISSING else first
@@ -177,7 +179,21 @@ def flags(hooks: Hooks, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
 
 
 def _is_of(kind: Hashable, x: Any) -> bool:
-    return kind_of(x) == kind
+    return _covers(kind, kind_of(x))
+
+
+def _covers(kind: Hashable, other: Hashable) -> bool:
+    """Whether `other` is `kind`, or has known sizes where those of `kind` are not."""
+    if kind == other:
+        return True
+    if not (isinstance(kind, tuple) and isinstance(other, tuple)):
+        return False
+    if (kind[0], other[0], kind[1]) != ("array", "array", other[1]):
+        return False
+    sizes = kind[2], other[2]
+    return len(sizes[0]) == len(sizes[1]) and all(
+        d is None or d == e for d, e in zip(*sizes, strict=True)
+    )
 
 
 def select(chosen: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tracejit.ir.dims import symbol
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.graph import Attrs, Graph, attr_sizes, attr_substitute
 from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, PYBOOL, NpScalar, Type, type_substitute
+from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar, Type, type_substitute
 
 __all__ = ["Cond", "Fusion", "WhileLoop"]
 
@@ -66,7 +66,11 @@ class Fusion(_RegionOp):
 
 @register
 class Cond(_RegionOp):
-    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs."""
+    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs.
+
+    The sides may give sizes too, equally many as their `size_outputs`; the node binds them. Where
+    a result's size differs between the sides, or is made in them, it is one of these on both.
+    """
 
     name = "cond"
     kind = "control"
@@ -78,23 +82,57 @@ class Cond(_RegionOp):
         regions: tuple[Graph, ...],
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
-        require(len(regions) == 2 and not binds, "cond has two regions")
+        require(len(regions) == 2, "cond has two regions")
         require(inputs and inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), "cond takes a predicate")
-        results = []
         for region, sizes in zip(regions, attrs["sizes"], strict=True):
             _check_inputs(self.name, region, inputs[1:], sizes)
-            table = dict(zip(region.sizes, sizes, strict=True))
-            results.append(tuple(type_substitute(v.type, table) for v in region.outputs))
-        require(results[0] == results[1], f"cond: the sides give {results[0]} and {results[1]}")
-        return results[0]
+            require(len(region.size_outputs) == len(binds), f"cond binds {len(binds)} sizes")
+        then, orelse = regions
+        require(len(then.outputs) == len(orelse.outputs), "cond: the sides give unlike many values")
+        tables = [
+            dict(zip(region.sizes, sizes, strict=True))
+            for region, sizes in zip(regions, attrs["sizes"], strict=True)
+        ]
+        pairs = list(zip(then.size_outputs, orelse.size_outputs, strict=True))
+        return tuple(
+            _joined(a.type, b.type, tables, pairs, binds)
+            for a, b in zip(then.outputs, orelse.outputs, strict=True)
+        )
 
     def evaluate_regions(
         self, inputs: Sequence[Any], attrs: dict[str, Any], regions: tuple[Graph, ...], run: Run
     ) -> tuple[Any, ...]:
-        """The results of the side that the predicate chooses."""
+        """The results of the side that the predicate chooses, then its sizes."""
         side = 0 if inputs[0] else 1
         sizes = dict(zip(regions[side].sizes, attrs["sizes"][side], strict=True))
         return run(regions[side], inputs[1:], sizes)
+
+
+def _joined(
+    a: Type,
+    b: Type,
+    tables: Sequence[Mapping[str, Dim]],
+    pairs: Sequence[tuple[Dim, ...]],
+    binds: Sequence[str],
+) -> Type:
+    """The type outside of what is an `a` on one side and a `b` on the other."""
+    if not (isinstance(a, ArrayType) and isinstance(b, ArrayType)):
+        require(a == b, f"cond: the sides give {a} and {b}")
+        return a
+    like = (a.dtype, a.order) == (b.dtype, b.order)
+    require(like, f"cond: the sides give {a} and {b}")
+    shape: list[Dim] = []
+    for d, e in zip(a.shape, b.shape, strict=True):
+        outside = [
+            attr_substitute(x, table) if attr_sizes(x) <= table.keys() else None
+            for x, table in zip((d, e), tables, strict=True)
+        ]
+        if outside[0] is not None and outside[0] == outside[1]:
+            shape.append(outside[0])
+            continue
+        require((d, e) in pairs, f"cond: the sides give {a} and {b}")
+        shape.append(symbol(binds[pairs.index((d, e))]))
+    return ArrayType(a.dtype, tuple(shape), a.order)
 
 
 @register

@@ -173,8 +173,8 @@ class DimValue(Op):
 class BindSize(Op):
     """Give the one size symbol in `binds` the value of an integer, which must not be negative.
 
-    It has no outputs, so `evaluate` gives the value of its symbol alone, and nothing that reads
-    outputs may decide to drop or merge it.
+    It has no outputs, so `evaluate` gives the value of its symbol alone; what reads the symbol
+    decides whether it is needed.
     """
 
     name: ClassVar[str] = "bind_size"

@@ -101,7 +101,7 @@ class _Control:
     def cond(self, node: Node) -> Sequence[Value]:
         """A branch, or the side that is taken."""
         known = self.constant(node.inputs[0])
-        if known is not None:
+        if known is not None and not node.binds:
             side = 0 if known.attrs["value"] else 1
             return self.unfold(node.regions[side], node.inputs[1:], node.attrs["sizes"][side])
         made = self.producer.get(node.inputs[0])

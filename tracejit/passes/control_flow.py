@@ -191,6 +191,7 @@ class _Lowering:
         block.branch = predicate
         pivots = next(iter(sides.values()))
         ends: list[tuple[_Block, list[Value]]] = []
+        made: list[list[Value]] = []
         for region, sizes, side in zip(node.regions, node.attrs["sizes"], (1, 0), strict=True):
             kind = "then" if side else "else"
             start = self.block(kind, block.frame, pivots[side], (block,), (predicate, bool(side)))
@@ -202,9 +203,20 @@ class _Lowering:
             inner = _Scope(given, _substituted(region.sizes, sizes, scope.sizes))
             end = self.walk(region, inner, start)
             ends.append((end, [inner.values[v] for v in region.outputs]))
+            dims = [attr_substitute(d, inner.sizes) for d in region.size_outputs]
+            made.append([end.one("dim_value", (), "", node, dim=d) for d in dims])
         join = self.block("join", block.frame, block.pivot, [end for end, _ in ends])
+        binds = tuple([self.size(s) for s in node.binds])
+        for name, *sizes_of_sides in zip(binds, *made, strict=True):
+            (v,) = join.emit("merge", sizes_of_sides, (f"{name}_value",), (name,), node)
+            self.size_values[name] = v
+        scope.bind(dict(zip(node.binds, binds, strict=True)))
         for out, *values in zip(node.outputs, *(found for _, found in ends), strict=True):
-            scope.values[out] = join.one("merge", values, scope.name(out), node)
+            attrs: dict[str, Attr] = {}
+            if type_sizes(out.type) & set(node.binds):
+                assert isinstance(out.type, ArrayType)
+                attrs["shape"] = attr_substitute(out.type.shape, scope.sizes)
+            scope.values[out] = join.one("merge", values, scope.name(out), node, **attrs)
         return join
 
 

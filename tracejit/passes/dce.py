@@ -49,7 +49,12 @@ def dce(graph: Graph) -> Graph:
 
 
 def is_barrier(node: Node) -> bool:
-    """Whether a node, or one in its regions, has effects: what may fail does not move across it."""
+    """Whether a node, or one in its regions, has effects: what may fail does not move across it.
+
+    A size that is bound is none: nothing but what reads the size depends on it.
+    """
+    if node.op.name == "bind_size":
+        return False
     return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
 
 

@@ -18,7 +18,7 @@ from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
-from tracejit.ir.graph import Graph, Value
+from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.manager import run_passes
@@ -27,6 +27,7 @@ from tracejit.runtime.entry_spec import (
     EntrySpec,
     Leaf,
     OutArray,
+    OutMade,
     OutNpScalar,
     Output,
     OutPyScalar,
@@ -54,6 +55,8 @@ class ResultPlan:
     views: tuple[View, ...] = ()
     #: The outputs that hold the run-time indices of the views, in order.
     operands: tuple[int, ...] = ()
+    #: The outputs that hold the sizes of the views that are known only at run time.
+    sizes: tuple[tuple[str, int], ...] = ()
     #: The result is the very object of an earlier result.
     same_as: int | None = None
 
@@ -170,7 +173,7 @@ def trace_call(
         values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
         written = [cell for cell in cells if cell.written]
         finals = [cell.read(trace) for cell in written]
-    _check_sizes(outputs, set(specialization.sizes))
+    outputs = [_made_late(output, set(specialization.sizes)) for output in outputs]
     results = ["fresh"] * len(values)
     results += [_note_store(trace, cell, specialization) for cell in written]
     graph = trace.builder.build([*values, *finals], tuple(results))
@@ -185,12 +188,12 @@ def _stored_sizes(leaves: Sequence[Leaf]) -> set[str]:
     return {d for x in whole for d in x.dims if isinstance(d, str)}
 
 
-def _check_sizes(outputs: Sequence[Output], known: set[str]) -> None:
-    for output in outputs:
-        if isinstance(output, OutArray):
-            for d in output.shape:
-                if not dims.free_symbols(d) <= known:
-                    raise TraceError("TJ015", "the size of a result")
+def _made_late(output: Output, known: set[str]) -> Output:
+    """An output, or what it is where its size is not known when the program begins."""
+    if isinstance(output, OutArray):
+        if not set().union(*map(dims.free_symbols, output.shape)) <= known:
+            return OutMade(output.dtype, len(output.shape))
+    return output
 
 
 def _note_store(trace: Trace, cell: Cell, specialization: Specialization) -> str:
@@ -227,6 +230,15 @@ def _plan_results(
             outputs.extend(_output(v) for v in view.indices)
         return tuple(range(first, len(values)))
 
+    def add_sizes(x: TracedArray) -> tuple[tuple[str, int], ...]:
+        read = set().union(*(attr_sizes(a) for view in x.views for a in view.attrs.values()))
+        out = []
+        for name in sorted(s for s in read if not trace.env.is_known(symbol(s))):
+            out.append((name, len(values)))
+            values.append(trace.size(symbol(name)).value())
+            outputs.append(_output(values[-1]))
+        return tuple(out)
+
     # All of them live until the end: results are told apart by identity.
     flat = [lift(x) if isinstance(x, SymInt) else x for x in flat]
     for k, x in enumerate(flat):
@@ -236,7 +248,7 @@ def _plan_results(
         objects[id(x)] = k
         if isinstance(x, TracedArray) and x.cell.input is not None and x.cell.input >= 0:
             plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
-            plans[-1].operands = add_operands(x)
+            plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
         if isinstance(x, TracedArray) and shared[id(x.cell)] > 1:
             # Results that share memory: the base is an output, its views are made from it.
@@ -245,7 +257,7 @@ def _plan_results(
                 values.append(x.cell.value)
                 outputs.append(_output(x.cell.value))
             plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
-            plans[-1].operands = add_operands(x)
+            plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()

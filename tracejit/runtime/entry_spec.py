@@ -6,8 +6,9 @@ A compiled program is `i32 program(ptr in, ptr out)`: two arrays of 8-byte slots
        double, two doubles, or 0 / 1; a NumPy scalar: its own bytes, two slots for complex128; a
        static leaf: none), then one for each name in `sizes`.
 `out`  one slot for each output in order (an array: the data pointer of memory allocated by the
-       entry; a scalar: where the program stores its value, two slots for 16 bytes; a constant
-       object or a returned leaf: none).
+       entry, or zero, where the program puts a new array that it makes itself; a scalar: where the
+       program stores its value, two slots for 16 bytes; a constant object or a returned leaf:
+       none).
 
 It returns 0, or anything else to refuse: its outputs are dropped and the caller's `_bail` runs.
 """
@@ -50,6 +51,7 @@ __all__ = [
     "ObjectSource",
     "OutArray",
     "OutLeaf",
+    "OutMade",
     "OutNpScalar",
     "OutObject",
     "OutPyScalar",
@@ -188,6 +190,14 @@ class OutArray:
 
 
 @dataclass(frozen=True)
+class OutMade:
+    """A new array of `dtype` with `ndim` axes, which the program makes itself."""
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+
+@dataclass(frozen=True)
 class OutNpScalar:
     """A new NumPy scalar."""
 
@@ -215,7 +225,7 @@ class OutLeaf:
     index: int
 
 
-Output: TypeAlias = OutArray | OutNpScalar | OutPyScalar | OutObject | OutLeaf
+Output: TypeAlias = OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf
 
 _SCALAR_SLOTS = {"int": 1, "float": 1, "complex": 2, "bool": 1}
 
@@ -226,7 +236,7 @@ def _slots(item: Leaf | Output) -> int:
             return _SCALAR_SLOTS[kind]
         case NpScalarLeaf(dtype) | OutNpScalar(dtype):
             return -(-dtype.itemsize // 8)
-        case ArrayLeaf() | OutArray():
+        case ArrayLeaf() | OutArray() | OutMade():
             return 1
     return 0
 

@@ -17,7 +17,7 @@ from tracejit.codegen.reference import print_kernel
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import bind_sizes
 from tracejit.ir.graph import Graph, Value, replay
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
 from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
@@ -26,6 +26,7 @@ from tracejit.runtime.entry_spec import (
     Leaf,
     NpScalarLeaf,
     OutArray,
+    OutMade,
     OutNpScalar,
     Output,
     OutPyScalar,
@@ -130,6 +131,8 @@ def _leaf(declared: Type, value: Any) -> Leaf:
 
 def _output(declared: Type) -> Output:
     if isinstance(declared, ArrayType):
+        if type_sizes(declared):
+            return OutMade(declared.dtype, declared.ndim)
         return OutArray(declared.dtype, declared.shape, declared.order)
     if isinstance(declared, NpScalar):
         return OutNpScalar(declared.dtype)

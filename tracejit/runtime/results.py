@@ -177,7 +177,8 @@ class _Parts(Sequence[Any]):
         if self._sizes is None:
             self._sizes = self._results.sizes(self._leaves)
         operands = [self._outputs[k] for k in plan.operands]
-        return apply_views(x, plan.views, operands, self._sizes)
+        sizes = self._sizes | {name: self._outputs[k] for name, k in plan.sizes}
+        return apply_views(x, plan.views, operands, sizes)
 
 
 def _chooser(node: Any, at: int = 0) -> Callable[[Sequence[Any]], Any] | None:

@@ -19,6 +19,7 @@ from tracejit.runtime.entry_spec import (
     EntrySpec,
     OutArray,
     OutLeaf,
+    OutMade,
     OutNpScalar,
     OutObject,
     Output,
@@ -202,6 +203,9 @@ class _Writer:
         text = self.text
         call = f'call i32 @"{self.program}"(ptr %in, ptr %out)'
         state: str | None = None
+        late = [k for k, o in enumerate(self.spec.outputs) if isinstance(o, OutMade)]
+        for k in late:
+            text.do(f"store ptr null, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")
         work = self.spec.work
         if isinstance(work, Poly):
             # The value may wrap: it decides about the GIL, not about the result.
@@ -221,6 +225,9 @@ class _Writer:
             text.label(go_on)
         elif state is not None:
             text.call("PyEval_RestoreThread", f"ptr {state}")
+        for k in late:
+            # Null where the program has refused: Py_DecRef takes that.
+            self.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
         text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
 
     def _maybe_release(self, large: str) -> str:

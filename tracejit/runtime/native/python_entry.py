@@ -24,6 +24,7 @@ from tracejit.runtime.entry_spec import (
     NpScalarLeaf,
     OutArray,
     OutLeaf,
+    OutMade,
     OutNpScalar,
     OutObject,
     Output,
@@ -157,7 +158,11 @@ class PythonEntry:
                 out[spec.out_slots[k]] = arrays[k].ctypes.data
         # The caller's frame and `objects` keep every input alive: ctypes releases the GIL.
         given = (ctypes.c_char * len(memory)).from_buffer(memory)
-        if self._program(ctypes.addressof(given), ctypes.addressof(out)):
+        status = self._program(ctypes.addressof(given), ctypes.addressof(out))
+        for k, output in enumerate(spec.outputs):
+            if isinstance(output, OutMade) and out[spec.out_slots[k]]:
+                arrays[k] = _taken(out[spec.out_slots[k]])
+        if status:
             return BAIL
         slots = bytes(out)
         results = [
@@ -326,6 +331,14 @@ def _allocate(output: OutArray, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     # Axis number `axis` of the result is the memory's axis number `order.index(axis)`.
     memory = np.empty(tuple(shape[axis] for axis in output.order), output.dtype)
     return memory.transpose(np.argsort(output.order)) if shape else memory
+
+
+def _taken(address: int) -> np.ndarray[Any, Any]:
+    """The array whose reference a program has left in a slot."""
+    array = ctypes.cast(ctypes.c_void_p(address), ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(array))
+    assert isinstance(array, np.ndarray)
+    return array
 
 
 def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:

@@ -1,0 +1,94 @@
+"""Masks on tracers: the positions where one holds, and what NumPy makes of them.
+
+How many there are is known only at run time: a size symbol stands for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, handles, only
+from tracejit.frontend.numpy_misc import truth
+from tracejit.frontend.numpy_shape import ravel, reshaped
+from tracejit.frontend.tracer import TracedArray, here
+from tracejit.frontend.ufuncs import elementwise
+from tracejit.ir.dims import Dim, prod
+
+__all__ = ["axis_positions", "flat_positions"]
+
+
+def flat_positions(mask: TracedArray) -> TracedArray:
+    """The positions (i64) in C order of the elements that are true."""
+    trace = here()
+    flat = ravel(mask)
+    count = trace.emit("cast", (flat.value(),), dtype="i64")
+    count = trace.emit("reduce_sum", (count,), axes=(0,))
+    size = trace.bound(trace.emit("element", (count,)))
+    out = trace.wrap(trace.emit("true_positions", (flat.value(),), size=size))
+    assert isinstance(out, TracedArray)
+    return out
+
+
+def axis_positions(mask: TracedArray) -> list[TracedArray]:
+    """For each axis the indices of the elements that are true, in C order."""
+    places = flat_positions(mask)
+    shape = mask.type.shape
+    out: list[TracedArray] = []
+    for axis, n in enumerate(shape):
+        inner = prod(shape[axis + 1 :])
+        index = places if inner == 1 else _with_size(np.floor_divide, places, inner)
+        out.append(index if axis == 0 else _with_size(np.remainder, index, n))
+    return out
+
+
+def _with_size(ufunc: Any, x: TracedArray, size: Dim) -> TracedArray:
+    trace = here()
+    number = trace.emit("np_scalar", (trace.size(size).value(),), dtype="i64")
+    return asarray(elementwise(ufunc, (x, trace.wrap(number))))
+
+
+@handles(np.nonzero)
+def nonzero(a: Any) -> Any:
+    """The indices of the elements that are not zero, an array for each axis."""
+    x = asarray(a)
+    if not x.ndim:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
+            "instead."
+        )
+    return tuple(axis_positions(truth(x)))
+
+
+@handles(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    """The indices of the elements of the raveled array that are not zero."""
+    return flat_positions(truth(a))
+
+
+@handles(np.argwhere)
+def argwhere(a: Any) -> Any:
+    """The indices of the elements that are not zero, a row for each."""
+    x = asarray(a)
+    if not x.ndim:
+        x = reshaped(x, (1,))
+        return np.stack(axis_positions(truth(x)), axis=-1)[:, :0]
+    return np.stack(axis_positions(truth(x)), axis=-1)
+
+
+@handles(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements of the raveled array where the condition holds."""
+    return ravel(asarray(arr))[flat_positions(truth(condition))]
+
+
+@handles(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = NOT_GIVEN) -> Any:
+    """The slices along an axis (None: the raveled array) where the condition holds."""
+    only("np.compress", out=out)
+    x, test = asarray(a), asarray(condition)
+    if test.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    places = flat_positions(truth(test))
+    return np.take(x, places, axis=axis)
