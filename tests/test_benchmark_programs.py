@@ -1,0 +1,95 @@
+"""The programs of the benchmarks: compiled whole, they leave what plain NumPy leaves."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from benchmarks import programs
+from benchmarks.programs import PRESETS, PROGRAMS, Difference, Program, check
+
+EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+SMALL = pytest.mark.parametrize("size", ["S", "T"])
+
+
+@EACH
+@SMALL
+def test_compiled(program: Program, size: str) -> None:
+    check(program, size, tracejit.jit(strict=True))
+
+
+@EACH
+def test_one_compiled_function_takes_both_sizes(program: Program) -> None:
+    jitted = tracejit.jit(program.kernel, strict=True)
+    for size in ("S", "T", "S"):
+        check(program, size, lambda kernel: jitted)
+
+
+@EACH
+@SMALL
+def test_plain(program: Program, size: str) -> None:
+    """A program agrees with itself, without warnings: its arguments are the same each time."""
+    check(program, size, lambda kernel: kernel)
+
+
+@EACH
+@SMALL
+def test_doing_nothing_fails(program: Program, size: str) -> None:
+    with pytest.raises(Difference, match=f"^{program.name}, size {size}:\n"):
+        check(program, size, lambda kernel: lambda *args: None)
+
+
+@EACH
+def test_changes_undone_fail(program: Program) -> None:
+    """The right result alone is not enough where the program changes an argument."""
+
+    def on_copies(*args: Any) -> Any:
+        return program.kernel(*(x.copy() if isinstance(x, np.ndarray) else x for x in args))
+
+    given, after = program.arguments("S"), program.arguments("S")
+    program.kernel(*after.values())
+    names = [x for x in given if not np.array_equal(given[x], after[x], equal_nan=True)]
+    if not names:
+        check(program, "S", lambda kernel: on_copies)
+        return
+    with pytest.raises(Difference, match=f"argument {names[0]} afterwards"):
+        check(program, "S", lambda kernel: on_copies)
+
+
+@EACH
+def test_other_values_fail(program: Program) -> None:
+    """One number of each argument off: the outcome is another one."""
+
+    def off(*args: Any) -> Any:
+        for x in args:
+            if isinstance(x, np.ndarray) and x.dtype.kind in "fc":
+                x.flat[0] += 1e-2
+            elif isinstance(x, np.ndarray) and x.dtype.kind == "i":
+                x.flat[1] = 0
+        floats = [x * 1.01 if type(x) is float else x for x in args]
+        return program.kernel(*floats)
+
+    with pytest.raises(Difference):
+        check(program, "S", lambda kernel: off)
+
+
+@EACH
+def test_sizes_differ_in_everything(program: Program) -> None:
+    assert tuple(program.sizes) == PRESETS
+    small, other = program.sizes["S"], program.sizes["T"]
+    assert list(small) == list(other)
+    assert [name for name in small if small[name] == other[name]] == []
+
+
+def test_every_module_is_listed() -> None:
+    folder = Path(programs.__file__).parent
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "program"}
+    assert {program.name for program in PROGRAMS} == files
+    assert len(PROGRAMS) == 27
+    kinds = collections.Counter(program.kind for program in PROGRAMS)
+    assert set(kinds) == {"no loop", "short loops", "long loops"} and min(kinds.values()) >= 3
