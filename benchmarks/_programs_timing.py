@@ -239,7 +239,7 @@ def first_calls(found: list[Outcome], rounds: int) -> Table:
     return table
 
 
-def run(programs: Sequence[Program], quick: bool) -> list[Table]:
+def run_all(programs: Sequence[Program], quick: bool) -> list[Table]:
     """Three tables of ratios, by kind, and one of first calls."""
     size, rounds = ("S", 5) if quick else ("M", 15)
     found = []

@@ -84,6 +84,6 @@ def named(name: str) -> Program:
 
 def run(quick: bool) -> list[Table]:
     """All programs, compiled and plain, in turns."""
-    from .._programs_timing import run as run_all  # which imports the compilers
+    from .._programs_timing import run_all  # which imports the compilers
 
     return run_all(PROGRAMS, quick)
