@@ -1,6 +1,6 @@
 """`python -m benchmarks [name ...]`: run benchmarks, print their tables, write them as JSON.
 
-A benchmark is a module of this package that defines `run(quick: bool) -> list[Table]`; its
+A benchmark is a module or a package in here that defines `run(quick: bool) -> list[Table]`; its
 docstring's first line is its title.
 """
 
@@ -18,10 +18,12 @@ from . import machine
 
 def names() -> list[str]:
     """Every benchmark in this folder."""
-    modules = sorted(Path(__file__).parent.glob("*.py"))
+    folder = Path(__file__).parent
+    modules = {path.stem: path for path in folder.glob("*.py")}
+    modules |= {path.parent.name: path for path in folder.glob("*/__init__.py")}
     return [
-        path.stem
-        for path in modules
+        name
+        for name, path in sorted(modules.items())
         if re.search(r"^def run\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
 

@@ -100,7 +100,10 @@ def absent(*names: str) -> list[str]:
 def rebind(function: types.FunctionType, **names: Any) -> types.FunctionType:
     """The same code over other globals: how a NumPy function becomes a JAX one (`np=jnp`)."""
     return types.FunctionType(
-        function.__code__, {**function.__globals__, **names}, function.__name__
+        function.__code__,
+        {**function.__globals__, **names},
+        function.__name__,
+        function.__defaults__,
     )
 
 

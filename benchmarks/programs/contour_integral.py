@@ -21,11 +21,14 @@ SIZES = {
 def initialize(rows: int, columns: int, blocks: int, points: int) -> dict[str, Any]:
     """blocks: int; H: complex128 (blocks + 1, rows, rows); Y: complex128 (rows, columns).
 
-    z: complex128 (points,), half of them on each circle.
+    z: complex128 (points,), half of them on each circle. T(z) is about 8 rows (z - d) for diagonal
+    d on the unit circle: the ring has eigenvalues, without which both circles' sums cancel.
     """
     rng = np.random.default_rng(42)
-    H = rng.random((blocks + 1, rows, rows)) + 1j * rng.random((blocks + 1, rows, rows))
-    H[blocks // 2] += 2.0 * rows * np.eye(rows)
+    shape = (blocks + 1, rows, rows)
+    H = rng.random(shape) - 0.5 + 1j * (rng.random(shape) - 0.5)
+    H[blocks // 2 - 1] += 8.0 * rows * np.eye(rows)
+    H[blocks // 2] -= 8.0 * rows * np.diag(np.exp(2j * np.pi * rng.random(rows)))
     Y = rng.random((rows, columns)) + 1j * rng.random((rows, columns))
     unit = np.exp(2j * np.pi * (np.arange(points // 2) + 0.5) / (points // 2))
     return {"blocks": blocks, "H": H, "z": np.concatenate([1.25 * unit, 0.8 * unit]), "Y": Y}
