@@ -38,7 +38,8 @@ class Fallback:
 class Compile:
     """One compile: why it was needed, for what, seconds by stage, what became of the lines.
 
-    `copies` are the whole arrays that the code copies.
+    `copies` are the whole arrays that the code copies. `bounds_check` tells whether it checks the
+    indices that it computes.
     """
 
     reason: str
@@ -47,6 +48,7 @@ class Compile:
     stages: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     copies: tuple[str, ...] = ()
+    bounds_check: bool = True
 
 
 @dataclass
@@ -86,7 +88,8 @@ class Report:
     def __str__(self) -> str:
         out = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
         for c in self.variants:
-            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms)")
+            how = "" if c.bounds_check else ", bounds not checked"
+            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})")
             out += [f"            copies {text}" for text in c.copies]
         out += self._stage_lines()
         for f in self.fallbacks:
