@@ -89,14 +89,24 @@ def cholesky(a, limits):
 
 #: Function, arguments, title, and the most that checks may cost where that is promised.
 PROGRAMS = {
-    "shifted_sum": (shifted_sum, (X, np.array([0, 100_000, 3])), "x[i] * x[i + k], 100,000 terms", 1.05),
-    "every_other": (every_other, (X, np.array([50_000])), "y[2 * i + 1] = x[2 * i], 50,000 stores", 1.05),
+    "shifted_sum": (
+        shifted_sum,
+        (X, np.array([0, 100_000, 3])),
+        "x[i] * x[i + k], 100,000 terms",
+        1.05,
+    ),
+    "every_other": (
+        every_other,
+        (X, np.array([50_000])),
+        "y[2 * i + 1] = x[2 * i], 50,000 stores",
+        1.05,
+    ),
     "stencil": (stencil, (GRID, np.array(GRID.shape)), "stencil by elements, 300 x 301", 1.05),
     "stencil_into": (
         stencil_into,
         (GRID, np.zeros_like(GRID), np.array(GRID.shape)),
         "stencil into an argument, 300 x 301",
-        None,
+        1.05,
     ),
     "gathered": (gathered, (X, INDEX), "s += x[index[i]], 100,000 reads", None),
     "histogram": (histogram, (INDEX % 1000, 1000), "h[index[i]] += 1, 100,000 counts", None),

@@ -131,7 +131,9 @@ class _Flow:
         if not section.successors:
             e.finish()
         elif len(section.successors) == 2:
-            unlikely = self.exits.side(section)
+            unlikely = section.unlikely
+            if unlikely is None:
+                unlikely = self.exits.side(section)
             diamond = None
             if unlikely is None:
                 diamond = find_diamond(e.graph, section, e.scalars)

@@ -66,7 +66,10 @@ class Fusion(_RegionOp):
 
 @register
 class Cond(_RegionOp):
-    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs."""
+    """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs.
+
+    `unlikely`, if it is given, is the number of the side that is hardly ever taken.
+    """
 
     name = "cond"
     kind = "control"
@@ -80,6 +83,7 @@ class Cond(_RegionOp):
     ) -> tuple[Type, ...]:
         require(len(regions) == 2 and not binds, "cond has two regions")
         require(inputs and inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), "cond takes a predicate")
+        require(attrs.get("unlikely") in (None, 0, 1), "cond: a side is 0 or 1")
         results = []
         for region, sizes in zip(regions, attrs["sizes"], strict=True):
             _check_inputs(self.name, region, inputs[1:], sizes)

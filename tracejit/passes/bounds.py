@@ -18,9 +18,7 @@ def without_checks(graph: Graph) -> Graph:
     return replay(graph, _unchecked, region=without_checks)
 
 
-def _unchecked(
-    builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]
-) -> Sequence[Value]:
+def _unchecked(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
     if node.op.name in CHECKED and None in node.attrs.get("at", (None,)):
         node = copied(node, attrs={**node.attrs, "checked": False})
     return keep(builder, node)

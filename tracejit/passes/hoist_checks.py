@@ -17,14 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tracejit.ir.dims import Dim, Poly, free_symbols, magnitude, symbol
+from tracejit.ir.dims import Dim, Poly, free_symbols, magnitude, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, sizes_read
 from tracejit.ir.op import OPS
-from tracejit.ir.types import DTYPES, PYINT, NpScalar, type_sizes
+from tracejit.ir.types import DTYPES, NpScalar, type_sizes
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import emit_constant
 from tracejit.passes.index_ranges import LoopIndices, Numbers, Region, coefficients
-from tracejit.passes.regions import copied, with_nodes, with_values
+from tracejit.passes.regions import copied, with_nodes
 
 __all__ = ["hoist_checks"]
 
@@ -105,8 +105,8 @@ class _Versions:
         self.before, self.indices = before, indices
         #: For each access the sizes that stand for its indices; None for one that stays.
         self.places: dict[Node, list[Dim | None]] = {}
-        #: Polynomials that must not be negative.
-        self.tests: dict[Dim, None] = {}
+        #: Polynomials that must not be negative: what varies, with the least number beside it.
+        self.tests: dict[Dim, int] = {}
         #: Names for what is computed in front of the loop.
         self.bound: dict[Dim, str] = {}
 
@@ -166,9 +166,11 @@ class _Versions:
             for counter in counters:
                 factor = factor * symbol(counter)
             place = place + factor
-        if len(self.tests | tests) > _MOST_TESTS:
+        parts = [_apart(d) for d in tests]
+        if len(self.tests.keys() | {d for d, _ in parts}) > _MOST_TESTS:
             return None
-        self.tests |= tests
+        for d, number in parts:
+            self.tests[d] = min(number, self.tests.get(d, number))
         self.bound |= names
         return place
 
@@ -202,7 +204,8 @@ class _Versions:
             region = side.build(outputs)
             sides.append(_hoisted(dce(region), self.before.taken) if fast else region)
         sizes = tuple(tuple(symbol(s) for s in names) for _ in sides)
-        node = Node(OPS["cond"], (predicate, *values), {"sizes": sizes}, loop.outputs, tuple(sides))
+        attrs: dict[str, Attr] = {"sizes": sizes, "unlikely": 1}
+        node = Node(OPS["cond"], (predicate, *values), attrs, loop.outputs, tuple(sides))
         for made in (*builder.nodes, node):
             made.where = loop.where
         return [*builder.nodes, node]
@@ -243,8 +246,8 @@ class _Versions:
         numbers = {name: self._number(builder, leaves, name) for name in names}
         zero = _constant(builder, 0)
         parts = [
-            builder.one(OPS["greater_equal"], (self._polynomial(builder, d, numbers), zero))
-            for d in self.tests
+            builder.one(OPS["greater_equal"], (self._polynomial(builder, d + k, numbers), zero))
+            for d, k in self.tests.items()
         ]
         high, low = _constant(builder, _LIMIT), _constant(builder, -_LIMIT)
         for name, v in numbers.items():
@@ -276,7 +279,7 @@ class _Versions:
         made: list[Graph] = []
         sizes: list[tuple[Dim, ...]] = []
         for region, given in zip(regions, node.attrs["sizes"], strict=True):
-            own = {}
+            own: dict[str, str] = {}
             for name, d in region.sizes.items():
                 if isinstance(d, Poly) and d.terms == (((str(d),), 1),):
                     own.setdefault(str(d), name)
@@ -335,9 +338,15 @@ class _Versions:
         return copied(node, inputs=operands, attrs=attrs)
 
 
-def _named(d: Dim, names: dict[str, str]) -> Dim:
-    from tracejit.ir.dims import substitute
+def _apart(d: Dim) -> tuple[Dim, int]:
+    """What varies of a polynomial, and the number that is added to it."""
+    terms = d.terms if isinstance(d, Poly) else ()
+    number = sum(factor for monomial, factor in terms if not monomial)
+    return d - number, number
 
+
+def _named(d: Dim, names: dict[str, str]) -> Dim:
+    """A polynomial over symbols that go by other names."""
     return substitute(d, {s: symbol(names[s]) for s in free_symbols(d)})
 
 

@@ -100,7 +100,8 @@ class LoopIndices:
         count = len(body.size_outputs)
         regions = []
         for graph, given in zip(node.regions, node.attrs["sizes"], strict=True):
-            regions.append(Region(graph, _given(graph.sizes, (*(None,) * count, *given[count:]), sizes)))
+            fixed = _given(graph.sizes[count:], given[count:], sizes)
+            regions.append(Region(graph, fixed))
             for v, x in zip(graph.inputs[carried:], node.inputs[carried:], strict=True):
                 self.forms[v] = self.forms.get(x, ())
         counting = [
@@ -278,12 +279,10 @@ def _renamed(d: Dim, sizes: Mapping[str, Dim]) -> Dim | None:
     return found if _is_plain(found) else None
 
 
-def _given(
-    names: Sequence[str], given: Sequence[Dim | None], sizes: Mapping[str, Dim]
-) -> dict[str, Dim]:
+def _given(names: Sequence[str], given: Sequence[Dim], sizes: Mapping[str, Dim]) -> dict[str, Dim]:
     found = {}
     for name, d in zip(names, given, strict=True):
-        meaning = None if d is None else _renamed(d, sizes)
+        meaning = _renamed(d, sizes)
         if meaning is not None:
             found[name] = meaning
     return found

@@ -127,7 +127,9 @@ def trace_call(
     """Run the user's function on tracers and record the graph.
 
     `seen` are the shapes that arrays captured from outside had in earlier traces, by name. Without
-    `bounds_check` the program relies on indices that it computes to be in range. Raises TraceError where tracing is not possible, and whatever the user's function raises.
+    `bounds_check` the program relies on indices that it computes to be in range.
+
+    Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
     from tracejit.frontend.autograph import trace_function
 
