@@ -60,7 +60,7 @@ def test_without_checks_what_is_in_range_is_the_same(
                 assert_same(a, b)
 
 
-# Where checks remain -------------------------------------------------------------------------------
+# Where checks remain -----------------------------------------------------------------------------
 
 
 def nodes(graph: Graph) -> list[Node]:
@@ -69,7 +69,7 @@ def nodes(graph: Graph) -> list[Node]:
 
 
 def versions(f: Callable[..., Any], args: tuple[Any, ...]) -> list[tuple[int, int]]:
-    """For each loop with two versions the numbers of index operands in the fast one, and the other."""
+    """For each loop with two versions how many index operands the fast one has, and the other."""
     graph = tracejit.jit(f).lower(*args).graphs["hoist_checks"]
     found = []
     for node in nodes(graph):
@@ -106,7 +106,7 @@ def test_indices_that_count_are_tested_in_front_of_the_loop(
     assert versions(f, calls[0]) == expected
 
 
-# The option ----------------------------------------------------------------------------------------
+# The option --------------------------------------------------------------------------------------
 
 
 def gathered(x: Any, index: Any) -> Any:

@@ -122,7 +122,8 @@ class _Flow:
                 e.strides[out] = tuple(e.strides[v][a] for a in axes)
         for size in node.binds:
             (register,) = e.registers(e.scalars[v])
-            e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
+            if e.int_ranges.of(v)[0] < 0:
+                e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
             e.env[size] = register
 
     def end(self, section: Section) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from tracejit.codegen.buffers import BufferPlan, Move, Storage, byte_count
+from tracejit.codegen.buffers import BufferPlan, Copy, Move, Storage, byte_count
 from tracejit.codegen.llvm_text import Chunk
 from tracejit.codegen.program_copies import Transfer, copy_elements, transfer_all
 from tracejit.ir.dims import Dim
@@ -194,7 +194,10 @@ class ProgramMemory:
         """What brings `v` to the memory of graph output `number`, if it is not there."""
         storage = self.plan.of(v)
         pinned = storage is not None and storage.output == number
-        return self._bring(v, storage if pinned else None, self.outputs[number], None)
+        transfers = self._bring(v, storage if pinned else None, self.outputs[number], None)
+        if not pinned and transfers:
+            self.plan.around.append((Copy("a result that lies elsewhere", None), 0))
+        return transfers
 
     def to_arguments(self, states: Sequence[tuple[int, Value]]) -> list[Transfer]:
         """What lets the memory of arguments hold these values."""
@@ -303,6 +306,8 @@ class ProgramMemory:
             self._saved = self.allocate(fb.integer("add", total, "1"), "leave")
             for k in saved:
                 v, base = e.graph.inputs[k], self._saved
+                why = f"argument {v.name or k}, whose stores are undone if the call is repeated"
+                self.plan.around.append((Copy(why, None), byte_count(v)))
                 places[k] = fb.emit(f"getelementptr i8, ptr {base}, i64 {places[k]}")
                 copy_elements(e, v, self.arguments[k], places[k], e.strides.get(v))
         for k in saved:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.codegen.host import HostCall
+from tracejit.codegen.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line
@@ -83,6 +84,7 @@ def specialize_call(
         lines,
         tuple(map(str, copies)),
         self._bounds_check,
+        memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
     )
 
 
