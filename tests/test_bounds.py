@@ -151,3 +151,13 @@ def test_a_failing_index_is_numpys_error_with_checks() -> None:
     x, index = np.arange(6.0), np.array([1, 6])
     with pytest.raises(IndexError, match="index 6 is out of bounds for axis 0 with size 6"):
         tracejit.jit(gathered)(x, index)
+
+
+def test_arguments_are_saved_only_where_the_loop_checks() -> None:
+    f, calls = next((f, calls) for f, calls in CASES if f.__name__ == "stencil")
+    text = tracejit.jit(f).lower(*calls[0]).text("llvm")
+    before, after = text[text.index("@tj_program") :].split(", !prof", 1)
+    assert "@malloc" not in before
+    # The fast version comes first.
+    fast, checked = after[: after.index("@malloc")], after[after.index("@malloc") :]
+    assert "%bail" not in fast and "%bail" in checked and "store double" in fast

@@ -20,7 +20,7 @@ import numpy as np
 from tracejit.ir.dims import Dim, Poly, free_symbols, magnitude, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, sizes_read
 from tracejit.ir.op import OPS
-from tracejit.ir.types import DTYPES, NpScalar, type_sizes
+from tracejit.ir.types import DTYPES, PYINT, NpScalar, type_sizes
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import emit_constant
 from tracejit.passes.index_ranges import LoopIndices, Numbers, Region, coefficients
@@ -198,6 +198,7 @@ class _Versions:
             side.inputs = inputs
             if fast:
                 self._bind(side, {name: table[v] for name, v in leaves.items()})
+                table |= self._narrowed(side, {v: table[v] for v in loop.inputs})
             node = self._fast(loop, regions) if fast else loop
             outputs = tuple(Value(v.type, v.name) for v in loop.outputs)
             side.nodes.append(copied(node, inputs=[table[v] for v in loop.inputs], outputs=outputs))
@@ -249,7 +250,7 @@ class _Versions:
             builder.one(OPS["greater_equal"], (self._polynomial(builder, d + k, numbers), zero))
             for d, k in self.tests.items()
         ]
-        high, low = _constant(builder, _LIMIT), _constant(builder, -_LIMIT)
+        high, low = _constant(builder, _LIMIT - 1), _constant(builder, -_LIMIT)
         for name, v in numbers.items():
             parts.append(builder.one(OPS["less_equal"], (v, high)))
             if name in leaves:
@@ -267,6 +268,23 @@ class _Versions:
         for d, name in self.bound.items():
             v = self._polynomial(builder, d, numbers)
             builder.emit(OPS["bind_size"], (v,), binds=(name,))
+
+    def _narrowed(self, builder: GraphBuilder, inputs: dict[Value, Value]) -> dict[Value, Value]:
+        """For ints that the test has found to be small others of which that is plain.
+
+        Then arithmetic with them is known to stay in 64 bits.
+        """
+        tested = set().union(*map(free_symbols, self.tests))
+        found = {}
+        for v, given in inputs.items():
+            if v.type == PYINT:
+                form = self.before.number(v)
+                names = free_symbols(form)
+                most, _ = magnitude(form, dict.fromkeys(names, _LIMIT))
+                limit = 1 << most.bit_length()
+                if names and names <= tested and limit <= 2**40:
+                    found[v] = _small(builder, given, limit)
+        return found
 
     # The fast version ---------------------------------------------------------------------------
 
@@ -348,6 +366,21 @@ def _apart(d: Dim) -> tuple[Dim, int]:
 def _named(d: Dim, names: dict[str, str]) -> Dim:
     """A polynomial over symbols that go by other names."""
     return substitute(d, {s: symbol(names[s]) for s in free_symbols(d)})
+
+
+def _small(builder: GraphBuilder, v: Value, limit: int) -> Value:
+    """A Python int that lies within +-limit, a power of two, so that everyone can see that.
+
+    v  ->  (v + limit & 2 * limit - 1) - limit
+    """
+    x = builder.one(OPS["np_scalar"], (v,), dtype="i64")
+    x = builder.one(OPS["add"], (x, _constant(builder, limit)))
+    x = builder.one(OPS["py_scalar"], (x,), kind="int")
+    mask, offset = (
+        builder.one(OPS["constant"], (), value=k, type="int") for k in (2 * limit - 1, limit)
+    )
+    x = builder.one(OPS["py_bit_and"], (x, mask))
+    return builder.one(OPS["py_subtract"], (x, offset))
 
 
 def _constant(builder: GraphBuilder, value: int) -> Value:
