@@ -155,6 +155,9 @@ def _scalar(e: Registers, node: Node) -> bool:
     if rule is None:
         return False
     element, bails = rule
+    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+        # Only the least int has no counterpart.
+        bails = None
     known: dict[object, str] = {}
     if bails is not None:
         e.fb.check(emit_expr(e.fb, bails, e.env, known=known))
