@@ -195,7 +195,8 @@ f(np.ones(3))
         "An index was out of bounds, a number was divided by zero, an int grew beyond 64 bits, a "
         "matrix was singular. The compiled run took back what it had stored, and the call was "
         "repeated by Python, which raised its own exception or found the exact answer. The code "
-        "stays: the next call is answered by it again. The report counts such calls.",
+        "stays: the next call is answered by it again. The report counts such calls. With "
+        "`jit(bounds_check=False)` indices are not checked at all, and must be in range.",
     ),
     "TJ011": Explanation(
         "What a loop carries from one iteration to the next, or what is used after a branch, has "

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from tracejit.codegen.liveness import RENAMES, Liveness, is_array, written_inputs
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph, Section
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.passes.in_place import UPDATES
 
-__all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "plan_buffers"]
+__all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 
 #: What can compute its result in memory with any strides.
 _STRIDED = frozenset(("fusion", "merge", "undefined", "write_item"))
@@ -87,6 +87,9 @@ class BufferPlan:
     edges: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
     turns: dict[tuple[int, int], dict[Storage, Storage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
+    #: Arrays that are copied around the program: arguments that are saved, results that lie
+    #: elsewhere, with the bytes of memory that the copy takes.
+    around: list[tuple[Copy, Dim]] = field(default_factory=list)
 
     def of(self, v: Value) -> Storage | None:
         """The storage of a value under any of its names; None for what is only read."""
@@ -182,7 +185,7 @@ class _Planner:
                 for k, v in enumerate(node.inputs):
                     before = depth - 0.5 if section.kind == "head" and k == 0 else depth
                     found.append((before, 1, root(v), node.outputs[0]))
-            elif _is_update(node):
+            elif is_update(node):
                 for out, inputs in self.live.overwritable[node].items():
                     found += [(depth, 2, v, out) for v in inputs]
         found.sort(key=lambda c: (-c[0], -c[1]))
@@ -247,7 +250,7 @@ class _Planner:
                 for v in inputs:
                     pair = self.storage.get(v), self.storage.get(out)
                     if all(s is not None and s.argument is None for s in pair):
-                        if not _is_update(node) and self._join(v, out):
+                        if not is_update(node) and self._join(v, out):
                             break
 
     # Edges --------------------------------------------------------------------------------------
@@ -299,7 +302,10 @@ class _Planner:
     # Slots --------------------------------------------------------------------------------------
 
     def _color(self) -> None:
-        """Slots of the program's own memory: dead storage of the same size is used again."""
+        """Slots of the program's own memory: dead storage is used again.
+
+        That of the same size comes first, then one that is no smaller, or no larger: it grows.
+        """
         own = list(dict.fromkeys(self.storage.values()))
         conflicts: dict[Storage, set[Storage]] = {}
         for v, during in self.live.during.items():
@@ -308,7 +314,7 @@ class _Planner:
                 conflicts.setdefault(a, set()).add(b)
                 conflicts.setdefault(b, set()).add(a)
         users: list[list[Storage]] = []
-        by_size: dict[frozenset[Dim], list[int]] = {}
+        shared: list[int] = []
         for storage in own:
             if storage.argument is not None or storage.output is not None:
                 continue
@@ -317,26 +323,39 @@ class _Planner:
             against = conflicts.get(storage, set())
             place = None
             if not storage.moves:
-                for number in by_size.get(storage.sizes, ()):
-                    if against.isdisjoint(users[number]):
-                        place = number
-                        break
+                free = [k for k in shared if against.isdisjoint(users[k])]
+                place = self._fitting(storage.sizes, free)
             if place is None:
                 place = len(self.plan.slots)
                 self.plan.slots.append(storage.sizes)
                 users.append([])
                 # A slot whose pointer changes hands belongs to nothing else.
                 if not storage.moves:
-                    by_size.setdefault(storage.sizes, []).append(place)
+                    shared.append(place)
+            elif _within(self.plan.slots[place], storage.sizes):
+                self.plan.slots[place] = storage.sizes
             storage.slot = place
             users[place].append(storage)
+
+    def _fitting(self, sizes: frozenset[Dim], free: Sequence[int]) -> int | None:
+        """The best of these slots for storage of the largest of `sizes`."""
+        slots = self.plan.slots
+        for fits in (
+            lambda slot: slot == sizes,
+            lambda slot: _within(sizes, slot),
+            lambda slot: _within(slot, sizes),
+        ):
+            for k in free:
+                if fits(slots[k]):
+                    return k
+        return None
 
     # What is copied -----------------------------------------------------------------------------
 
     def _report(self) -> None:
         plan = self.plan
         for _, node in self.graph.nodes():
-            if _is_update(node) and not plan.overwritten(node):
+            if is_update(node) and not plan.overwritten(node):
                 if any(v not in self.live.undefined for v in map(self.live.root, node.inputs)):
                     plan.copies.append(
                         Copy("an update of an array that is still needed", node.where)
@@ -356,7 +375,17 @@ class _Planner:
         return next(node for node in section.nodes if v in node.outputs)
 
 
-def _is_update(node: Node) -> bool:
+def _within(small: frozenset[Dim], large: frozenset[Dim]) -> bool:
+    """Whether the largest of `large` is known to be no smaller than the largest of `small`."""
+    return all(any(_is_natural(b - a) for b in large) for a in small)
+
+
+def _is_natural(d: Dim) -> bool:
+    low, _ = bounds(d, {})
+    return low is not None and low >= 0
+
+
+def is_update(node: Node) -> bool:
     """Whether a node changes elements of an array that it is given."""
     if node.op.name in UPDATES:
         return True

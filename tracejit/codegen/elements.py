@@ -272,13 +272,21 @@ class Lowering:
         b = first.ndim if isinstance(first, ArrayType) else 0
         places: list[Dim] = []
         for v, n in zip(node.inputs[1:], source.shape, strict=False):
-            i = self.element(v, index[:b])
-            assert not isinstance(i, tuple)
-            name = self.name("g")
-            wrapped = Call("wrap_index", (i, IndexValue(n)), "i64")
-            self.scope.body.append(Let(name, "i64", wrapped))
-            places.append(symbol(name))
+            places.append(self.place(node, self.element(v, index[:b]), n))
         return self.element(node.inputs[0], (*places, *index[b:]))
+
+    def place(self, node: Node, index: Element, size: Dim) -> Dim:
+        """An index of a gather or scatter, counted from the beginning of its axis."""
+        assert not isinstance(index, tuple)
+        n = IndexValue(size)
+        if node.attrs.get("checked", True):
+            place = Call("wrap_index", (index, n), "i64")
+        else:
+            negative = Call("less", (index, Const(0, "i64")), "b1")
+            place = Call("select", (negative, Call("add", (index, n), "i64"), index), "i64")
+        name = self.name("g")
+        self.scope.body.append(Let(name, "i64", place))
+        return symbol(name)
 
     # Stores -----------------------------------------------------------------------------------
 

@@ -278,11 +278,7 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
     index = tuple(symbol(n) for n in names)
     places: list[Dim] = []
     for i, n in zip(node.inputs[2:], source.shape, strict=False):
-        element = low.element(i, index[:b])
-        assert not isinstance(element, tuple)
-        name = low.name("g")
-        low.scope.body.append(Let(name, "i64", Call("wrap_index", (element, IndexValue(n)), "i64")))
-        places.append(symbol(name))
+        places.append(low.place(node, low.element(i, index[:b]), n))
     body: list[Stmt] = []
     if not b:
         checks, low.scope.body = low.scope.body, body

@@ -82,10 +82,21 @@ class _Flow:
         if section.kind != "entry" and section.id not in self.joined:
             fb.block(self.labels[section.id])
             self.chunks[section.id] = fb.insertion_point()
+            if section.kind in ("then", "else") and not section.frame.depth:
+                self.save_here(section)
         for node in section.nodes:
             if node.op.name != "merge" or section.id not in self.joined:
                 self.node(section, node)
         self.end(section)
+
+    def save_here(self, section: Section) -> None:
+        """Let arguments that the program may have to restore be saved when a side begins."""
+        fb = self.e.fb
+        if self.e.pointer.arguments:
+            self.e.pointer.saving[section.id] = fb.insertion_point()
+            inside = fb.fresh_label(section.kind)
+            fb.br(inside)
+            fb.block(inside)
 
     def node(self, section: Section, node: Node) -> None:
         """A merge, another name, or a node with code of its own."""
@@ -122,7 +133,8 @@ class _Flow:
                 e.strides[out] = tuple(e.strides[v][a] for a in axes)
         for size in node.binds:
             (register,) = e.registers(e.scalars[v])
-            e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
+            if e.int_ranges.of(v)[0] < 0:
+                e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
             e.env[size] = register
 
     def end(self, section: Section) -> None:
@@ -131,7 +143,9 @@ class _Flow:
         if not section.successors:
             e.finish()
         elif len(section.successors) == 2:
-            unlikely = self.exits.side(section)
+            unlikely = section.unlikely
+            if unlikely is None:
+                unlikely = self.exits.side(section)
             diamond = None
             if unlikely is None:
                 diamond = find_diamond(e.graph, section, e.scalars)

@@ -2,16 +2,16 @@
 
 Storage is where `buffers.py` puts it. Slots lie in one block, on the stack where it is small.
 Storage that moves, or grows, has a cell on the stack that holds its present pointer. What a program
-stores into an argument is undone if it bails out later: the argument is copied at the beginning.
+stores into an argument is undone if it bails out later: the argument is copied before that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from tracejit.codegen.buffers import BufferPlan, Move, Storage, byte_count
+from tracejit.codegen.buffers import BufferPlan, Copy, Move, Storage, byte_count
+from tracejit.codegen.dominators import common_dominator
 from tracejit.codegen.llvm_text import Chunk
 from tracejit.codegen.program_copies import Transfer, copy_elements, transfer_all
 from tracejit.ir.dims import Dim
@@ -41,7 +41,9 @@ class ProgramMemory:
         self._given: dict[Value, str] = {}
         self._slots: list[str] = []
         self._cells: dict[Storage, str] = {}
-        self._saved: str | None = None
+        #: Places in the code where arguments may be saved, by section: each runs once at most.
+        self.saving: dict[int, Chunk] = {}
+        self._saved: list[str] = []
         self._start: Chunk | None = None
         self._group: dict[Storage, Storage] = {}
 
@@ -95,13 +97,6 @@ class ProgramMemory:
         start = fb.fresh_label("start")
         fb.br(start)
         fb.block(start)
-
-    @contextmanager
-    def at_start(self) -> Iterator[None]:
-        """Write to the end of the beginning, which comes before all sections."""
-        assert self._start is not None
-        with self.e.fb.at(self._start):
-            yield
 
     def group(self, storage: Storage) -> Storage:
         """Stands for all storage that exchanges memory with this."""
@@ -180,7 +175,8 @@ class ProgramMemory:
     def free(self) -> None:
         """Give everything back."""
         fb = self.e.fb
-        blocks = [b for b in (self.block, self._saved) if b is not None]
+        blocks = [] if self.block is None else [self.block]
+        blocks += [fb.emit(f"load ptr, ptr {cell}") for cell in self._saved]
         for storage, cell in self._cells.items():
             if storage.grows:
                 self.e.declare("free", "void", ["ptr"])
@@ -194,7 +190,10 @@ class ProgramMemory:
         """What brings `v` to the memory of graph output `number`, if it is not there."""
         storage = self.plan.of(v)
         pinned = storage is not None and storage.output == number
-        return self._bring(v, storage if pinned else None, self.outputs[number], None)
+        transfers = self._bring(v, storage if pinned else None, self.outputs[number], None)
+        if not pinned and transfers:
+            self.plan.around.append((Copy("a result that lies elsewhere", None), 0))
+        return transfers
 
     def to_arguments(self, states: Sequence[tuple[int, Value]]) -> list[Transfer]:
         """What lets the memory of arguments hold these values."""
@@ -289,46 +288,56 @@ class ProgramMemory:
             self.events.setdefault(self.e.section.id, []).append(event)
 
     def undo(self) -> None:
-        """Copy at the beginning, and back in this block for bailing out, what must be undone."""
+        """Copy what must be undone before it is stored into, and back in this block."""
         e, fb = self.e, self.e.fb
-        saved = [k for k in sorted(self.arguments) if self._must_undo(k)]
-        if not saved:
-            return
-        places: dict[int, str] = {}
-        with self.at_start():
-            total = "0"
-            for k in saved:
-                places[k] = total
-                total = fb.integer("add", total, e.dim(byte_count(e.graph.inputs[k])))
-            self._saved = self.allocate(fb.integer("add", total, "1"), "leave")
-            for k in saved:
-                v, base = e.graph.inputs[k], self._saved
-                places[k] = fb.emit(f"getelementptr i8, ptr {base}, i64 {places[k]}")
-                copy_elements(e, v, self.arguments[k], places[k], e.strides.get(v))
-        for k in saved:
-            v = e.graph.inputs[k]
-            copy_elements(e, v, places[k], self.arguments[k], None, e.strides.get(v))
+        for k in sorted(self.arguments):
+            sections = self._to_undo(k)
+            if not sections:
+                continue
+            v, pointer = e.graph.inputs[k], self.arguments[k]
+            place = common_dominator(e.graph, sections, self.saving)
+            cell = fb.alloca("ptr", 8, "zeroinitializer")
+            at = self._start if place is None else self.saving[place]
+            assert at is not None
+            with fb.at(at):
+                room = fb.integer("add", e.dim(byte_count(v)), "1")
+                block = self.allocate(room, "leave" if place is None else "bail")
+                fb.line(f"store ptr {block}, ptr {cell}")
+                copy_elements(e, v, pointer, block, e.strides.get(v))
+            self._saved.append(cell)
+            why = f"argument {v.name or k}, whose stores are undone if the call is repeated"
+            self.plan.around.append((Copy(why, None), byte_count(v)))
+            saved = fb.emit(f"load ptr, ptr {cell}")
 
-    def _must_undo(self, k: int) -> bool:
-        """Whether the program may bail out after a store into argument `k`."""
+            def restore(v: Value = v, saved: str = saved, pointer: str = pointer) -> Sequence[str]:
+                copy_elements(e, v, saved, pointer, None, e.strides.get(v))
+                return []
+
+            fb.if_then(fb.emit(f"icmp ne ptr {saved}, null"), (), restore)
+
+    def _to_undo(self, k: int) -> list[int]:
+        """The sections that store into argument `k` where the program may bail out after that."""
         storage = self.plan.storage.get(self.e.graph.inputs[k])
         if storage is None:
-            return False
-        group = self.group(storage)
-        sections = self.e.graph.sections
-        stored = [False] * len(sections)
+            return []
+        group, sections = self.group(storage), self.e.graph.sections
+        bails = [False] * len(sections)
         changed = True
         while changed:
             changed = False
-            for section in sections:
-                before = any(stored[p] for p in section.predecessors)
-                for event in self.events.get(section.id, ()):
-                    if event is None and before:
-                        return True
-                    before = before or event is group
-                if before != stored[section.id]:
-                    stored[section.id], changed = before, True
-        return False
+            for section in reversed(sections):
+                own = None in self.events.get(section.id, ())
+                if not bails[section.id] and (own or any(bails[s] for s in section.successors)):
+                    bails[section.id] = changed = True
+        found = []
+        for section in sections:
+            after = any(bails[s] for s in section.successors)
+            for event in reversed(self.events.get(section.id, ())):
+                if event is group and after:
+                    found.append(section.id)
+                    break
+                after = after or event is None
+        return found
 
 
 def _memory(storage: Storage) -> object:

@@ -98,7 +98,8 @@ def _constant(e: Emitter, node: Node) -> None:
 
 def _bind_size(e: Emitter, node: Node) -> None:
     (register,) = e.registers(e.scalars[node.inputs[0]])
-    e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
+    if e.int_ranges.of(node.inputs[0])[0] < 0:
+        e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
     (size,) = node.binds
     e.env[size] = register
 

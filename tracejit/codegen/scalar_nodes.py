@@ -155,6 +155,9 @@ def _scalar(e: Registers, node: Node) -> bool:
     if rule is None:
         return False
     element, bails = rule
+    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+        # Only the least int has no counterpart.
+        bails = None
     known: dict[object, str] = {}
     if bails is not None:
         e.fb.check(emit_expr(e.fb, bails, e.env, known=known))
@@ -224,7 +227,7 @@ def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> st
     rest = iter(indices)
     for d, n, stride in zip(node.attrs["at"], t.shape, strides, strict=True):
         if d is None:
-            wrapped = _wrapped(e, next(rest), n)
+            wrapped = _wrapped(e, next(rest), n, bool(node.attrs.get("checked", True)))
             step = fb.integer("mul", wrapped, emit_dim(fb, stride, e.env))
             offset = fb.integer("add", offset, step)
     dtype = dtype_name(t.dtype)
@@ -234,11 +237,16 @@ def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> st
     return fb.emit(f"getelementptr {kind}, ptr {e.pointer[x]}, i64 {offset}")
 
 
-def _wrapped(e: Registers, v: Value, size: Dim) -> str:
-    """A checked index from 0; in one section the same index is checked once."""
+def _wrapped(e: Registers, v: Value, size: Dim, checked: bool) -> str:
+    """An index from 0; in one section the same index is checked once."""
     low, high = e.int_ranges.of(v)
-    if low >= 0 and isinstance(size, int) and high < size:
+    if low >= 0 and (not checked or isinstance(size, int) and high < size):
         return _operand(e, v)
+    if not checked:
+        index, fb = _operand(e, v), e.fb
+        negative = fb.emit(f"icmp slt i64 {index}, 0")
+        from_end = fb.emit(f"add i64 {index}, {emit_dim(fb, size, e.env)}")
+        return fb.emit(f"select i1 {negative}, i64 {from_end}, i64 {index}")
     key = (v, size)
     if key not in e.checked_indices:
         register, length = _operand(e, v), emit_dim(e.fb, size, e.env)

@@ -55,7 +55,8 @@ class Section:
 
     `predicate` of a then, else or body section: the value it runs by, and whether for true or
     false. `pivot` is a value that arrives if and when the section may run: nodes without inputs
-    wait for it (None: the section runs always, they may fire at once).
+    wait for it (None: the section runs always, they may fire at once). `unlikely` is the number of
+    the successor that is hardly ever taken, if one is known.
     """
 
     id: int
@@ -67,6 +68,7 @@ class Section:
     pivot: Value | None = None
     successors: tuple[int, ...] = ()
     predecessors: tuple[int, ...] = ()
+    unlikely: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "scalarize": _unfused,
     "control": _unfused,
     "licm": _unfused,
+    "hoist_checks": _unfused,
     "fuse": _fused,
     "fused": _fused,
 }

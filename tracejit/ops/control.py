@@ -70,6 +70,7 @@ class Cond(_RegionOp):
 
     The sides may give sizes too, equally many as their `size_outputs`; the node binds them. Where
     a result's size differs between the sides, or is made in them, it is one of these on both.
+    `unlikely`, if it is given, is the number of the side that is hardly ever taken.
     """
 
     name = "cond"
@@ -84,6 +85,7 @@ class Cond(_RegionOp):
     ) -> tuple[Type, ...]:
         require(len(regions) == 2, "cond has two regions")
         require(inputs and inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), "cond takes a predicate")
+        require(attrs.get("unlikely") in (None, 0, 1), "cond: a side is 0 or 1")
         for region, sizes in zip(regions, attrs["sizes"], strict=True):
             _check_inputs(self.name, region, inputs[1:], sizes)
             require(len(region.size_outputs) == len(binds), f"cond binds {len(binds)} sizes")

@@ -1,7 +1,8 @@
 """Reads and functional writes at computed places: gather, update_slice, scatter.
 
 An index counts from the end where it is negative; an index outside the axis bails out, so that
-eager execution raises NumPy's IndexError. A write gives a new array in the old one's memory order.
+eager execution raises NumPy's IndexError. With `checked=False` there is none outside: compiled code
+relies on it. A write gives a new array in the old one's memory order.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Gather(Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 2, "gather takes an array and indices")
-        only_attrs(self.name, attrs)
+        only_attrs(self.name, attrs, optional=("checked",))
         x = array_of(self.name, inputs[0], 1)
         return (ArrayType(x.dtype, _gathered_shape(self.name, x, inputs[1:])),)
 
@@ -90,7 +91,11 @@ class Gather(Op):
         return (c_array(x[_checked(x.shape, indices)]),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        return [([x, *indices], {}) for x, indices in _index_samples()]
+        return [
+            ([x, *indices], attrs)
+            for x, indices in _index_samples()
+            for attrs in ({}, {"checked": False})
+        ]
 
 
 @register
@@ -144,7 +149,7 @@ class Scatter(Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter takes an array, values and indices")
-        only_attrs(self.name, attrs)
+        only_attrs(self.name, attrs, optional=("checked",))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
         fits = v.dtype == x.dtype and v.shape == _gathered_shape(self.name, x, inputs[2:])
         require(fits, f"scatter: {v} does not fit the indices into {x}")
@@ -161,5 +166,5 @@ class Scatter(Op):
         for x, indices in _index_samples():
             shape = (*np.shape(indices[0]), *x.shape[len(indices) :])
             v = array("i64", shape, "strided").astype(x.dtype)
-            out.append(([x, v, *indices], {}))
+            out += [([x, v, *indices], {}), ([x, v, *indices], {"checked": False})]
         return out

@@ -5,7 +5,7 @@
 
 `at` has one entry for each axis: a size expression, which lies inside the axis, or None, which
 takes the next index operand. An index operand counts from the end where it is negative; outside
-the axis it bails out.
+the axis it bails out. With `checked=False` none is outside: compiled code relies on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__: list[str] = []
 
 
 def _check_place(name: str, x: ArrayType, indices: Sequence[Type], attrs: Attrs) -> None:
-    only_attrs(name, attrs, "at")
+    only_attrs(name, attrs, "at", optional=("checked",))
     at = attrs["at"]
     valid = isinstance(at, tuple) and len(at) == x.ndim
     require(valid, f"{name}: at={at!r} needs one entry for each axis of {x}")
@@ -62,6 +62,7 @@ def _samples() -> list[tuple[Any, list[Any], dict[str, Any]]]:
             (x, [], {"at": (2, 1)}),
             (x, [-1], {"at": (None, 3)}),
             (x, [np.int64(2), -4], {"at": (None, None)}),
+            (x, [np.int64(-3), 3], {"at": (None, None), "checked": False}),
         ]
     for dtype in ("b1", "i8", "f16", "c64", "c128"):
         out.append((array(dtype, (5,)), [3], {"at": (None,)}))

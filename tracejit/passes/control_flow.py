@@ -48,6 +48,7 @@ class _Block:
     predecessors: list[_Block]
     predicate: tuple[Value, bool] | None = None
     branch: Value | None = None
+    unlikely: int | None = None
     nodes: list[Node] = field(default_factory=list)
     successors: list[_Block] = field(default_factory=list)
 
@@ -188,7 +189,7 @@ class _Lowering:
         if not sides:
             names = ("else_pivot", "then_pivot")
             sides[predicate] = block.switch(predicate, predicate, names, node)
-        block.branch = predicate
+        block.branch, block.unlikely = predicate, node.attrs.get("unlikely")
         pivots = next(iter(sides.values()))
         ends: list[tuple[_Block, list[Value]]] = []
         made: list[list[Value]] = []
@@ -395,4 +396,5 @@ def _section(block: _Block) -> Section:
         block.pivot,
         tuple(b.id for b in block.successors),
         tuple(b.id for b in block.predecessors),
+        block.unlikely,
     )

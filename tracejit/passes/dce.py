@@ -22,11 +22,10 @@ from tracejit.passes.regions import copied, inputs_read, with_inputs, with_outpu
 
 __all__ = ["dce", "is_barrier", "may_raise"]
 
-#: For some operands these mean an exception: an index out of range, a singular matrix, a division
-#: of Python numbers by zero.
+#: For some operands these mean an exception: a singular matrix, a division of Python numbers by
+#: zero.
 _RAISES = frozenset(
-    ("gather", "scatter", "solve", "inv", "cholesky")
-    + ("py_truediv", "py_floordiv", "py_mod", "py_power")
+    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
 )
 
 
@@ -71,7 +70,9 @@ def may_raise(node: Node) -> bool:
         case "reduce_min" | "reduce_max" | "argmin" | "argmax":
             return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
         case "read_item" | "write_item":
-            return None in node.attrs["at"]
+            return None in node.attrs["at"] and bool(node.attrs.get("checked", True))
+        case "gather" | "scatter":
+            return bool(node.attrs.get("checked", True))
     if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
         return True
     return any(may_raise(inner) for region in node.regions for inner in region.nodes)

@@ -15,6 +15,7 @@ from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
+from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.licm import licm
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
@@ -33,6 +34,7 @@ PASSES: tuple[Pass, ...] = (
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
     licm,  # after dead code, which would look like work to save
+    hoist_checks,  # after all that could make an index certain, or leave the loop
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 

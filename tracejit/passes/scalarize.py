@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.ops.elementwise import Elementwise
@@ -41,6 +41,7 @@ class _Index:
 
     value: Value
     size: Dim
+    checked: bool
 
 
 #: Where an element lies, axis by axis.
@@ -123,7 +124,10 @@ class _Scalarizer:
         number = reader.number(new, (0,) * new.type.ndim, self._here)
         rest = old.type.ndim - len(indices)
         at = node.attrs["start"] if name == "update_slice" else (None,) * len(indices) + (0,) * rest
-        return builder.emit(OPS["write_item"], (old, number, *indices), {"at": at})
+        attrs: dict[str, Attr] = {"at": at}
+        if not node.attrs.get("checked", True):
+            attrs["checked"] = False
+        return builder.emit(OPS["write_item"], (old, number, *indices), attrs)
 
     def producer(self, v: Value) -> Node | None:
         """The node that gives `v`, as it is in the new graph."""
@@ -193,16 +197,19 @@ class _Reader:
         return self._read(v, place, first)
 
     def _read(self, source: Value, place: _Place, first: int) -> Value:
-        indices = [d.value for d in place if isinstance(d, _Index)]
-        if not self.work.may_read_late(source, first, bool(indices)):
+        indices = [d for d in place if isinstance(d, _Index)]
+        checked = any(d.checked for d in indices)
+        if not self.work.may_read_late(source, first, checked):
             raise _GiveUp
-        at = tuple(None if isinstance(d, _Index) else d for d in place)
-        return self.builder.one(OPS["read_item"], (source, *indices), at=at)
+        attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
+        if indices and not checked:
+            attrs["checked"] = False
+        return self.builder.one(OPS["read_item"], (source, *(d.value for d in indices)), **attrs)
 
 
 def _require_checked(dropped: _Place) -> None:
     """Raise _GiveUp if an index operand would no longer be checked."""
-    if any(isinstance(d, _Index) for d in dropped):
+    if any(isinstance(d, _Index) and d.checked for d in dropped):
         raise _GiveUp
 
 
@@ -232,7 +239,8 @@ def _source(node: Node, place: _Place) -> _Place:
             return tuple(back.get(k, 0) for k in range(t.ndim))
         case "gather" if not any(_is_array(v) for v in node.inputs[1:]):
             indices = zip(node.inputs[1:], t.shape, strict=False)
-            return (*(_Index(v, n) for v, n in indices), *place)
+            checked = bool(attrs.get("checked", True))
+            return (*(_Index(v, n, checked) for v, n in indices), *place)
     raise _GiveUp
 
 

@@ -20,6 +20,7 @@ from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.passes.bounds import without_checks
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
@@ -124,11 +125,14 @@ def trace_call(
     leaves: Sequence[Any],
     tree: Any,
     seen: dict[str, list[tuple[int, ...]]],
+    bounds_check: bool = True,
 ) -> Traced:
     """Run the user's function on tracers and record the graph.
 
-    `seen` are the shapes that arrays captured from outside had in earlier traces, by name. Raises
-    TraceError where tracing is not possible, and whatever the user's function raises.
+    `seen` are the shapes that arrays captured from outside had in earlier traces, by name. Without
+    `bounds_check` the program relies on indices that it computes to be in range.
+
+    Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
     from tracejit.frontend.autograph import trace_function
 
@@ -177,6 +181,8 @@ def trace_call(
     results = ["fresh"] * len(values)
     results += [_note_store(trace, cell, specialization) for cell in written]
     graph = trace.builder.build([*values, *finals], tuple(results))
+    if not bounds_check:
+        graph = without_checks(graph)
     capture = None if traced.capture.trivial else traced.capture
     guards, tree = env.guards, traced.tree
     return Traced(graph, specialization, guards, outputs, plans, tree, capture, trace.notes)

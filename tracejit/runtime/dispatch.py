@@ -54,13 +54,16 @@ class Jitted(native.JitBase):
 
     __slots__ = ("__dict__", "__weakref__")
 
-    def __init__(self, function: Callable[..., Any], strict: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], strict: bool = False, bounds_check: bool = True
+    ) -> None:
         native.JitBase.__init__(
             self, functools.partial(_slow, self), functools.partial(_bail, self)
         )
         functools.update_wrapper(self, function)
         self.__tracejit__ = function
         self._strict = strict
+        self._bounds_check = bounds_check
         self._lock = threading.RLock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tracejit.codegen.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.lines import Line
 
@@ -38,7 +39,8 @@ class Fallback:
 class Compile:
     """One compile: why it was needed, for what, seconds by stage, what became of the lines.
 
-    `copies` are the whole arrays that the code copies.
+    `copies` are the whole arrays that the code copies. `bounds_check` tells whether it checks the
+    indices that it computes, `buffers` where its arrays lie, and how many bytes they take.
     """
 
     reason: str
@@ -47,6 +49,8 @@ class Compile:
     stages: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     copies: tuple[str, ...] = ()
+    bounds_check: bool = True
+    buffers: Buffers | None = None
 
 
 @dataclass
@@ -86,8 +90,10 @@ class Report:
     def __str__(self) -> str:
         out = [f"{self.function}: {len(self.variants)} compiled, {len(self.fallbacks)} eager"]
         for c in self.variants:
-            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms)")
-            out += [f"            copies {text}" for text in c.copies]
+            how = "" if c.bounds_check else ", bounds not checked"
+            out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})")
+            texts = [f"copies {x}" for x in c.copies] if c.buffers is None else c.buffers.lines()
+            out += [f"            {text}" for text in texts]
         out += self._stage_lines()
         for f in self.fallbacks:
             out.append(f"  eager     {f.signature}".rstrip())

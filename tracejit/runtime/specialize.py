@@ -9,6 +9,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.codegen.host import HostCall
+from tracejit.codegen.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line
@@ -31,7 +32,9 @@ def _trace(
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         chosen = specialize(leaves, history, scalars_static=scalars_static)
-        return trace_call(self.__tracejit__, chosen, leaves, tree, self._captured), chosen
+        function, captured = self.__tracejit__, self._captured
+        traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check)
+        return traced, chosen
 
     if structure.scalars_static:
         return attempt(True)
@@ -74,7 +77,14 @@ def specialize_call(
     copies = lowered.program.plan.copies
     lines = compiled_lines(traced.graph, traced.notes, host, copies, user_line())
     return variant, Compile(
-        reason, chosen.text, end - start, seconds, lines, tuple(map(str, copies))
+        reason,
+        chosen.text,
+        end - start,
+        seconds,
+        lines,
+        tuple(map(str, copies)),
+        self._bounds_check,
+        memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
     )
 
 
