@@ -17,6 +17,7 @@ from typing import Any
 
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.effects import emit_output_end, emit_output_left
+from tracejit.codegen.host_results import emit_held_left
 from tracejit.codegen.int_ranges import IntRanges
 from tracejit.codegen.lanes import load_element, register_type, store_element
 from tracejit.codegen.liveness import is_array, written_inputs
@@ -129,6 +130,8 @@ class Emitter:
         self._states: list[tuple[int, Value]] = []
         #: Stands for what the run has printed, if it prints.
         self.printed: str | None = None
+        #: Stands for the arrays of a host call for which there is no room yet, if there are any.
+        self.held: str | None = None
 
     # Skeleton -----------------------------------------------------------------------------------
 
@@ -156,6 +159,7 @@ class Emitter:
         self.pointer.free()
         fb.ret("i32", "0")
         fb.block("leave")
+        emit_held_left(self)
         emit_output_left(self)
         self.pointer.free()
         fb.br("refuse")
