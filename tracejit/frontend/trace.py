@@ -87,6 +87,8 @@ class Trace:
         )
         #: The caller's arrays, and which inputs of the graph they are.
         self.memory: dict[Cell, int] = {} if parent is None else parent.memory
+        #: What inputs of the graph are in the present call (at the root).
+        self.samples: dict[Value, Any] = {}
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
         self._effects: Cell | None = None

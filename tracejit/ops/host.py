@@ -6,10 +6,11 @@
 `arguments` and `keywords` are templates over the operands (see `templates.py`). `result` is the
 template of what the function returns, over the leaves that `types` lists:
 
-    type = ("array", dtype, (size or None, ...), order) | ("numpy", dtype) | ("python", kind)
+    type = ("array", dtype, (size, ...), order) | ("numpy", dtype) | ("python", kind)
 
-A size that is None is known only when the function has returned: it takes the next symbol of
-`binds`, and its value is one more result, an int, after the leaves. An array whose `order` is ()
+A size is one of the graph's, or known only when the function has returned: None takes the next
+symbol of `binds`, whose value is one more result, an int, after the leaves; `(k,)` is the same as
+number k of `binds`. An array whose `order` is ()
 may lie in any order; it is copied to C order. Whatever is not as declared bails out, and so does an
 exception: the eager repetition raises it.
 """
@@ -175,9 +176,9 @@ class HostCall(Op):
             require(type(item) is tuple and len(item) == 2, f"{item!r} is not a keyword argument")
             check_object(self.name, item[1], len(inputs))
         check_object(self.name, attrs["result"], len(attrs["types"]))
-        rest = iter(binds)
-        types = [_type(t, rest) for t in attrs["types"]]
-        require(next(rest, None) is None, f"host_call does not bind {binds}")
+        rest = list(binds)
+        types = [_type(t, binds, rest) for t in attrs["types"]]
+        require(not rest, f"host_call does not bind {binds}")
         return (*types, *(PYINT for _ in binds))
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -216,11 +217,11 @@ def _sample(path: str, *inputs: Any) -> dict[str, Any]:
     return {**attrs, "result": result, "types": tuple(map(describe, leaves))}
 
 
-def _type(described: Any, binds: Any) -> Type:
-    """The type that a description says; sizes that are None are taken from `binds`."""
+def _type(described: Any, binds: tuple[str, ...], rest: list[str]) -> Type:
+    """The type that a description says; sizes that are None are taken from `rest`."""
     match described:
         case ("array", str(dtype), tuple(shape), tuple(order)) if dtype in DTYPES:
-            whole = [_size(d, binds) for d in shape]
+            whole = [_size(d, binds, rest) for d in shape]
             valid = order == () or sorted(order) == list(range(len(shape)))
             require(valid, f"host_call: {order!r} does not list the axes")
             return ArrayType(DTYPES[dtype], tuple(whole), order)
@@ -232,11 +233,14 @@ def _type(described: Any, binds: Any) -> Type:
     raise AssertionError
 
 
-def _size(d: Any, binds: Any) -> Dim:
+def _size(d: Any, binds: tuple[str, ...], rest: list[str]) -> Dim:
     if d is None:
-        name = next(binds, None)
-        require(name is not None, "host_call lacks names for the sizes of its results")
-        return symbol(name)
+        require(rest, "host_call lacks names for the sizes of its results")
+        return symbol(rest.pop(0))
+    if type(d) is tuple:
+        valid = len(d) == 1 and type(d[0]) is int and 0 <= d[0] < len(binds) - len(rest)
+        require(valid, f"host_call: {d!r} is not the number of a size before")
+        return symbol(binds[d[0]])
     require(isinstance(d, Poly) or (type(d) is int and d >= 0), f"host_call: {d!r} is not a size")
     found: Dim = d
     return found
@@ -249,9 +253,13 @@ def _compare(x: Any, declared: Any, sizes: list[int]) -> None:
         return
     if found[0] == "array" == declared[0] and found[1] == declared[1]:
         pairs = list(zip(found[2], declared[2], strict=False))
-        same = len(found[2]) == len(declared[2]) and all(d in (n, None) for n, d in pairs)
+        same = len(found[2]) == len(declared[2])
+        for n, d in pairs:
+            if d is None:
+                sizes.append(n)
+            else:
+                same = same and n == (sizes[d[0]] if type(d) is tuple else d)
         dense = x.ndim < 2 or not declared[3] or x.transpose(declared[3]).flags.c_contiguous
         if same and dense:
-            sizes += [n for n, d in pairs if d is None]
             return
     raise Bailout(f"a host call gave {found}, not {declared}")
