@@ -84,10 +84,14 @@ class Joiner:
 
     def one_side(self, side: int, value: Value) -> int:
         """A result that only one side gives."""
-        for s in type_sizes(value.type):
-            if any(s in node.binds for node in self.sides[side].region.builder.nodes):
-                raise TraceError("TJ015", "a size made in a branch or loop leaves it", user_line())
+        if self._has_own_size(value.type, side):
+            raise TraceError("TJ015", "a size made in a branch or loop leaves it", user_line())
         return self.slot(*(value if k == side else None for k in range(len(self.sides))))
+
+    def _has_own_size(self, t: Type, side: int) -> bool:
+        """Whether a type mentions a size that the side itself computes."""
+        nodes = self.sides[side].region.builder.nodes
+        return any(s in node.binds for s in type_sizes(t) for node in nodes)
 
     def lifted(self, x: Any, side: int) -> Value:
         """A number or array as a value of a side."""
@@ -161,6 +165,9 @@ class Joiner:
     def _export_array(self, x: TracedArray, side: int) -> Recipe:
         region = self.sides[side].region
         if not region.encloses(x.trace):
+            return lambda outs: x
+        if self._is_fresh(x.cell, side) and self._has_own_size(x.cell.value.type, side):
+            # The name may never be read again; if it is, its trace has ended.
             return lambda outs: x
         pair = (x.cell, None) if side == 0 else (None, x.cell)
         cell = self._cell(*pair)
