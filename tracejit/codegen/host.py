@@ -22,7 +22,7 @@ from tracejit.codegen.pending import set_pending
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
+from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 
 __all__ = ["HostCall", "array_at", "host_entry", "slot_count", "write_scalar"]
 
@@ -32,6 +32,8 @@ _IDS = itertools.count(1)
 
 def slot_count(t: Type) -> int:
     """How many slots a value takes."""
+    if t == TOKEN:
+        return 0
     return 1 if isinstance(t, ArrayType) else 2
 
 
@@ -114,6 +116,8 @@ def array_at(
 
 
 def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
+    if t == TOKEN:
+        return None
     if isinstance(t, ArrayType):
         data = ctypes.c_int64.from_address(address).value
         out = array_at(t, data, sizes, strides)

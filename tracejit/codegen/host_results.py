@@ -1,5 +1,7 @@
 """Host calls whose results have sizes that only the call tells: run first, make room, then copy.
 
+Those that draw random numbers go this way too.
+
 The slots are those of `host.py`. `begin` runs the op, writes the scalars among its results, the
 sizes that it binds included, and keeps the arrays under a number, which it writes to a word of the
 activation, 0 otherwise. The program then binds the sizes and makes room. `finish` copies the arrays
@@ -16,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.codegen.callbacks import BAIL, DONE, call_plainly, call_python
+from tracejit.codegen.drawn import emit_drawn_word, save_state
 from tracejit.codegen.host import HostCall, array_at, slot_count, write_scalar
 from tracejit.codegen.liveness import is_array
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.types import ArrayType
+from tracejit.ir.types import TOKEN, ArrayType
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
@@ -38,15 +41,17 @@ class _HostResults(HostCall):
         super().__init__(node, strides)
         self.first = 8 * (self.slots - sum(slot_count(v.type) for v in node.outputs))
 
-    def begin(self, slots: int, held: int, _: int) -> int:
+    def begin(self, slots: int, held: int, drawn: int) -> int:
         """Run the op and keep its arrays."""
         node = self.node
         try:
+            if drawn:
+                save_state(drawn)
             with np.errstate(all="ignore"):
                 results = self.results(slots)
             at = slots + self.first
             for v, result in zip(node.outputs, results, strict=False):
-                if not is_array(v):
+                if not is_array(v) and v.type != TOKEN:
                     write_scalar(v.type, at, result)
                 at += 8 * slot_count(v.type)
             number = ctypes.c_int64.from_address(held).value = next(_IDS)
@@ -80,7 +85,7 @@ def _drop(held: int, *_: int) -> int:
 
 
 def emit_host_results(e: Emitter, node: Node) -> None:
-    """The code of a host call that binds sizes."""
+    """The code of a host call that binds sizes, or draws random numbers."""
     fb = e.fb
     site = _HostResults(node, [e.strides.get(v) for v in node.inputs])
     e.keep.append(site)
@@ -94,7 +99,7 @@ def emit_host_results(e: Emitter, node: Node) -> None:
     for v in node.inputs:
         if is_array(v):
             fb.line(f"store ptr {e.pointer[v]}, ptr {slot(cursor)}")
-        else:
+        elif v.type != TOKEN:
             e.store_scalar(e.scalars[v], slot(cursor))
         cursor += slot_count(v.type)
     for s in site.sizes:
@@ -105,9 +110,12 @@ def emit_host_results(e: Emitter, node: Node) -> None:
         places[v] = cursor
         cursor += slot_count(v.type)
     words = [fb.emit(f"ptrtoint ptr {p} to i64") for p in (slots, e.held)]
-    call_python(e, site.begin, *words)
+    drawn = "0"
+    if node.op.name == "host_draw":
+        drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
+    call_python(e, site.begin, *words, drawn)
     for v, k in places.items():
-        if not is_array(v):
+        if not is_array(v) and v.type != TOKEN:
             e.scalars[v] = e.load_scalar(slot(k), v.type)
     last = node.outputs[len(node.outputs) - len(node.binds) :]
     for size, v in zip(node.binds, last, strict=True):

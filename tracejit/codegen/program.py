@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
+from tracejit.codegen.drawn import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.effects import emit_output_end, emit_output_left
 from tracejit.codegen.host_results import emit_held_left
 from tracejit.codegen.int_ranges import IntRanges
@@ -132,6 +133,8 @@ class Emitter:
         self.printed: str | None = None
         #: Stands for the arrays of a host call for which there is no room yet, if there are any.
         self.held: str | None = None
+        #: Stands for the state of the global random numbers before the run, if it draws some.
+        self.drawn: str | None = None
 
     # Skeleton -----------------------------------------------------------------------------------
 
@@ -154,12 +157,15 @@ class Emitter:
         fb.block("bail")
         fb.fail_label = "leave"
         self.pointer.undo()
+        emit_drawn_back(self)
         fb.br("leave")
         fb.block("done")
+        emit_drawn_end(self)
         self.pointer.free()
         fb.ret("i32", "0")
         fb.block("leave")
         emit_held_left(self)
+        emit_drawn_end(self)
         emit_output_left(self)
         self.pointer.free()
         fb.br("refuse")

@@ -38,7 +38,7 @@ def emit_node(e: Emitter, node: Node) -> None:
     if name == "constant" and is_array(node.outputs[0]):
         _constant(e, node)
         return
-    if node.binds and node.op.gives_sizes:
+    if name == "host_draw" or node.binds and node.op.gives_sizes:
         emit_host_results(e, node)
         return
     overwritten = e.plan.overwritten(node)

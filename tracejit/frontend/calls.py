@@ -30,6 +30,7 @@ from tracejit.frontend import (
 from tracejit.frontend.host_calls import host_call, is_hosted
 from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
 from tracejit.frontend.operators import has_traced, require_known, require_plain
+from tracejit.frontend.random import RandomFunction
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.streams import StreamMethod
@@ -106,7 +107,7 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
-    if isinstance(f, StreamMethod):
+    if isinstance(f, (StreamMethod, RandomFunction)):
         return f.call(hooks, *args, **kwargs)
     if cls.__module__.partition(".")[0] == "tracejit":
         return hooks.call(_jitted(hooks, f), *args, **kwargs)

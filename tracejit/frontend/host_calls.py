@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.host_functions import host_path, spelled, takes_keywords
 from tracejit.frontend.shadow import Undecided, real_values, shadow
 from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.trace import here, is_several_axes, user_line
+from tracejit.frontend.trace import here, is_several_axes
 from tracejit.frontend.tracer import TracedArray, Tracer
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -23,7 +24,7 @@ from tracejit.ops.templates import class_path
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["host_call", "is_hosted"]
+__all__ = ["Operands", "host_call", "is_hosted", "record", "refuse_opaque"]
 
 _CLASSES = (bool, int, float, complex)
 
@@ -51,14 +52,17 @@ def host_call(
         path = None
     if path is None or not takes_keywords(kwargs):
         raise refused
-    operands = _Operands()
+    operands = Operands()
+    with refuse_opaque(refused):
+        attrs = operands.call(path, args, kwargs)
+        return record(hooks, attrs, operands, find_function(path), spelled(path))
+
+
+@contextmanager
+def refuse_opaque(refused: TraceError) -> Iterator[None]:
+    """Raise `refused`, with the reason, where a call cannot be one of a program's."""
     try:
-        attrs: dict[str, Any] = {
-            "function": path,
-            "arguments": tuple([operands.template(x) for x in args]),
-            "keywords": tuple([(k, operands.template(x)) for k, x in kwargs.items()]),
-        }
-        return _record(hooks, attrs, operands, refused)
+        yield
     except (_Opaque, Undecided) as e:
         why = f"{refused.detail}: {e}" if e.args else refused.detail
         raise TraceError(refused.code, why, refused.where) from None
@@ -68,12 +72,20 @@ class _Opaque(Exception):
     """An argument of which a graph knows nothing."""
 
 
-class _Operands:
+class Operands:
     """The operands of a call; `dims` are the sizes among them, by number."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.dims: dict[int, Dim] = {}
+
+    def call(self, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a call of a function. Raises TraceError for an argument unknown."""
+        return {
+            "function": path,
+            "arguments": tuple([self.template(x) for x in args]),
+            "keywords": tuple([(k, self.template(x)) for k, x in kwargs.items()]),
+        }
 
     def _number(self, value: Value) -> Any:
         if value not in self.values:
@@ -118,24 +130,39 @@ def _constant(x: Any) -> Any:
     raise _Opaque(f"an argument of class {type(x).__name__}")
 
 
-def _record(
-    hooks: Hooks, attrs: dict[str, Any], operands: _Operands, refused: TraceError
+def record(
+    hooks: Hooks,
+    attrs: dict[str, Any],
+    operands: Operands,
+    stand_in: Callable[..., Any],
+    name: str,
+    effect: bool = False,
 ) -> Any:
+    """Record a call with these attributes; what it gives.
+
+    `stand_in` tells, while tracing, what the function gives. A call with an `effect` stays in its
+    place among all others.
+    """
     trace = here()
     values = operands.values
     types = [v.type for v in values]
-    function = find_function(attrs["function"])
     real = real_values(trace, values)
-    found = shadow(function, attrs, types, operands.dims, real, trace.env)
+    found = shadow(stand_in, attrs, types, operands.dims, real, trace.env)
     _require_plain(found.result)
-    attrs |= {"result": found.result, "types": found.types}
+    attrs = {**attrs, "result": found.result, "types": found.types}
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
     binds = tuple([trace.fresh_size() for _ in unknown])
-    outputs = trace.emit_all("host_call", values, attrs, binds=binds)
+    if effect:
+        token, *outputs = trace.emit_all(
+            "host_draw", (trace.token(), *values), attrs, binds=binds
+        )
+        trace.set_token(token)
+    else:
+        outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))
     for v, t in zip(outputs, found.types, strict=False):
         if is_several_axes(v.type) and not t[3]:
             trace.unordered.add(v)
-    trace.note("host", spelled(attrs["function"]))
+    trace.note("host", name)
     leaves = [trace.wrap(v) for v in outputs[: len(found.types)]]
     return _rebuilt(hooks, found.result, leaves)
 
