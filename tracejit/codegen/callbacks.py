@@ -90,7 +90,7 @@ def call_address() -> int:
     return _library().address("tj_call")
 
 
-# In a program --------------------------------------------------------------------------------------
+# In a program -------------------------------------------------------------------------------------
 
 
 def call_plainly(e: Emitter, function: Callable[..., int], *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls of functions that have no op, on traced values: `host_call` nodes, typed by shadow calls."""
+"""Calls of functions without an op become `host_call` nodes, whose types shadow calls find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.errors import TraceError
+from tracejit.errors import TraceError, Where
 from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.host_functions import host_path, spelled, takes_keywords
 from tracejit.frontend.shadow import Undecided, real_values, shadow
@@ -55,7 +55,8 @@ def host_call(
     operands = Operands()
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
-        return record(hooks, attrs, operands, find_function(path), spelled(path))
+        function, name = find_function(path), spelled(path)
+        return record(hooks, attrs, operands, function, name, refused.where)
 
 
 @contextmanager
@@ -136,6 +137,7 @@ def record(
     operands: Operands,
     stand_in: Callable[..., Any],
     name: str,
+    where: Where | None,
     effect: bool = False,
 ) -> Any:
     """Record a call with these attributes; what it gives.
@@ -153,16 +155,14 @@ def record(
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
     binds = tuple([trace.fresh_size() for _ in unknown])
     if effect:
-        token, *outputs = trace.emit_all(
-            "host_draw", (trace.token(), *values), attrs, binds=binds
-        )
+        token, *outputs = trace.emit_all("host_draw", (trace.token(), *values), attrs, binds=binds)
         trace.set_token(token)
     else:
         outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))
     for v, t in zip(outputs, found.types, strict=False):
         if is_several_axes(v.type) and not t[3]:
             trace.unordered.add(v)
-    trace.note("host", name)
+    trace.note("host", name, where)
     leaves = [trace.wrap(v) for v in outputs[: len(found.types)]]
     return _rebuilt(hooks, found.result, leaves)
 
@@ -193,5 +193,3 @@ def _rebuilt(hooks: Hooks, result: Any, leaves: Sequence[Any]) -> Any:
         case ("list", *parts):
             return hooks.new([_rebuilt(hooks, p, leaves) for p in parts])
     return result[1]
-
-

@@ -36,7 +36,7 @@ def random_function(name: str, value: Any) -> RandomFunction | None:
     """The stand-in of `np.random.name`, which is `value`; None for what is not known."""
     if name == "default_rng" and value is np.random.default_rng:
         return RandomFunction(name)
-    of_global = getattr(value, "__self__", None) is np.random.mtrand._rand  # type: ignore[attr-defined]
+    of_global = getattr(value, "__self__", None) is np.random.mtrand._rand
     known = of_global or value is np.random.seed
     return RandomFunction(name) if name in _GLOBAL and known else None
 
@@ -55,10 +55,11 @@ class RandomFunction:
         operands = Operands()
         # The types of its results are found on a stream of its own.
         stand_in = getattr(np.random.RandomState(0), self.name)
-        with refuse_opaque(TraceError("TJ002", name, user_line())):
+        refused = TraceError("TJ002", name, user_line())
+        with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             attrs = operands.call(f"numpy.random:{self.name}", args, kwargs)
-            return record(hooks, attrs, operands, stand_in, name, effect=True)
+            return record(hooks, attrs, operands, stand_in, name, refused.where, effect=True)
 
 
 def _make(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
@@ -71,7 +72,8 @@ def _make(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
     operands = Operands()
     with refuse_opaque(refused):
         attrs = operands.call(START, seeds, {})
-        words = record(hooks, attrs, operands, find_function(START), "np.random.default_rng")
+        name = "np.random.default_rng"
+        words = record(hooks, attrs, operands, find_function(START), name, refused.where)
     return TracedGenerator(words)
 
 
@@ -117,6 +119,6 @@ class _Method(RandomFunction):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             given = (self.name, words, tuple(args), dict(kwargs))
             attrs = operands.call(DRAW, given, {})
-            after, result = record(hooks, attrs, operands, _shadow_draw, name)
+            after, result = record(hooks, attrs, operands, _shadow_draw, name, refused.where)
         words.store(after.value())
         return result

@@ -1,4 +1,4 @@
-"""What a function gives for operands of some types: found by calling it on stand-ins, while tracing.
+"""What a function gives for operands of some types, found by calling it on stand-ins for them.
 
 Each case of stand-ins has its own sizes and values: the operands' real values where they are known,
 else small arrays whose sizes are all different where the operands' are. What is the same in all
@@ -7,21 +7,21 @@ cases is what the result is declared to be. It may turn out to be wrong: the pro
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.errors import Bailout
 from tracejit.frontend.shapes import ShapeEnv
 from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
 from tracejit.ir.evaluate import evaluate as evaluate_graph
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of, type_sizes
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, type_sizes
 from tracejit.ops.host import Unsuitable, call_on, describe
 
 __all__ = ["Shadow", "Undecided", "real_values", "shadow"]
@@ -167,7 +167,9 @@ def _call(
         raise Undecided(str(e)) from None
     except Exception:
         return False
-    if any(isinstance(x, np.ndarray) and x.tobytes() != b for x, b in zip(given, before, strict=True)):
+    if any(
+        isinstance(x, np.ndarray) and x.tobytes() != b for x, b in zip(given, before, strict=True)
+    ):
         raise Undecided("a function that stores into its arguments")
     return True
 
@@ -258,37 +260,46 @@ def _fitted(
         return None
     if len(set(lengths)) == 1:
         return lengths[0]
-    for size, make in _candidates(bases, env):
-        if [size(c) for c in cases] == list(lengths):
-            d = make()
+    for parts, rule in _candidates(bases):
+        if [rule(min, max, *map(c.size, parts)) for c in cases] == list(lengths):
+            d: Dim = rule(env.minimum, env.maximum, *parts)
             return d if env.fits(d) else None
     return None
 
 
-def _candidates(
-    bases: Sequence[Dim], env: ShapeEnv
-) -> Iterator[tuple[Callable[[_Case], int], Callable[[], Dim]]]:
-    """The sizes that results commonly have: in a case, and as a dimension."""
+_Rule: TypeAlias = Callable[..., Any]
+
+#: The sizes that results commonly have, made of one size or two of the operands: `low` and `high`
+#: are the smaller and the larger of two.
+_OF_ONE: tuple[_Rule, ...] = (
+    lambda low, high, a: a - 1,
+    lambda low, high, a: a + 1,
+    lambda low, high, a: floordiv(a, 2) + 1,
+    lambda low, high, a: 2 * a,
+    lambda low, high, a: 2 * a - 2,
+    lambda low, high, a: 2 * a - 1,
+    lambda low, high, a: a * a,
+)
+_OF_TWO: tuple[_Rule, ...] = (
+    lambda low, high, a, b: low(a, b),
+    lambda low, high, a, b: high(a, b),
+    lambda low, high, a, b: a + b,
+    lambda low, high, a, b: a + b - 1,
+    lambda low, high, a, b: high(a, b) - low(a, b) + 1,
+    lambda low, high, a, b: a * b,
+)
+
+
+def _candidates(bases: Sequence[Dim]) -> Iterator[tuple[tuple[Dim, ...], _Rule]]:
+    """The sizes to try, the plainest first."""
     for a in bases:
-        yield (lambda c, a=a: c.size(a)), (lambda a=a: a)
+        yield (a,), lambda low, high, a: a
     for a in bases:
-        for k in (-1, 1):
-            yield (lambda c, a=a, k=k: c.size(a) + k), (lambda a=a, k=k: a + k)
-        yield (lambda c, a=a: c.size(a) // 2 + 1), (lambda a=a: floordiv(a, 2) + 1)
-        yield (lambda c, a=a: 2 * c.size(a)), (lambda a=a: 2 * a)
-        yield (lambda c, a=a: 2 * c.size(a) - 2), (lambda a=a: 2 * a - 2)
-        yield (lambda c, a=a: 2 * c.size(a) - 1), (lambda a=a: 2 * a - 1)
-        yield (lambda c, a=a: c.size(a) ** 2), (lambda a=a: a * a)
-    for k, a in enumerate(bases):
-        for b in bases[k + 1 :]:
-            yield (lambda c, a=a, b=b: min(c.size(a), c.size(b))), lambda a=a, b=b: env.minimum(a, b)
-            yield (lambda c, a=a, b=b: max(c.size(a), c.size(b))), lambda a=a, b=b: env.maximum(a, b)
-            yield (lambda c, a=a, b=b: c.size(a) + c.size(b)), lambda a=a, b=b: a + b
-            yield (lambda c, a=a, b=b: c.size(a) + c.size(b) - 1), lambda a=a, b=b: a + b - 1
-            yield (lambda c, a=a, b=b: abs(c.size(a) - c.size(b)) + 1), (
-                lambda a=a, b=b: env.maximum(a, b) - env.minimum(a, b) + 1
-            )
-            yield (lambda c, a=a, b=b: c.size(a) * c.size(b)), lambda a=a, b=b: a * b
+        for rule in _OF_ONE:
+            yield (a,), rule
+    for a, b in itertools.combinations(bases, 2):
+        for rule in _OF_TWO:
+            yield (a, b), rule
 
 
 # Real values -------------------------------------------------------------------------------------
@@ -300,10 +311,10 @@ def real_values(trace: Any, values: Sequence[Value]) -> list[Any] | None:
     for v in values:
         region, found = trace, v
         while region.parent is not None:
-            found = next((o for o, i in region.captures.items() if i is found), None)
-            if found is None:
+            origin = [o for o, i in region.captures.items() if i is found]
+            if not origin:
                 return None
-            region = region.parent
+            region, found = region.parent, origin[0]
         outer.append(found)
     root = trace.root
     nodes = _needed(root.builder.nodes, outer)
@@ -316,13 +327,15 @@ def real_values(trace: Any, values: Sequence[Value]) -> list[Any] | None:
     if not read <= known:
         return None
     graph = Graph("prefix", tuple(sizes), inputs, tuple(nodes), tuple(outer))
-    elements = [_elements(v.type, {**root.env.hints, **dict.fromkeys(known - sizes.keys(), 9)})
-                for v in [*outer, *(o for n in nodes for o in n.outputs)]]
+    elements = [
+        _elements(v.type, {**root.env.hints, **dict.fromkeys(known - sizes.keys(), 9)})
+        for v in [*outer, *(o for n in nodes for o in n.outputs)]
+    ]
     if sum(elements) > _MUCH:
         return None
     try:
         return list(evaluate_graph(graph, [root.samples[v] for v in inputs], sizes))
-    except (Bailout, Exception):
+    except Exception:
         return None
 
 

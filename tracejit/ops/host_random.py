@@ -33,6 +33,7 @@ class HostDraw(HostCall):
     """A call of a function of `np.random`, which changes the state of its random numbers."""
 
     name: ClassVar[str] = "host_draw"
+    kind: ClassVar[str] = "effect"
     pure: ClassVar[bool] = False
 
     def infer(
