@@ -31,10 +31,7 @@ _CLASSES = (bool, int, float, complex)
 
 def is_hosted(f: Any) -> bool:
     """Whether `f` may be called by the program while it runs."""
-    try:
-        return host_path(f) is not None
-    except TypeError:
-        return False
+    return host_path(f) is not None
 
 
 def host_call(
@@ -46,10 +43,7 @@ def host_call(
     method: str = "__call__",
 ) -> Any:
     """`f(*args, **kwargs)` when the program runs. Raises `refused` where that cannot be."""
-    try:
-        path = host_path(f, method)
-    except TypeError:
-        path = None
+    path = host_path(f, method)
     if path is None or not takes_keywords(kwargs):
         raise refused
     operands = Operands()

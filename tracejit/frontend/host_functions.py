@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from functools import lru_cache
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -47,22 +48,30 @@ _NAMES = frozenset(
 _PREFIXES = ("_", "set", "register_", "get_")
 #: Set operations are no settings.
 _ALLOWED = frozenset(("setdiff1d", "setxor1d", "get_window"))
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum))
 #: A parameter of one of these names gives random numbers.
 _RANDOM = frozenset(("rng", "random_state", "seed", "generator"))
 
 
-@lru_cache(maxsize=1024)
 def host_path(f: Any, method: str = "__call__") -> str | None:
     """The path by which a function is found again; None for one that is not known to be pure."""
     if isinstance(f, np.ufunc):
         return _ufunc_path(f, method)
+    # Objects of the program are neither asked for anything nor kept.
+    if isinstance(f, _FUNCTIONS) or type(f).__module__ == "uarray":
+        if str(f.__module__).partition(".")[0] in ("numpy", "scipy"):
+            return _path(f)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _path(f: Any) -> str | None:
     module, name = getattr(f, "__module__", None), getattr(f, "__qualname__", None)
     if name is None:
         name = getattr(f, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or isinstance(f, type):
         return None
-    top, *parts = module.split(".")
-    if top not in ("numpy", "scipy") or not _MODULES.isdisjoint(parts):
+    if not _MODULES.isdisjoint(module.split(".")):
         return None
     if name in _NAMES or not name.isidentifier():
         return None
