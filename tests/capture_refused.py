@@ -38,10 +38,6 @@ def draws_number(x):
     return x + random.random()
 
 
-def draws_array(x):
-    return x + np.random.rand(3)
-
-
 def draws_from_generator(x):
     return x + RNG.normal()
 

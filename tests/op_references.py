@@ -5,6 +5,7 @@ marks operands for which Python or NumPy raises, or leaves what a graph can hold
 """
 
 import cmath
+import importlib
 import itertools
 import math
 import operator
@@ -462,6 +463,12 @@ def _(name, inputs, attrs):
     if overflows and name not in ("py_hypot", "py_degrees", "py_nextafter"):
         raise Undefined
     return out
+
+
+@reference("host_call")
+def _(inputs, attrs):
+    module, _, name = attrs["function"].partition(":")
+    return getattr(importlib.import_module(module), name)(*inputs)
 
 
 @reference("py_isnan", "py_isinf", "py_isfinite")

@@ -6,6 +6,7 @@ import contextlib
 import io
 import linecache
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -117,14 +118,14 @@ def test_a_fallback_shows_the_line_and_what_to_do() -> None:
     @tracejit.jit(strict=True)
     def f(x: Any) -> Any:
         y = x + 1
-        return y + np.fft.fft(x)
+        return y + time.time()
 
     with pytest.raises(FallbackError) as caught:
         f(np.ones(3))
     text = str(caught.value).splitlines()
     assert text[0].startswith("TJ002: a function was called that the compiler does not know: ")
     assert text[1].startswith(f'  File "{__file__}", line ') and text[1].endswith(", in f")
-    assert text[2] == "    return y + np.fft.fft(x)"
+    assert text[2] == "    return y + time.time()"
     assert text[3].lstrip(" ^") == "" and text[3].index("^") == 4 + len("return y + ")
     assert text[4].startswith("  What to do: ") and "tracejit explain TJ002" in text[4]
     assert len(text) == 5
@@ -141,7 +142,7 @@ def stores_then_fails(x: Any, how: Any) -> Any:
 
 
 def unknown(x: Any) -> Any:
-    return np.fft.fft(x)
+    return x + time.time()
 
 
 def fine(x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,11 @@ def unrolled(x: Any) -> Any:
 
 def unknown(x: Any) -> Any:
     y = x + 1
-    return np.fft.fft(y)
+    return y + time.time()
+
+
+def transformed(x: Any) -> Any:
+    return np.fft.fft(x + 1)
 
 
 def test_lines_that_compute_are_compiled() -> None:
@@ -116,8 +121,14 @@ def test_an_unrolled_loop_says_how_often_and_why() -> None:
 def test_a_line_that_stops_the_compile_is_eager() -> None:
     f = called(unknown, (X,), (X,))
     assert kinds(f) == {2: {"eager"}}
-    assert why(f, "eager") == ["TJ002: numpy.fft.fft"]
-    assert f.report().fallbacks[0].where.column == 11
+    assert why(f, "eager") == ["TJ002: time.time"]
+    assert f.report().fallbacks[0].where.column == 15
+
+
+def test_a_line_that_calls_numpy_at_run_time() -> None:
+    f = called(transformed, (X,), (X,))
+    assert kinds(f)[1] == {"compiled", "host"}
+    assert why(f, "host") == ["np.fft.fft"]
 
 
 def test_lines_of_helpers_are_listed_by_their_file() -> None:

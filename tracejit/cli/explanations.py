@@ -33,21 +33,27 @@ f(np.ones(3), np.array([1.0, 2.0]))
     ),
     "TJ002": Explanation(
         "The compiler follows your own functions, and knows what pure functions of NumPy and of "
-        "the standard library do. Any other call might read a clock or a file, or change "
-        "something, so that its result must not be kept from the first call.",
+        "the standard library do. Those of NumPy and SciPy for which it has no code are called "
+        "by the compiled program while it runs, and so are random numbers; under `strict=True` "
+        "that is an error, too. Any other call might read a clock or a file, or change something, "
+        "so that its result must not be kept from the first call.",
         """
+import time
+
 @jit
 def f(x):
-    return x + np.random.normal()
+    return x + time.time()
 
 f(np.ones(3))
 """,
         """
-@jit
-def f(x, noise):
-    return x + noise
+import time
 
-f(np.ones(3), np.random.normal())
+@jit
+def f(x, now):
+    return x + now
+
+f(np.ones(3), time.time())
 """,
     ),
     "TJ003": Explanation(
@@ -71,19 +77,20 @@ f(np.array([1, 2, None])[:2].astype(np.int64))
 """,
     ),
     "TJ004": Explanation(
-        "The function is known, but not with these arguments, such as a rarely used keyword. "
+        "The function is known, but not with these arguments, such as a rarely used keyword, and "
+        "the program cannot call it as it is either: it gives a view, or takes a function. "
         "`tracejit ops` and the README list what there is.",
         """
 @jit
 def f(x):
-    return np.sort(x, kind="stable", order=None, axis=None) + np.linalg.norm(x, ord="nuc")
+    return x.copy(order="F") + 1
 
 f(np.ones((3, 3)))
 """,
         """
 @jit
 def f(x):
-    return np.sort(x.ravel()) + np.linalg.norm(x)
+    return x.copy() + 1
 
 f(np.ones((3, 3)))
 """,

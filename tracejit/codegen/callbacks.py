@@ -8,13 +8,20 @@ the program must leave. (A ctypes callback would lose it on the way in or out.)
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.engine import Library, load_object, object_code
 from tracejit.codegen.pending import PENDING
 
-__all__ = ["call_address"]
+if TYPE_CHECKING:
+    from tracejit.codegen.program import Emitter
+
+__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "call_plainly", "call_python"]
+
+#: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
+DONE, BAIL, LEAVE = 0, 1, 2
 
 _PYTHON = {
     "PyGILState_Ensure": "i32 ()",
@@ -81,3 +88,25 @@ def _library() -> Library:
 def call_address() -> int:
     """The address of `tj_call`."""
     return _library().address("tj_call")
+
+
+# In a program -------------------------------------------------------------------------------------
+
+
+def call_plainly(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
+    """A call of Python in a program; the register of how it ended."""
+    e.keep.append(function)
+    name = e.fresh("function")
+    e.symbols[name] = id(function)
+    e.module.add_global(name, "external global i8")
+    e.symbols["tj_call"] = call_address()
+    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
+    given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
+    return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
+
+
+def call_python(e: Emitter, function: Callable[..., int], *arguments: str) -> None:
+    """A call of Python that may end in any way."""
+    status = call_plainly(e, function, *arguments)
+    e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {BAIL}"))
+    e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {LEAVE}"))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.codegen.callbacks import call_address
+from tracejit.codegen.callbacks import call_plainly, call_python
 from tracejit.codegen.host import HostCall, array_at, slot_count
 from tracejit.codegen.pending import set_pending
 from tracejit.codegen.printing import Output, note_left
@@ -231,7 +231,7 @@ def emit_effect(e: Emitter, node: Node) -> None:
         e.printed = e.printed or fb.alloca("i64", 8, "0")
         given.append(fb.emit(f"ptrtoint ptr {e.printed} to i64"))
         given.append(fb.emit(f"load i64, ptr {e.printed}"))
-    _call(e, site.call, *given)
+    call_python(e, site.call, *given)
     if not prints:
         fb.line("unreachable")
         fb.block(fb.fresh_label("dead"))
@@ -239,12 +239,12 @@ def emit_effect(e: Emitter, node: Node) -> None:
 
 def emit_output_end(e: Emitter) -> None:
     """Before the program ends: write what it has printed. It may still bail out here."""
-    _if_printed(e, lambda printed: _call(e, _output_end, printed))
+    _if_printed(e, lambda printed: call_python(e, _output_end, printed))
 
 
 def emit_output_left(e: Emitter) -> None:
     """Before the program returns without its end: keep what it has printed."""
-    _if_printed(e, lambda printed: _plain_call(e, _output_left, printed))
+    _if_printed(e, lambda printed: call_plainly(e, _output_left, printed))
 
 
 def _if_printed(e: Emitter, act: Callable[[str], object]) -> None:
@@ -258,22 +258,3 @@ def _if_printed(e: Emitter, act: Callable[[str], object]) -> None:
 
     number = fb.emit(f"load i64, ptr {printed}")
     fb.if_then(fb.emit(f"icmp ne i64 {number}, 0"), (), then)
-
-
-def _plain_call(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
-    """A call of Python; the register of how it ended."""
-    e.keep.append(function)
-    name = e.fresh("function")
-    e.symbols[name] = id(function)
-    e.module.add_global(name, "external global i8")
-    e.symbols["tj_call"] = call_address()
-    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
-    given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
-    return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
-
-
-def _call(e: Emitter, function: Callable[..., int], *arguments: str) -> None:
-    """A call of Python that may end in any way."""
-    status = _plain_call(e, function, *arguments)
-    e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
-    e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))

@@ -22,9 +22,9 @@ from tracejit.codegen.pending import set_pending
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
+from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 
-__all__ = ["HostCall", "array_at", "host_entry", "slot_count"]
+__all__ = ["HostCall", "array_at", "host_entry", "slot_count", "write_scalar"]
 
 _SITES: weakref.WeakValueDictionary[int, HostCall] = weakref.WeakValueDictionary()
 _IDS = itertools.count(1)
@@ -32,6 +32,8 @@ _IDS = itertools.count(1)
 
 def slot_count(t: Type) -> int:
     """How many slots a value takes."""
+    if t == TOKEN:
+        return 0
     return 1 if isinstance(t, ArrayType) else 2
 
 
@@ -49,26 +51,39 @@ class HostCall:
             sizes |= type_sizes(v.type)
         for s in strides:
             sizes |= set().union(*(free_symbols(d) for d in s or ()))
-        self.sizes = tuple(sorted(sizes))
+        self.sizes = tuple(sorted(sizes - set(node.binds)))
         _SITES[self.id] = self
 
     def run(self, slots: int) -> None:
         """Evaluate the op on the memory that the slots point to. Raises Bailout."""
         node = self.node
-        at = slots + 8 * sum(slot_count(v.type) for v in node.inputs)
-        raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
-        sizes = dict(zip(self.sizes, raw, strict=True))
+        with np.errstate(all="ignore"):
+            results = self.results(slots)
+        sizes = self._sizes(slots)
+        cursor = slots + 8 * (self._given + len(self.sizes))
+        for v, result in zip(node.outputs, results, strict=True):
+            _write(v.type, cursor, sizes, result)
+            cursor += 8 * slot_count(v.type)
+
+    def results(self, slots: int) -> tuple[Any, ...]:
+        """What the op gives for the operands that the slots point to. Raises Bailout."""
+        node = self.node
+        sizes = self._sizes(slots)
         inputs = []
         cursor = slots
         for v, strides in zip(node.inputs, self.strides, strict=True):
             inputs.append(_read(v.type, cursor, sizes, strides))
             cursor += 8 * slot_count(v.type)
-        with np.errstate(all="ignore"):
-            results = node.op.evaluate(inputs, concrete_attrs(node, sizes))
-        cursor += 8 * len(self.sizes)
-        for v, result in zip(node.outputs, results, strict=True):
-            _write(v.type, cursor, sizes, result)
-            cursor += 8 * slot_count(v.type)
+        return node.op.evaluate(inputs, concrete_attrs(node, sizes))
+
+    def _sizes(self, slots: int) -> dict[str, int]:
+        at = slots + 8 * self._given
+        raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
+        return dict(zip(self.sizes, raw, strict=True))
+
+    @property
+    def _given(self) -> int:
+        return sum(slot_count(v.type) for v in self.node.inputs)
 
     @property
     def slots(self) -> int:
@@ -101,6 +116,8 @@ def array_at(
 
 
 def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
+    if t == TOKEN:
+        return None
     if isinstance(t, ArrayType):
         data = ctypes.c_int64.from_address(address).value
         out = array_at(t, data, sizes, strides)
@@ -115,6 +132,11 @@ def _write(t: Type, address: int, sizes: dict[str, int], value: Any) -> None:
     if isinstance(t, ArrayType):
         array_at(t, ctypes.c_int64.from_address(address).value, sizes, None)[...] = value
         return
+    write_scalar(t, address, value)
+
+
+def write_scalar(t: Type, address: int, value: Any) -> None:
+    """Write a scalar to its slots."""
     assert isinstance(t, (NpScalar, PyScalar))
     dtype = dtype_of(t)
     np.frombuffer(_memory(address, dtype.itemsize), dtype)[...] = value

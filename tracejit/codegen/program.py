@@ -17,7 +17,9 @@ from typing import Any
 
 from tracejit.codegen.allocation import emit_new_array, is_made_late
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
+from tracejit.codegen.drawn import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.effects import emit_output_end, emit_output_left
+from tracejit.codegen.host_results import emit_held_left
 from tracejit.codegen.int_ranges import IntRanges
 from tracejit.codegen.lanes import load_element, register_type, store_element
 from tracejit.codegen.liveness import is_array, written_inputs
@@ -130,6 +132,10 @@ class Emitter:
         self._states: list[tuple[int, Value]] = []
         #: Stands for what the run has printed, if it prints.
         self.printed: str | None = None
+        #: Stands for the arrays of a host call for which there is no room yet, if there are any.
+        self.held: str | None = None
+        #: Stands for the state of the global random numbers before the run, if it draws some.
+        self.drawn: str | None = None
 
     # Skeleton -----------------------------------------------------------------------------------
 
@@ -152,11 +158,15 @@ class Emitter:
         fb.block("bail")
         fb.fail_label = "leave"
         self.pointer.undo()
+        emit_drawn_back(self)
         fb.br("leave")
         fb.block("done")
+        emit_drawn_end(self)
         self.pointer.free()
         fb.ret("i32", "0")
         fb.block("leave")
+        emit_held_left(self)
+        emit_drawn_end(self)
         emit_output_left(self)
         self.pointer.free()
         fb.br("refuse")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracejit.codegen.effects import emit_effect
 from tracejit.codegen.host import HostCall, host_entry, slot_count
+from tracejit.codegen.host_results import emit_host_results
 from tracejit.codegen.library import emit_library
 from tracejit.codegen.liveness import is_array
 from tracejit.codegen.lower import lower_fusion
@@ -36,6 +37,9 @@ def emit_node(e: Emitter, node: Node) -> None:
         return
     if name == "constant" and is_array(node.outputs[0]):
         _constant(e, node)
+        return
+    if name == "host_draw" or node.binds and node.op.gives_sizes:
+        emit_host_results(e, node)
         return
     overwritten = e.plan.overwritten(node)
     for v in node.outputs:

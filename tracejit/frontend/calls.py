@@ -27,8 +27,10 @@ from tracejit.frontend import (
     effects,
     objects,
 )
+from tracejit.frontend.host_calls import host_call, is_hosted
 from tracejit.frontend.numpy_api import CREATORS, HANDLERS, call_function
 from tracejit.frontend.operators import has_traced, require_known, require_plain
+from tracejit.frontend.random import RandomFunction
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.streams import StreamMethod
@@ -53,6 +55,9 @@ _PURE_NUMPY = frozenset(
     ).split()
 )
 
+#: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
+_HOSTED = ("TJ002", "TJ004")
+
 
 def _is_own(hooks: Hooks, f: FunctionType) -> bool:
     """Whether `f` belongs to the program, or to the package of the compiled function."""
@@ -69,7 +74,8 @@ def _name(f: Any) -> str:
 def takes_choices(hooks: Hooks, f: Any) -> bool:
     """Whether a callee deals itself with values that a branch left different."""
     if isinstance(f, FunctionType):
-        return f not in HANDLERS and f not in builtin_calls.CALLS and not _is_numpy(f)
+        known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
+        return not known
     if isinstance(f, BuiltinFunctionType):
         if f is print:
             return True
@@ -77,7 +83,7 @@ def takes_choices(hooks: Hooks, f: Any) -> bool:
         return not known and not _is_numpy(f) and f not in builtin_calls.CALLS
     if isinstance(f, type):
         return f not in builtin_calls.CALLS and not issubclass(f, (np.generic, np.dtype))
-    return not isinstance(f, np.ufunc) and type(f).__module__.partition(".")[0] != "numpy"
+    return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
 
 
 def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -91,7 +97,7 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return _call_class(hooks, f, args, kwargs)
     if cls is BuiltinFunctionType:
         return _call_builtin(hooks, f, args, kwargs)
-    if cls.__module__.partition(".")[0] == "numpy":
+    if _is_of_numpy(f) or _is_multimethod(f):
         return _call_numpy(hooks, f, args, kwargs)
     if cls in (MethodDescriptorType, WrapperDescriptorType):
         return _call_unbound(hooks, f, args, kwargs)
@@ -101,7 +107,7 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
-    if isinstance(f, StreamMethod):
+    if isinstance(f, (StreamMethod, RandomFunction)):
         return f.call(hooks, *args, **kwargs)
     if cls.__module__.partition(".")[0] == "tracejit":
         return hooks.call(_jitted(hooks, f), *args, **kwargs)
@@ -138,7 +144,8 @@ def _call_function(
     if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
         return hooks.fresh(f(*args, **kwargs))
     if not _is_own(hooks, f):
-        raise TraceError("TJ002", _name(f), user_line())
+        require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
+        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
     return _call_rewritten(hooks, f, args, kwargs)
 
 
@@ -212,13 +219,27 @@ def _is_numpy(f: FunctionType | BuiltinFunctionType) -> bool:
     return f in HANDLERS or isinstance(module, str) and module.partition(".")[0] == "numpy"
 
 
+def _is_of_numpy(f: Any) -> bool:
+    return type(f).__module__.partition(".")[0] == "numpy"
+
+
+def _is_multimethod(f: Any) -> bool:
+    """Whether `f` is a function of SciPy that other libraries may stand in for."""
+    return type(f).__module__ == "uarray" and is_hosted(f)
+
+
 def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
-        return hooks.fresh(call_function(f, args, kwargs))
+        try:
+            return hooks.fresh(call_function(f, args, kwargs))
+        except TraceError as e:
+            if not traced or e.code not in _HOSTED:
+                raise
+            return host_call(hooks, f, args, kwargs, e)
     if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
-        raise TraceError("TJ002", _name(f), user_line())
+        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
     with np.errstate(all="ignore"):
         return hooks.fresh(f(*args, **kwargs))
 
@@ -229,7 +250,12 @@ def _call_ufunc(
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.
-        return getattr(ufunc, method)(*args, **kwargs)
+        try:
+            return getattr(ufunc, method)(*args, **kwargs)
+        except TraceError as e:
+            if e.code not in _HOSTED:
+                raise
+            return host_call(hooks, ufunc, args, kwargs, e, method)
     if has_traced(args) or has_traced(kwargs):
         if method != "__call__" or len(args) != ufunc.nin or kwargs:
             raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())

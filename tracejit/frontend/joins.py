@@ -33,7 +33,7 @@ from tracejit.frontend.unions import (
 )
 from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
 from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
-from tracejit.ir.types import ArrayType, Type, shape_of
+from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
 from tracejit.ops.effects import undefined_attrs
 
 if TYPE_CHECKING:
@@ -202,6 +202,10 @@ class Joiner:
     def _export_array(self, x: TracedArray, side: int) -> Recipe:
         region = self.sides[side].region
         if not region.encloses(x.trace):
+            return lambda outs: x
+        own = type_sizes(x.cell.value.type) & self._local(side)
+        if len(self.sides) == 1 and own and self._is_fresh(x.cell, side):
+            # The name may never be read again; if it is, its trace has ended.
             return lambda outs: x
         pair = (x.cell, None) if side == 0 else (None, x.cell)
         cell = self._cell(*pair)

@@ -29,6 +29,7 @@ from tracejit.frontend.capture import MISSING, Source, class_lookup, is_exempt_m
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.places import IsFalse, OwnRead
+from tracejit.frontend.random import TracedGenerator, random_function
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.streams import STREAMS, StandardStream
 from tracejit.frontend.text import TracedText
@@ -70,7 +71,7 @@ def attribute(hooks: Hooks, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, StandardStream):
+    if isinstance(x, (StandardStream, TracedGenerator)):
         return x.attribute(name)
     if isinstance(x, ModuleType):
         return _module_attribute(hooks, x, name)
@@ -114,6 +115,10 @@ def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
             raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
         return hooks.capture.global_value(vars(module), name)
     value = getattr(module, name)
+    if module.__name__ == "numpy.random":
+        drawing = random_function(name, value)
+        if drawing is not None:
+            return drawing
     top = module.__name__.partition(".")[0]
     if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType, np.ufunc)):
         return value

@@ -90,6 +90,8 @@ class Trace:
         self.memory: dict[Cell, int] = {} if parent is None else parent.memory
         #: The sizes that the loop carries whose body this is.
         self.carried_sizes: CarriedSizes | None = None
+        #: What inputs of the graph are in the present call (at the root).
+        self.samples: dict[Value, Any] = {}
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
         self._effects: Cell | None = None

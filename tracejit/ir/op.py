@@ -30,6 +30,8 @@ class Op:
     pure: ClassVar[bool] = True
     #: elementwise, index, reduction, scan, library, control or host: who lowers it.
     kind: ClassVar[str] = "host"
+    #: Whether the sizes that a node binds are its last results; else they are its last operands.
+    gives_sizes: ClassVar[bool] = False
     #: The NumPy function that it means, where there is one.
     numpy: ClassVar[Any] = None
 

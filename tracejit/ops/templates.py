@@ -7,6 +7,7 @@
            | ("percent", "%5.2f", item, ...)      "%5.2f" % (item, ...); an item is k or a text
            | ("choice", k, text, text)            the first text where operand k holds
     object = ("operand", k) | ("text", text) | ("constant", c) | ("object", reference)
+           | ("class", "module:qualname")
            | ("tuple", object, ...) | ("list", object, ...) | ("dict", (object, object), ...)
            | ("choice", k, object, object)
            | ("call", "module:qualname", reference, (object, ...), (("keyword", object), ...))
@@ -149,6 +150,8 @@ def make_object(expression: tuple[Any, ...], operands: Sequence[Any]) -> Any:
             return value
         case ("object", number):
             return referred(number)
+        case ("class", path):
+            return _find_class(path, 0)
         case ("tuple", *items):
             return tuple([make_object(i, operands) for i in items])
         case ("list", *items):
@@ -199,7 +202,7 @@ def check_object(op: str, expression: Any, count: int) -> None:
             _check_numbers(op, [k], count)
         case ("text", text):
             check_text(op, text, count)
-        case ("constant", _) | ("object", int()):
+        case ("constant", _) | ("object", int()) | ("class", str()):
             pass
         case ("tuple" | "list", *items):
             _check_all(op, items, count)

@@ -167,9 +167,6 @@ class _Lowering:
         inputs = tuple([scope.values[v] for v in node.inputs])
         binds = tuple([self.size(s) for s in node.binds])
         scope.bind(dict(zip(node.binds, binds, strict=True)))
-        # By convention an op binds its last operands.
-        bound = inputs[len(inputs) - len(binds) :]
-        self.size_values |= dict(zip(binds, bound, strict=True))
         attrs = node.attrs
         types = [v.type for v in node.outputs]
         if scope.renamed:
@@ -178,6 +175,9 @@ class _Lowering:
             types = list(node.op.infer(given, attrs, node.regions, binds))
         outputs = tuple([Value(t, scope.name(v)) for t, v in zip(types, node.outputs, strict=True)])
         scope.values |= dict(zip(node.outputs, outputs, strict=True))
+        # By convention an op binds its last operands, or results.
+        bound = outputs if node.op.gives_sizes else inputs
+        self.size_values |= dict(zip(binds, bound[len(bound) - len(binds) :], strict=True))
         block.nodes.append(Node(node.op, inputs, attrs, outputs, node.regions, binds, node.where))
 
     def cond(self, node: Node, scope: _Scope, block: _Block) -> _Block:

@@ -160,6 +160,7 @@ def trace_call(
         if t is None:
             return x
         v = trace.builder.input(t, name)
+        trace.samples[v] = x
         if not isinstance(leaf, ArrayLeaf):
             return trace.wrap(v)
         strides: tuple[Dim, ...] | None = None
@@ -177,6 +178,7 @@ def trace_call(
         values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
         written = [cell for cell in cells if cell.written]
         finals = [cell.read(trace) for cell in written]
+    trace.samples.clear()
     outputs = [_made_late(output, set(specialization.sizes)) for output in outputs]
     results = ["fresh"] * len(values)
     results += [_note_store(trace, cell, specialization) for cell in written]

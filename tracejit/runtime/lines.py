@@ -15,6 +15,9 @@ __all__ = ["Line", "compiled_lines"]
 #: What goes without saying of a line for which one of these is said.
 _TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
 
+#: Calls through NumPy that the front end has noted.
+_NOTED = ("host_call", "host_draw")
+
 
 @dataclass(frozen=True)
 class Line:
@@ -57,6 +60,8 @@ def compiled_lines(
     told = {(file, line) for file, line, kind, _ in found if kind in _TELLS_MORE}
     through_numpy = set()
     for node in host:
+        if node.op.name in _NOTED:
+            continue
         add(node.where, "host", f"{_spelled(node)} runs through NumPy")
         if node.where is not None:
             through_numpy.add((node.where.file, node.where.line, node.op.name))

@@ -60,6 +60,8 @@ def specialize_call(
     history = self._histories.setdefault(rank_key(leaves), History())
     start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, leaves, tree)
+    if self._strict:
+        _refuse_host_calls(traced)
     reason = reason_for(self._structures, self._signature, leaves, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
@@ -86,6 +88,13 @@ def specialize_call(
         self._bounds_check,
         memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
     )
+
+
+def _refuse_host_calls(traced: Traced) -> None:
+    """Raise TraceError where the program would call a function that has no native code."""
+    for note in traced.notes:
+        if note.kind == "host":
+            raise TraceError("TJ002", note.detail, note.where)
 
 
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
