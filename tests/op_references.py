@@ -138,6 +138,18 @@ def _(inputs, attrs):
     return out
 
 
+@reference("scatter_apply")
+def _(inputs, attrs):
+    x, v, *indices = inputs
+    out = x.copy()
+    function = getattr(np, attrs["function"])
+    with np.errstate(all="ignore"):
+        for place, index in gathered(indices, x.shape):
+            old = np.asarray(out[index]).astype(v.dtype)
+            out[index] = np.asarray(function(old, v[place])).astype(x.dtype)
+    return out
+
+
 def item_place(x, indices, at):
     given = iter(indices)
     return tuple(int(next(given)) if d is None else d for d in at)

@@ -27,7 +27,7 @@ from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of
 
-__all__ = ["get_item", "set_item", "slice_extent", "stored"]
+__all__ = ["accumulate_item", "get_item", "set_item", "slice_extent", "stored"]
 
 _I64 = DTYPES["i64"]
 
@@ -278,6 +278,32 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
     updated = trace.emit("scatter", (moved, v, *plan.indices))
+    inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
+    base.store(_permute(updated, inverse))
+
+
+def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str) -> None:
+    """x[key] = function(x[key], value) for one element after another, in the dtype of `value`.
+
+    The key has index arrays. Raises IndexError as NumPy does.
+    """
+    trace = here()
+    axes = _with_static_ints(_parse(x, key if not isinstance(key, list) else lift(key)))
+    base = _basic(x, axes)
+    axes = [a for a in axes if a.kind != "int"]
+    plan = _plan(axes)
+    _check_empty_rows(base, plan)
+    moved = _permute(base.value(), plan.to_front)
+    t = moved.type
+    assert isinstance(t, ArrayType)
+    rest = t.shape[len(plan.indices) :]
+    natural = _move_index_axes(plan, len(plan.shape) + len(rest))
+    target = (*plan.shape, *rest)
+    shape = tuple(target[k] for k in natural)
+    if not broadcasts_to(value.type.shape, shape):
+        raise ValueError("array is not broadcastable to correct shape")
+    v = _permute(as_array(value, shape), tuple(natural.index(k) for k in range(len(natural))))
+    updated = trace.emit("scatter_apply", (moved, v, *plan.indices), function=function)
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
 

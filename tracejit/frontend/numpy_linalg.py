@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
@@ -76,9 +77,9 @@ def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
 
 
 @handles(np.dot)
+@accepts_out("np.dot", dense=True)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Products of numbers or vectors, or over the last axis of `a` and the last but one of `b`."""
-    only("np.dot", out=out)
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
         return _scalar(elementwise(np.multiply, (x, y)))
@@ -131,9 +132,9 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 
 @handles(np.outer, np.linalg.outer)
+@accepts_out("np.outer", "same_kind")
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """All products of an element of `a` and one of `b`."""
-    only("np.outer", out=out)
     x, y = ravel(a), ravel(b)
     return elementwise(np.multiply, (x[:, None], y[None, :]))
 
@@ -259,11 +260,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
 
 
 @handles(np.trace, np.linalg.trace)
+@accepts_out("np.trace")
 def trace(
     a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     """The sum along a diagonal."""
-    only("np.trace", out=out)
     return np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 

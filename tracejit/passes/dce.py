@@ -25,7 +25,7 @@ __all__ = ["dce", "is_barrier", "may_raise"]
 #: For some operands these mean an exception: an index out of range, a singular matrix, a division
 #: of Python numbers by zero.
 _RAISES = frozenset(
-    ("gather", "scatter", "solve", "inv", "cholesky")
+    ("gather", "scatter", "scatter_apply", "solve", "inv", "cholesky")
     + ("py_truediv", "py_floordiv", "py_mod", "py_power")
 )
 
