@@ -113,13 +113,32 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         if env.decide(i, "<", 0) or not env.decide(i, "<", n):
             raise IndexError(f"index {k} is out of bounds for axis with size {n}")
         return _Axis("int", i, 1, 1)
-    index = lift(k)
+    index = lift(_as_index(k))
     d = dtype_of(index.type)
     if d.kind not in "iu":
         if d.kind == "b":
             raise TraceError("TJ015", "a boolean mask as an index", user_line())
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return _Axis("array", index=index)
+
+
+def _as_index(k: Any) -> Any:
+    """An index array as NumPy makes one of a sequence: an empty one is of integers."""
+    if isinstance(k, (str, bytes)):
+        raise IndexError("only integers, slices and arrays of them are indices")
+    if isinstance(k, range):
+        k = list(k)
+    if isinstance(k, (list, tuple)) and not k:
+        return constant(np.zeros(0, np.int64))
+    return k
+
+
+def constant(array: np.ndarray[Any, Any]) -> TracedArray:
+    """An array known while tracing."""
+    trace = here()
+    out = trace.wrap(trace.constant(array, ArrayType(array.dtype, array.shape)))
+    assert isinstance(out, TracedArray)
+    return out
 
 
 def _parse_counter(i: Dim, n: Dim, env: ShapeEnv) -> _Axis:
@@ -210,8 +229,6 @@ def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
 def get_item(x: TracedArray, key: Any) -> Any:
     """`x[key]`. Raises IndexError as NumPy does, TraceError for masks and traced slice bounds."""
     trace = here()
-    if isinstance(key, list):
-        key = lift(key)
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
@@ -254,7 +271,7 @@ def _check_empty_rows(x: TracedArray, plan: _Advanced) -> None:
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
-    axes = _with_static_ints(_parse(x, key if not isinstance(key, list) else lift(key)))
+    axes = _with_static_ints(_parse(x, key))
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
@@ -288,7 +305,7 @@ def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str)
     The key has index arrays. Raises IndexError as NumPy does.
     """
     trace = here()
-    axes = _with_static_ints(_parse(x, key if not isinstance(key, list) else lift(key)))
+    axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
