@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import tracejit
 from tests.compare import assert_parity
 

@@ -168,10 +168,7 @@ def _each_matrix(
         # An axis along which an operand is repeated is one that it does not move along.
         steps.append(
             ["0"] * lead
-            + [
-                "0" if t.shape[k] == 1 else e.dim(strides[k] * t.dtype.itemsize)
-                for k in range(own)
-            ]
+            + ["0" if t.shape[k] == 1 else e.dim(strides[k] * t.dtype.itemsize) for k in range(own)]
         )
     fb = e.fb
 
@@ -179,7 +176,10 @@ def _each_matrix(
         if axis == depth:
             moved = zip(pointers, offsets, strict=True)
             product(
-                [p if o == "0" else fb.emit(f"getelementptr i8, ptr {p}, i64 {o}") for p, o in moved]
+                [
+                    p if o == "0" else fb.emit(f"getelementptr i8, ptr {p}, i64 {o}")
+                    for p, o in moved
+                ]
             )
             return
 
