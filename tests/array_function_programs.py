@@ -408,3 +408,54 @@ def eins(a=S):
 
 def cholc(a=CS):
     return np.linalg.cholesky(a @ a.conj().T)
+
+
+def det(a=S):
+    return (np.linalg.det(a), np.linalg.slogdet(a))
+
+
+def detc(a=CS):
+    return (np.linalg.det(a), np.linalg.slogdet(a))
+
+
+def dets(a=S):
+    return (
+        np.linalg.det(np.stack([a, a * 2])),
+        np.linalg.det(np.ones((3, 3)) * a[0, 0]),
+        np.linalg.slogdet(np.ones((3, 3))),
+    )
+
+
+def det32(a=S):
+    return (
+        np.linalg.det(a.astype(np.float32)),
+        np.linalg.det(a.astype(int)),
+        np.linalg.det(a[::-1]),
+        np.linalg.det(a.T),
+    )
+
+
+def detbad(a=S):
+    return np.linalg.det(a[:2])
+
+
+def powr(a=S):
+    return [
+        np.linalg.matrix_power(a, 3),
+        np.linalg.matrix_power(a, 0),
+        np.linalg.matrix_power(a, -1),
+        np.linalg.matrix_power(a, 7),
+        np.linalg.matrix_power(a, 2),
+        np.linalg.matrix_power(a, 1),
+    ]
+
+
+def powi(a=S):
+    return np.linalg.matrix_power(a.astype(int), 5)
+
+
+def permdet(a=S):
+    s = 0.0
+    for i in range(3):
+        s += np.linalg.det(a[[1, 0, 2, 3]] + i)
+    return s

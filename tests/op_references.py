@@ -265,6 +265,20 @@ def _(inputs, attrs):
     return np.linalg.solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
+@reference("lu_diagonal")
+def _(inputs, attrs):
+    from scipy.linalg import lu_factor
+
+    (a,) = inputs
+    out = np.empty(a.shape[:-1], a.dtype)
+    for k in np.ndindex(a.shape[:-2]):
+        factors, rows = lu_factor(a[k])
+        out[k] = np.diagonal(factors)
+        if len(rows) and np.count_nonzero(rows != np.arange(len(rows))) % 2:
+            out[k][0] *= -1
+    return out
+
+
 @reference("cholesky")
 def _(inputs, attrs):
     (a,) = inputs

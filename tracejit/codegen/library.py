@@ -1,5 +1,4 @@
-"""Library calls of a program: matrix products by BLAS, solves, inverses and Cholesky factors by
-LAPACK.
+"""Library calls of a program: matrix products by BLAS, solves, inverses and factors by LAPACK.
 
 Operands whose matrices lie in rows or columns go to BLAS as they are, stacks of them one matrix
 after another; LAPACK works in place on column-major copies. What has no routine here (stacks of
@@ -35,6 +34,7 @@ _KINDS: dict[tuple[str | int, ...], str] = {
     ("solve", 2, 1): "gesv",
     ("inv", 2): "inv",
     ("cholesky", 2): "potrf",
+    ("lu_diagonal", 2): "ludiag",
 }
 
 
@@ -227,6 +227,9 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
     else:
         right = left
         arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
+    if node.op.name == "lu_diagonal":
+        _call(e, name, f"ptr {scratch[0]}, ptr {e.pointer[result]}, i64 {n}, ptr {scratch[1]}")
+        return
     info = _call(e, name, arguments)
     e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
     e.copy_array(right, e.pointer[result], _array(result).order)

@@ -16,7 +16,7 @@ from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_lin
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["matrix_product"]
+__all__ = ["inexact", "matrix_product", "square"]
 
 
 def _scalar(x: Any) -> Any:
@@ -175,7 +175,7 @@ def kron(a: Any, b: Any) -> Any:
     return reshaped(both, tuple(p * q for p, q in zip(xs, ys, strict=True)))
 
 
-def _square(x: TracedArray, name: str) -> TracedArray:
+def square(x: TracedArray, name: str) -> TracedArray:
     """`x` as a stack of square matrices of a float dtype. Raises LinAlgError as NumPy does."""
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
@@ -186,7 +186,7 @@ def _square(x: TracedArray, name: str) -> TracedArray:
     return fit_dims(x, (*x.type.shape[:-1], x.type.shape[-2]))
 
 
-def _inexact(*arrays: TracedArray) -> list[TracedArray]:
+def inexact(*arrays: TracedArray) -> list[TracedArray]:
     """Operands in the dtype linalg computes in: float64 for integers. Raises TypeError for f16."""
     for x in arrays:
         if x.dtype == np.float16:
@@ -201,8 +201,8 @@ def _inexact(*arrays: TracedArray) -> list[TracedArray]:
 def solve(a: Any, b: Any) -> Any:
     """The solution of linear equations."""
     x, y = asarray(a), asarray(b)
-    x = _square(x, "solve")
-    x, y = _inexact(x, y)
+    x = square(x, "solve")
+    x, y = inexact(x, y)
     trace = here()
     if not y.ndim:
         raise ValueError("solve: the right side has no axes")
@@ -226,14 +226,14 @@ def solve(a: Any, b: Any) -> Any:
 @handles(np.linalg.inv)
 def inv(a: Any) -> Any:
     """The inverse."""
-    (x,) = _inexact(_square(asarray(a), "inv"))
+    (x,) = inexact(square(asarray(a), "inv"))
     return here().wrap(here().emit("inv", (x.value(),)))
 
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
     """The Cholesky factor."""
-    (x,) = _inexact(_square(asarray(a), "cholesky"))
+    (x,) = inexact(square(asarray(a), "cholesky"))
     return here().wrap(here().emit("cholesky", (x.value(),), upper=bool(upper)))
 
 
