@@ -57,3 +57,40 @@ def test_a_program_does_what_it_does_in_numpy(f: Callable[..., Any]) -> None:
         raised |= run(f, arguments).exception is not None
     eager = bool(jitted.report().fallbacks)
     assert not eager or f.__name__ in EAGER or raised, jitted.report()
+
+
+#: Programs that take arguments of other sizes.
+SIZED = {
+    store_programs: "add_at add_at2 add_at_bin add_at_row add_at_t2 copyto copyto_w copyto_wc put2 "
+    "putmask putmask2 putmask3 place filldiag filldiag2 filldiag3 putalong where_out where_out2 "
+    "where_bc sumout meanout stdout clipout2 cumout sumw minw meanw varw anyw mmout dotout "
+    "outslice outoverlap divm modf concatout",
+    array_function_programs: "cov1 cov2 cov3 cov4 corr corr1 covc mg2 mg4 og rc block det detc "
+    "powr mm3 mm4 mmc ind3 ind4 indd cexp trc",
+    in_place_programs: "flat_sl flat_sl2 flat_i flat_diag shape_set_alias sort_ax sort_view "
+    "rowswap_loop put_m fill_view",
+    view_programs: "rsA rvK rv2",
+}
+
+
+def _grown(x: Any, k: int) -> Any:
+    """An array with `k` more along each axis."""
+    if not isinstance(x, np.ndarray):
+        return x
+    if x.ndim == 2 and x.shape[0] == x.shape[1]:
+        n = x.shape[0] + k
+        values = np.random.default_rng(k).random((n, n)) + n * np.eye(n)
+        return values.astype(x.dtype)
+    return np.resize(x, (x.shape[0] + k, *(n + k for n in x.shape[1:])))
+
+
+@pytest.mark.parametrize(
+    "f", [pytest.param(getattr(m, n), id=n) for m, names in SIZED.items() for n in names.split()]
+)
+def test_a_program_runs_at_other_sizes(f: Callable[..., Any]) -> None:
+    given = [d() if callable(d) else d for d in f.__defaults__ or ()]
+    jitted = tracejit.jit(f)
+    for k in (0, 4, 8, 0, 12):
+        arguments = [_grown(x, k) for x in given]
+        assert_parity(f, *arguments, jitted=jitted, calls=1, parity="order", ulp=64)
+    assert not jitted.report().fallbacks, jitted.report()

@@ -19,7 +19,6 @@ from tracejit.frontend.tracer import (
     TracedArray,
     TracedScalar,
     Tracer,
-    View,
     as_array,
     here,
     user_line,
@@ -234,13 +233,12 @@ def set_shape(x: TracedArray, value: Any) -> None:
     if x.cell.input is not None and not x.views or joined or trace.parent is not None:
         raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
     new = reshaped(x, shape_dims(value))
-    shape = new.type.shape
-    shared = is_view_after_reshape(x, shape)
+    shared = is_view_after_reshape(x, new.type.shape)
     if shared is None:
         raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
     if not shared:
         raise AttributeError("Incompatible shape for in-place modification.")
-    x.add_view(View(trace, "reshape", (), {"shape": shape}, True))
+    x.add_view(new.views[-1])
 
 
 class TracedFlat:
