@@ -14,6 +14,7 @@ W = np.linspace(-2.0, 2.0, 23)
 A = np.arange(24.0).reshape(4, 6) % 7 - 3
 B = np.asfortranarray(np.arange(35.0).reshape(5, 7) % 4 - 1)
 EMPTY = np.zeros(0)
+STARTS, COLUMNS = [0, 2, 2, 5, 7], [0, 3, 1, 2, 3, 0, 2]
 
 
 def program(*arguments: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -190,7 +191,12 @@ def slice_stored_by_computed_bounds(x):
 
 @program(
     (np.array([0, 2, 2, 5, 7]), np.array([0, 3, 1, 2, 3, 0, 2]), np.arange(7.0), V[:4]),
-    (np.array([0, 2, 2, 5, 7], np.uint32), np.array([0, 3, 1, 2, 3, 0, 2], np.uint32), W[:7], V[:4]),
+    (
+        np.array([0, 2, 2, 5, 7], np.uint32),
+        np.array([0, 3, 1, 2, 3, 0, 2], np.uint32),
+        W[:7],
+        V[:4],
+    ),
 )
 def sparse_rows(start, column, value, x):
     y = np.empty(len(start) - 1)

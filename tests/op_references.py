@@ -139,6 +139,18 @@ def _(inputs, attrs):
     return out
 
 
+@reference("scatter_apply")
+def _(inputs, attrs):
+    x, v, *indices = inputs
+    out = x.copy()
+    function = getattr(np, attrs["function"])
+    with np.errstate(all="ignore"):
+        for place, index in gathered(indices, x.shape):
+            old = np.asarray(out[index]).astype(v.dtype)
+            out[index] = np.asarray(function(old, v[place])).astype(x.dtype)
+    return out
+
+
 def item_place(x, indices, at):
     given = iter(indices)
     return tuple(int(next(given)) if d is None else d for d in at)
@@ -252,6 +264,20 @@ def _(inputs, attrs):
 def _(inputs, attrs):
     (a,) = inputs
     return np.linalg.solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+@reference("lu_diagonal")
+def _(inputs, attrs):
+    from scipy.linalg import lu_factor
+
+    (a,) = inputs
+    out = np.empty(a.shape[:-1], a.dtype)
+    for k in np.ndindex(a.shape[:-2]):
+        factors, rows = lu_factor(a[k])
+        out[k] = np.diagonal(factors)
+        if len(rows) and np.count_nonzero(rows != np.arange(len(rows))) % 2:
+            out[k][0] *= -1
+    return out
 
 
 @reference("cholesky")

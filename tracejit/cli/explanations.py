@@ -97,22 +97,23 @@ f(np.ones((3, 3)))
     ),
     "TJ005": Explanation(
         "A store would be seen outside in a way that compiled code cannot give it: through a view "
-        "that is read-only, into memory that two results share, or by a method that changes an "
-        "object of the caller.",
+        "that is read-only or whose elements do not lie in a regular order, or into memory that "
+        "two results share.",
         """
 @jit
 def f(x):
-    x.sort()
-    return x[0]
+    np.einsum("ii->i", x)[:] = 0
+    return x[0, 0]
 
-f(np.ones(3))
+f(np.ones((3, 3)))
 """,
         """
 @jit
 def f(x):
-    return np.sort(x)[0]
+    np.fill_diagonal(x, 0)
+    return x[0, 0]
 
-f(np.ones(3))
+f(np.ones((3, 3)))
 """,
     ),
     "TJ006": Explanation(

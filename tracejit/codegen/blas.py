@@ -21,6 +21,8 @@ c128: `numpy.linalg` casts single precision to double and back.
 `i64 tj_gesv_T(a, b, i64 n, i64 nrhs, ipiv)`   a := its LU factors, b := the solution of A X = B
 `i64 tj_inv_T(a, out, i64 n, ipiv)`            a := its LU factors, out := the inverse of A
 `i64 tj_getrf_T(a, i64 n, ipiv)`               a := its LU factors, ipiv := rows from 1, as i64
+`i64 tj_ludiag_T(a, out, i64 n, ipiv)`         the same, out := the diagonal of U, its first element
+                                               negated for an odd permutation; always 0
 `i64 tj_potrf_T(a, i64 n, i32 upper)`          a := its Cholesky factor, the other triangle 0
 """
 

@@ -196,14 +196,20 @@ class Lowering:
 
     def load(self, v: Value, index: Index) -> Element:
         """An element from memory."""
+        return _load(self.buffer[v], self._position(v, index), dtype_name(dtype_of(v.type)))
+
+    def stored(self, v: Value, index: Index) -> Element:
+        """An element of a result as it is now."""
+        return _load(self.output(v), self._position(v, index), dtype_name(dtype_of(v.type)))
+
+    def _position(self, v: Value, index: Index) -> Dim:
+        """Where an element of an array lies in its memory."""
         t = v.type
         assert isinstance(t, ArrayType)
         strides = self.strides.get(v)
         if isinstance(index, Flat) and strides is None and _same_layout(index, t):
-            position = index.position
-        else:
-            position = linear(self._tuple(index), strides or dense_strides(t))
-        return _load(self.buffer[v], position, dtype_name(t.dtype))
+            return index.position
+        return linear(self._tuple(index), strides or dense_strides(t))
 
     def _tuple(self, index: Index) -> tuple[Dim, ...]:
         if not isinstance(index, Flat):
@@ -302,14 +308,7 @@ class Lowering:
 
     def store(self, v: Value, index: Index, element: Element) -> None:
         """Write an element of a result."""
-        t = v.type
-        assert isinstance(t, ArrayType)
-        name = self.output(v)
-        strides = self.strides.get(v)
-        if isinstance(index, Flat) and strides is None and _same_layout(index, t):
-            position = index.position
-        else:
-            position = linear(self._tuple(index), strides or dense_strides(t))
+        name, position = self.output(v), self._position(v, index)
         if isinstance(element, tuple):
             self.scope.body.append(Store(name, (position * 2,), element[0]))
             self.scope.body.append(Store(name, (position * 2 + 1,), element[1]))

@@ -10,9 +10,10 @@ LAPACK_SIGNATURES = {
     "gesv": ("i64", "ptr %a, ptr %b, i64 %n, i64 %nrhs, ptr %ipiv"),
     "inv": ("i64", "ptr %a, ptr %out, i64 %n, ptr %ipiv"),
     "getrf": ("i64", "ptr %a, i64 %n, ptr %ipiv"),
+    "ludiag": ("i64", "ptr %a, ptr %out, i64 %n, ptr %ipiv"),
     "potrf": ("i64", "ptr %a, i64 %n, i32 %upper"),
 }
-_ROUTINES = {"gesv": "gesv", "inv": "gesv", "getrf": "getrf", "potrf": "potrf"}
+_ROUTINES = {"gesv": "gesv", "inv": "gesv", "getrf": "getrf", "ludiag": "getrf", "potrf": "potrf"}
 
 
 class _FactorWriter(RoutineCaller):
@@ -71,6 +72,29 @@ class _FactorWriter(RoutineCaller):
         self.do(f"store i64 {value}, ptr {place}", "%more = icmp sgt i64 %i1, 0")
         self.do("br i1 %more, label %widen, label %widened", "widened:")
 
+    def factor(self, int_bits: int) -> None:
+        """Factor a by rows interchanged, with the pivots as 64-bit integers."""
+        self.call("getrf", "int %n", "int %n", "ptr %a", "int %ld", "ptr %ipiv", "ptr %info")
+        if int_bits == 32:
+            self.widen_pivots()
+
+    def signed_diagonal(self) -> None:
+        """Store the diagonal of U, its first element negated for an odd number of interchanges."""
+        self.do("br i1 %empty, label %done, label %start", "start:", "%pitch = add i64 %n, 1")
+        self.do("br label %each", "each:", "%k = phi i64 [ 0, %start ], [ %k1, %each ]")
+        self.do("%odd = phi i1 [ false, %start ], [ %odd1, %each ]", "%k1 = add i64 %k, 1")
+        place = self.at("%a", self.op("mul i64 %k, %pitch"))
+        self.store(self.load(place), self.at("%out", "%k"))
+        row = self.op(f"load i64, ptr {self.op('getelementptr i64, ptr %ipiv, i64 %k')}")
+        swapped = self.op(f"icmp ne i64 {row}, %k1")
+        self.do(f"%odd1 = xor i1 %odd, {swapped}", "%further = icmp slt i64 %k1, %n")
+        self.do("br i1 %further, label %each, label %signed", "signed:")
+        self.do("br i1 %odd1, label %negate, label %done", "negate:")
+        negated = [self.op(f"fneg {self.scalar} {v}") for v in self.load("%out")]
+        self.store(negated, "%out")
+        self.do("br label %done", "done:", "ret i64 0")
+        self.end()
+
     def cholesky(self) -> None:
         """Factor a, then clear the triangle that LAPACK leaves alone."""
         self.do("%is_upper = icmp ne i32 %upper, 0")
@@ -97,9 +121,11 @@ def factor_text(name: str, kind: str, find: Find) -> str | None:
         writer.identity("%out")
         writer.solve("%out", "%n")
     elif kind == "getrf":
-        writer.call("getrf", "int %n", "int %n", "ptr %a", "int %ld", "ptr %ipiv", "ptr %info")
-        if routine.int_bits == 32:
-            writer.widen_pivots()
+        writer.factor(routine.int_bits)
+    elif kind == "ludiag":
+        writer.factor(routine.int_bits)
+        writer.signed_diagonal()
+        return writer.text()
     else:
         writer.cholesky()
     writer.finish(routine.int_bits)

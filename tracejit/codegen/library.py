@@ -1,16 +1,17 @@
-"""Library calls of a program: matrix products by BLAS, solves, inverses and Cholesky factors by
-LAPACK.
+"""Library calls of a program: matrix products by BLAS, solves, inverses and factors by LAPACK.
 
-Operands that lie dense in C or Fortran order go to BLAS as they are; LAPACK works in place on
-column-major copies. What has no routine here (stacks, other dtypes, other layouts) is left to the
-host.
+Operands whose matrices lie in rows or columns go to BLAS as they are, stacks of them one matrix
+after another; LAPACK works in place on column-major copies. What has no routine here (stacks of
+linear systems, other dtypes, other layouts) is left to the host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tracejit.codegen.blas import HELPERS, helper_address
+from tracejit.codegen.elements import dense_strides
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
@@ -33,6 +34,7 @@ _KINDS: dict[tuple[str | int, ...], str] = {
     ("solve", 2, 1): "gesv",
     ("inv", 2): "inv",
     ("cholesky", 2): "potrf",
+    ("lu_diagonal", 2): "ludiag",
 }
 
 
@@ -48,6 +50,8 @@ def _helper(node: Node) -> str | None:
     a = _array(node.inputs[0])
     ndims = tuple(_array(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
+    if node.op.name == "matmul":
+        ndims = tuple(min(n, 2) for n in ndims)
     kind = _KINDS.get((node.op.name, *ndims))
     if kind is None:
         return None
@@ -140,6 +144,16 @@ def _positions(e: Emitter, node: Node) -> bool:
     return True
 
 
+def _in_rows(t: ArrayType) -> tuple[bool, Dim] | None:
+    """Whether the matrices of `t` lie in columns, and how far apart; None where in neither."""
+    row, column = t.ndim - 2, t.ndim - 1
+    inner = [a for a in t.order if a >= row or t.shape[a] != 1][-1]
+    if inner < row:
+        return None
+    strides = dense_strides(t)
+    return inner == row, strides[column if inner == row else row]
+
+
 def _matmul(e: Emitter, node: Node, name: str) -> bool:
     a, b = node.inputs
     if a in e.strides or b in e.strides:
@@ -147,26 +161,84 @@ def _matmul(e: Emitter, node: Node, name: str) -> bool:
     ta, tb = _array(a), _array(b)
     out, pa, pb = e.pointer[node.outputs[0]], e.pointer[a], e.pointer[b]
     size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
-    a_is_f, b_is_f = ta.order == _F, tb.order == _F
     if ta.ndim == 1 and tb.ndim == 1:
         _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {size[0][0]}, i64 1, i64 1")
-    elif tb.ndim == 1:
-        (m, k) = size[0]
-        ld = m if a_is_f else k
-        flags = f"i32 {int(a_is_f)}, i64 {ld}, i64 1"
-        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {m}, i64 {k}, {flags}")
+        return True
+    forms = [None if t.ndim == 1 else _in_rows(t) for t in (ta, tb)]
+    if any(form is None and t.ndim > 1 for form, t in zip(forms, (ta, tb), strict=True)):
+        return False
+    flags, leading = zip(
+        *((int(f[0]), e.dim(f[1])) if f is not None else (0, "1") for f in forms), strict=True
+    )
+    if tb.ndim == 1:
+        (m, k) = size[0][-2:]
+        tail = f"i64 {m}, i64 {k}, i32 {flags[0]}, i64 {leading[0]}, i64 1"
+        swapped = False
     elif ta.ndim == 1:
         # x @ B is B transposed times x.
-        (k, n) = size[1]
-        ld = k if b_is_f else n
-        flags = f"i32 {int(not b_is_f)}, i64 {ld}, i64 1"
-        _call(e, name, f"ptr {out}, ptr {pb}, ptr {pa}, i64 {n}, i64 {k}, {flags}")
+        (k, n) = size[1][-2:]
+        tail = f"i64 {n}, i64 {k}, i32 {1 - flags[1]}, i64 {leading[1]}, i64 1"
+        swapped = True
     else:
-        (m, k), n = size[0], size[1][1]
-        lda, ldb = (m if a_is_f else k), (k if b_is_f else n)
-        flags = f"i32 {int(a_is_f)}, i32 {int(b_is_f)}, i64 {lda}, i64 {ldb}, i64 {n}"
-        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {m}, i64 {n}, i64 {k}, {flags}")
+        (m, k), n = size[0][-2:], size[1][-1]
+        tail = f"i64 {m}, i64 {n}, i64 {k}, i32 {flags[0]}, i32 {flags[1]}"
+        tail += f", i64 {leading[0]}, i64 {leading[1]}, i64 {n}"
+        swapped = False
+
+    def product(pointers: list[str]) -> None:
+        to, x, y = pointers
+        x, y = (y, x) if swapped else (x, y)
+        _call(e, name, f"ptr {to}, ptr {x}, ptr {y}, {tail}")
+
+    _each_matrix(e, node, [out, pa, pb], product)
     return True
+
+
+def _each_matrix(
+    e: Emitter, node: Node, pointers: list[str], product: Callable[[list[str]], None]
+) -> None:
+    """Call `product` with the addresses of the result and the operands for each of a stack."""
+    types = [_array(v) for v in (*node.outputs, *node.inputs)]
+    depth = max(len(t.shape[:-2]) for t in types[1:])
+    stack = types[0].shape[:depth]
+    sizes = [e.dim(d) for d in stack]
+    steps = []
+    for t in types:
+        own = depth if t is types[0] else len(t.shape[:-2])
+        strides = dense_strides(t)
+        lead = depth - own
+        # An axis along which an operand is repeated is one that it does not move along.
+        steps.append(
+            ["0"] * lead
+            + ["0" if t.shape[k] == 1 else e.dim(strides[k] * t.dtype.itemsize) for k in range(own)]
+        )
+    fb = e.fb
+
+    def walk(axis: int, offsets: list[str]) -> None:
+        if axis == depth:
+            moved = zip(pointers, offsets, strict=True)
+            product(
+                [
+                    p if o == "0" else fb.emit(f"getelementptr i8, ptr {p}, i64 {o}")
+                    for p, o in moved
+                ]
+            )
+            return
+
+        def body(index: str, _: list[str]) -> list[str]:
+            inner = []
+            for offset, step in zip(offsets, steps, strict=True):
+                inner.append(fb.integer("add", offset, fb.integer("mul", index, step[axis])))
+            walk(axis + 1, inner)
+            return []
+
+        def loop() -> list[str]:
+            fb.do_while("0", sizes[axis], "1", [], body)
+            return []
+
+        fb.if_then(fb.less("0", sizes[axis]), [], loop)
+
+    walk(0, ["0"] * len(types))
 
 
 def _column_major(e: Emitter, v: Value, target: str) -> Value:
@@ -197,6 +269,9 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
     else:
         right = left
         arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
+    if node.op.name == "lu_diagonal":
+        _call(e, name, f"ptr {scratch[0]}, ptr {e.pointer[result]}, i64 {n}, ptr {scratch[1]}")
+        return
     info = _call(e, name, arguments)
     e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
     e.copy_array(right, e.pointer[result], _array(result).order)

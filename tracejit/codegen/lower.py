@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from tracejit.codegen.collapse import collapse
 from tracejit.codegen.elements import Flat, Index, Lowering, NeedsNest, Strides
@@ -31,12 +32,16 @@ from tracejit.ir.kernel import (
     Target,
     Var,
 )
+from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of
-from tracejit.ops.elementwise import Element, parts_dtype
+from tracejit.ops.accumulate import ScatterApply, applied_op
+from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.reduction import Reduction
 
 __all__ = ["lower_fusion"]
+
+_CAST = cast("Elementwise", OPS["cast"])
 
 
 def _nest(loops: Sequence[tuple[str, Dim]], body: list[Stmt], vector: bool = True) -> list[Stmt]:
@@ -282,7 +287,11 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
     body: list[Stmt] = []
     if not b:
         checks, low.scope.body = low.scope.body, body
-    low.store(v, (*places, *index[b:]), low.element(new, index))
+    place = (*places, *index[b:])
+    element = low.element(new, index)
+    if isinstance(node.op, ScatterApply):
+        element = _applied(low, node, v, place, element)
+    low.store(v, place, element)
     if not b:
         out = v.type
         assert isinstance(out, ArrayType)
@@ -294,6 +303,16 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
     for name, size in list(zip(names, t.shape, strict=True))[::-1]:
         body = [Scan(name, size, tuple(body), ())]
     return body
+
+
+def _applied(low: Lowering, node: Node, v: Value, place: Index, new: Element) -> Element:
+    """The function of the element that is there and the new one, in the dtype of the new one."""
+    here, wide = (dtype_name(dtype_of(x.type)) for x in (v, node.inputs[1]))
+    old = low.let_element(low.stored(v, place))
+    if here != wide:
+        old = low.let_element(_CAST.scalar((old,), [here], wide))
+    out = low.let_element(applied_op(node.attrs).scalar((old, new), [wide, wide], wide))
+    return out if here == wide else low.let_element(_CAST.scalar((out,), [wide], here))
 
 
 def _over_rows(node: Node) -> bool:
@@ -317,7 +336,7 @@ def _lower_all(
         body = _lower_scan(low, roots[0])
     elif node.op.name == "concatenate":
         body = _lower_concatenate(low, roots[0])
-    elif node.op.name in ("update_slice", "scatter"):
+    elif node.op.name in ("update_slice", "scatter", "scatter_apply"):
         body = _lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)

@@ -35,7 +35,8 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.streams import StreamMethod
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
-from tracejit.frontend.ufuncs import array_ufunc, cast_value
+from tracejit.frontend.ufunc_calls import array_ufunc
+from tracejit.frontend.ufuncs import cast_value
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 
 if TYPE_CHECKING:

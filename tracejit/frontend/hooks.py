@@ -36,6 +36,8 @@ from tracejit.frontend.containers import (
 )
 from tracejit.frontend.flow import Flow
 from tracejit.frontend.items import Items
+from tracejit.frontend.numpy_api import SUBSCRIPTS
+from tracejit.frontend.numpy_stores import TracedFlat
 from tracejit.frontend.regions import contents_of, fail
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText, concatenate
@@ -386,6 +388,9 @@ class Hooks(Flow):
             return self.new(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
             return x[key]
+        if cls in SUBSCRIPTS:
+            operators.require_index(key)
+            return self.fresh(SUBSCRIPTS[cls](x, key))
         if isinstance(x, enum.EnumMeta):
             return self.capture.object_source(x[key], str(key)).value
         method = objects.special(self, x, "__getitem__")
@@ -405,7 +410,7 @@ class Hooks(Flow):
                 self.on_choices(lambda k, v: self.store_item(v, x, k), key, value)
                 return
         cls = type(x)
-        if isinstance(x, TracedArray):
+        if isinstance(x, (TracedArray, TracedFlat)):
             operators.require_index(key)
             operators.require_known(value, "a value to store")
             x[key] = value

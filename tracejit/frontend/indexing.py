@@ -29,7 +29,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of, shape_of
 
-__all__ = ["get_item", "set_item", "stored"]
+__all__ = ["accumulate_item", "get_item", "set_item", "stored"]
 
 _I64 = DTYPES["i64"]
 
@@ -79,8 +79,8 @@ def _parse(x: TracedArray, key: Any) -> list[_Axis]:
 
 def _index(k: Any) -> Any:
     """One part of a key; sequences and arrays are traced."""
-    if isinstance(k, (list, tuple, np.ndarray)):
-        k = lift(k)
+    if isinstance(k, (list, tuple, range, np.ndarray)):
+        k = lift(_as_index(k))
     if isinstance(k, (bool, np.bool_)) or (
         isinstance(k, Tracer) and not shape_of(k.type) and dtype_of(k.type).kind == "b"
     ):
@@ -111,8 +111,8 @@ def _lone_mask(key: Any) -> TracedArray | None:
     """The mask that is all of a key; None for another key."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
-    if isinstance(key, (list, np.ndarray)):
-        key = lift(key)
+    if isinstance(key, (list, range, np.ndarray)):
+        key = _index(key)
     return key if _is_mask(key) and key.ndim else None
 
 
@@ -156,10 +156,29 @@ def _parse_one(k: Any, n: Dim, env: ShapeEnv) -> _Axis:
         if env.decide(i, "<", 0) or not env.decide(i, "<", n):
             raise IndexError(f"index {k} is out of bounds for axis with size {n}")
         return _Axis("int", i, 1, 1)
-    index = lift(k)
+    index = lift(_as_index(k))
     if dtype_of(index.type).kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return _Axis("array", index=index)
+
+
+def _as_index(k: Any) -> Any:
+    """An index array as NumPy makes one of a sequence: an empty one is of integers."""
+    if isinstance(k, (str, bytes)):
+        raise IndexError("only integers, slices and arrays of them are indices")
+    if isinstance(k, range):
+        k = list(k)
+    if isinstance(k, (list, tuple)) and not k:
+        return constant(np.zeros(0, np.int64))
+    return k
+
+
+def constant(array: np.ndarray[Any, Any]) -> TracedArray:
+    """An array known while tracing."""
+    trace = here()
+    out = trace.wrap(trace.constant(array, ArrayType(array.dtype, array.shape)))
+    assert isinstance(out, TracedArray)
+    return out
 
 
 def _parse_counter(i: Dim, n: Dim, env: ShapeEnv) -> _Axis:
@@ -250,8 +269,6 @@ def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
 def get_item(x: TracedArray, key: Any) -> Any:
     """`x[key]`. Raises IndexError as NumPy does."""
     trace = here()
-    if isinstance(key, (list, np.ndarray)):
-        key = lift(key)
     mask = _lone_mask(key)
     if mask is not None and mask.ndim == x.ndim > 1:
         from tracejit.frontend.numpy_masks import flat_positions
@@ -307,8 +324,6 @@ def _may_be_empty(d: Dim, env: ShapeEnv) -> bool:
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
-    if isinstance(key, (list, np.ndarray)):
-        key = lift(key)
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
@@ -337,6 +352,32 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
     updated = trace.emit("scatter", (moved, v, *plan.indices))
+    inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
+    base.store(_permute(updated, inverse))
+
+
+def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str) -> None:
+    """x[key] = function(x[key], value) for one element after another, in the dtype of `value`.
+
+    The key has index arrays. Raises IndexError as NumPy does.
+    """
+    trace = here()
+    axes = _with_static_ints(_parse(x, key))
+    base = _basic(x, axes)
+    axes = [a for a in axes if a.kind != "int"]
+    plan = _plan(axes)
+    _check_empty_rows(base, plan)
+    moved = _permute(base.value(), plan.to_front)
+    t = moved.type
+    assert isinstance(t, ArrayType)
+    rest = t.shape[len(plan.indices) :]
+    natural = _move_index_axes(plan, len(plan.shape) + len(rest))
+    target = (*plan.shape, *rest)
+    shape = tuple(target[k] for k in natural)
+    if not broadcasts_to(value.type.shape, shape):
+        raise ValueError("array is not broadcastable to correct shape")
+    v = _permute(as_array(value, shape), tuple(natural.index(k) for k in range(len(natural))))
+    updated = trace.emit("scatter_apply", (moved, v, *plan.indices), function=function)
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
 

@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
 from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
+from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
 from tracejit.frontend.ufuncs import cast_value, elementwise
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
@@ -21,7 +22,7 @@ _METHODS: dict[str, Any] = {
     for name in (
         "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
         "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
-        "searchsorted"
+        "searchsorted put"
     ).split()
 }
 
@@ -133,8 +134,10 @@ def array_attribute(x: TracedArray, name: str) -> Any:
         return HANDLERS[np.swapaxes](x, -1, -2)
     if name in ("real", "imag"):
         return _part(x, name)
+    if name == "flat":
+        return TracedFlat(x)
     if name == "sort":
-        raise TraceError("TJ005", "sorting in place", user_line())
+        return lambda *args, **kwargs: sort_in_place(x, *args, **kwargs)
     bound = _bound(x, name)
     if bound is not None:
         return bound

@@ -17,7 +17,16 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, Tracer, check_dtype, here, lift, user_line
 from tracejit.ir.types import ArrayType
 
-__all__ = ["HANDLERS", "NOT_GIVEN", "asarray", "call_function", "handles", "only", "ufunc_method"]
+__all__ = [
+    "HANDLERS",
+    "NOT_GIVEN",
+    "SUBSCRIPTS",
+    "asarray",
+    "call_function",
+    "handles",
+    "only",
+    "ufunc_method",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +34,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 HANDLERS: dict[Any, Callable[..., Any]] = {}
 #: Handlers that run even without a traced argument: they make arrays that must stay traced.
 CREATORS: set[Any] = set()
+#: Classes of objects of which NumPy only knows items, such as `np.mgrid` -> what an item is.
+SUBSCRIPTS: dict[type, Callable[[Any, Any], Any]] = {}
 
 NOT_GIVEN: Any = np._NoValue
 
@@ -138,14 +149,21 @@ def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[
     """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
     from tracejit.frontend.numpy_reduce import ACCUMULATIONS, REDUCTIONS
 
+    out = kwargs.pop("out", (None,))
+    if out != (None,):
+        kwargs["out"] = out
     if method == "outer" and not kwargs:
         a, b = (asarray(x) for x in inputs)
         return ufunc(a[(..., *([None] * b.ndim))], b)
     if method == "reduce" and ufunc in REDUCTIONS:
-        allowed = {k: kwargs.pop(k) for k in ("axis", "keepdims", "dtype") if k in kwargs}
+        known = ("axis", "keepdims", "dtype", "initial", "where", "out")
+        allowed = {k: kwargs.pop(k) for k in known if k in kwargs}
         if not kwargs and len(inputs) == 1:
             allowed.setdefault("axis", 0)
             return HANDLERS[REDUCTIONS[ufunc]](inputs[0], **allowed)
-    if method == "accumulate" and ufunc in ACCUMULATIONS and not kwargs and len(inputs) == 1:
-        return HANDLERS[ACCUMULATIONS[ufunc]](inputs[0], axis=0)
+    if method == "accumulate" and ufunc in ACCUMULATIONS:
+        allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return HANDLERS[ACCUMULATIONS[ufunc]](inputs[0], **allowed)
     raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())

@@ -10,6 +10,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_linalg import matrix_product
 from tracejit.frontend.numpy_shape import fit_dims, permuted, reshaped
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import Cell, TracedArray, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
@@ -137,9 +138,10 @@ def _product_of_parts(x: TracedArray, y: TracedArray) -> TracedArray:
 
 
 @handles(np.einsum)
+@accepts_out("np.einsum", apart=True)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
     """Einstein's summation from a string of subscripts, operand by operand from the left."""
-    only("np.einsum", out=out, **kwargs)
+    only("np.einsum", **kwargs)
     if not operands or not isinstance(operands[0], str):
         raise TraceError("TJ004", "np.einsum without a string of subscripts", user_line())
     arrays = [asarray(x) for x in operands[1:]]

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import asarray, astype, handles, only
+from tracejit.frontend.numpy_api import asarray, astype, handles
 from tracejit.frontend.numpy_shape import at_least, expand_dims, fit_dims, ravel, reversed_axes
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -33,11 +34,11 @@ def parts_of(arrays: Any) -> list[TracedArray]:
 
 
 @handles(np.concatenate, np.concat)
+@accepts_out("np.concatenate", apart=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays joined along one axis (all elements where `axis` is None)."""
-    only("np.concatenate", out=out)
     parts = parts_of(arrays)
     if not parts:
         raise ValueError("need at least one array to concatenate")

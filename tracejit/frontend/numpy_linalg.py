@@ -11,11 +11,12 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["matrix_product"]
+__all__ = ["inexact", "matrix_product", "square"]
 
 
 def _scalar(x: Any) -> Any:
@@ -75,9 +76,9 @@ def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
 
 
 @handles(np.dot)
+@accepts_out("np.dot", dense=True)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Products of numbers or vectors, or over the last axis of `a` and the last but one of `b`."""
-    only("np.dot", out=out)
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
         return _scalar(elementwise(np.multiply, (x, y)))
@@ -130,9 +131,9 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 
 @handles(np.outer, np.linalg.outer)
+@accepts_out("np.outer", "same_kind")
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """All products of an element of `a` and one of `b`."""
-    only("np.outer", out=out)
     x, y = ravel(a), ravel(b)
     return elementwise(np.multiply, (x[:, None], y[None, :]))
 
@@ -173,7 +174,7 @@ def kron(a: Any, b: Any) -> Any:
     return reshaped(both, tuple(p * q for p, q in zip(xs, ys, strict=True)))
 
 
-def _square(x: TracedArray, name: str) -> TracedArray:
+def square(x: TracedArray, name: str) -> TracedArray:
     """`x` as a stack of square matrices of a float dtype. Raises LinAlgError as NumPy does."""
     if x.ndim < 2:
         raise np.linalg.LinAlgError(
@@ -184,7 +185,7 @@ def _square(x: TracedArray, name: str) -> TracedArray:
     return fit_dims(x, (*x.type.shape[:-1], x.type.shape[-2]))
 
 
-def _inexact(*arrays: TracedArray) -> list[TracedArray]:
+def inexact(*arrays: TracedArray) -> list[TracedArray]:
     """Operands in the dtype linalg computes in: float64 for integers. Raises TypeError for f16."""
     for x in arrays:
         if x.dtype == np.float16:
@@ -199,8 +200,8 @@ def _inexact(*arrays: TracedArray) -> list[TracedArray]:
 def solve(a: Any, b: Any) -> Any:
     """The solution of linear equations."""
     x, y = asarray(a), asarray(b)
-    x = _square(x, "solve")
-    x, y = _inexact(x, y)
+    x = square(x, "solve")
+    x, y = inexact(x, y)
     trace = here()
     if not y.ndim:
         raise ValueError("solve: the right side has no axes")
@@ -224,14 +225,14 @@ def solve(a: Any, b: Any) -> Any:
 @handles(np.linalg.inv)
 def inv(a: Any) -> Any:
     """The inverse."""
-    (x,) = _inexact(_square(asarray(a), "inv"))
+    (x,) = inexact(square(asarray(a), "inv"))
     return here().wrap(here().emit("inv", (x.value(),)))
 
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
     """The Cholesky factor."""
-    (x,) = _inexact(_square(asarray(a), "cholesky"))
+    (x,) = inexact(square(asarray(a), "cholesky"))
     return here().wrap(here().emit("cholesky", (x.value(),), upper=bool(upper)))
 
 
@@ -258,11 +259,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
 
 
 @handles(np.trace, np.linalg.trace)
+@accepts_out("np.trace")
 def trace(
     a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     """The sum along a diagonal."""
-    only("np.trace", out=out)
     return np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 

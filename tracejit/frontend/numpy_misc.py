@@ -14,6 +14,7 @@ from tracejit.frontend.numpy_join import concatenate, stack
 from tracejit.frontend.numpy_ranges import lower_mask
 from tracejit.frontend.numpy_reduce import normalize_axes
 from tracejit.frontend.numpy_shape import copy_of, moveaxis, of_unknown_order, ravel
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -80,6 +81,7 @@ def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
 
 
 @handles(np.clip)
+@accepts_out("np.clip", "same_kind")
 def clip(
     a: Any,
     a_min: Any = NOT_GIVEN,
@@ -91,7 +93,7 @@ def clip(
     **kwargs: Any,
 ) -> Any:
     """Values limited to an interval; bounds that an integer dtype cannot reach are dropped."""
-    only("np.clip", out=out, **kwargs)
+    only("np.clip", **kwargs)
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
@@ -116,9 +118,9 @@ def clip(
 
 
 @handles(np.round, np.around)
+@accepts_out("np.round")
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Values rounded half to even at a decimal place, by NumPy's scaling."""
-    only("np.round", out=out)
     x = as_operand(a)
     places = int(decimals)
     d = x.dtype
@@ -142,9 +144,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 
 @handles(np.fix)
+@accepts_out("np.fix")
 def fix(x: Any, out: Any = None) -> Any:
     """Values rounded towards zero."""
-    only("np.fix", out=out)
     return elementwise(np.trunc, (as_operand(x),))
 
 
@@ -245,11 +247,12 @@ def average(
 
 
 @handles(np.median)
+@accepts_out("np.median", apart=True)
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
 ) -> Any:
     """The mean of the one or two middle elements; NaN where there is one."""
-    only("np.median", out=out, overwrite_input=overwrite_input or None)
+    only("np.median", overwrite_input=overwrite_input or None)
     x = asarray(a)
     if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
         raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())

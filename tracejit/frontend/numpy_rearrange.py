@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import asarray, handles, only
+from tracejit.frontend.numpy_api import asarray, handles
 from tracejit.frontend.numpy_creation import filled, iota
 from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_shape import (
@@ -20,6 +20,7 @@ from tracejit.frontend.numpy_shape import (
     reshaped,
     swapaxes,
 )
+from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.frontend.ufuncs import elementwise
@@ -230,9 +231,9 @@ handles(np.dsplit)(_split_along("dsplit", 3, 2))
 
 
 @handles(np.take)
+@accepts_out("np.take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """Elements at indices along an axis (of all elements where there is none): a copy."""
-    only("np.take", out=out)
     x = asarray(a)
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = reshaped(x, (x.type.size,)), 0

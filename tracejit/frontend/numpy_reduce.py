@@ -9,8 +9,10 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, handles, only
-from tracejit.frontend.tracer import TracedArray, here, user_line
-from tracejit.frontend.ufuncs import elementwise
+from tracejit.frontend.numpy_creation import filled, stand_in
+from tracejit.frontend.outputs import accepts_out
+from tracejit.frontend.tracer import TracedArray, as_array, broadcasts_to, here, user_line
+from tracejit.frontend.ufuncs import elementwise, operand
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
@@ -114,7 +116,36 @@ def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
     return d
 
 
-def _accumulate(name: str, op: str) -> Any:
+def _masked(x: TracedArray, where: Any, neutral: Any, name: str) -> TracedArray:
+    """`x` with what a reduction leaves unchanged in the places that it must not see."""
+    if where is NOT_GIVEN or where is True:
+        return x
+    mask = asarray(where)
+    shape = x.type.shape
+    if mask.dtype.kind != "b" or not broadcasts_to(mask.type.shape, shape):
+        raise TraceError("TJ004", f"np.{name} with where= of another kind", user_line())
+    trace = here()
+    other = as_array(trace.wrap(operand(neutral, x.dtype)), shape)
+    return asarray(trace.wrap(trace.emit("select", (as_array(mask, shape), x.value(), other))))
+
+
+def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
+    """`initial=` as a number of `dtype`; None where it was not given."""
+    if initial is NOT_GIVEN:
+        return None
+    kinds = "biufc"
+    given = np.asarray(stand_in(initial))
+    if given.ndim or kinds.index(given.dtype.kind) > max(kinds.index(dtype.kind), 2):
+        raise TraceError("TJ004", f"np.{name} with such an initial=", user_line())
+    if dtype.kind == "b" or given.dtype.kind not in kinds:
+        raise TraceError("TJ004", f"np.{name} of booleans with initial=", user_line())
+    return here().wrap(operand(initial, dtype))
+
+
+def _accumulate(name: str, op: str, ufunc: Any) -> Any:
+    neutral = ufunc.identity
+
+    @accepts_out(f"np.{name}")
     def run(
         a: Any,
         axis: Any = None,
@@ -124,18 +155,21 @@ def _accumulate(name: str, op: str) -> Any:
         initial: Any = NOT_GIVEN,
         where: Any = NOT_GIVEN,
     ) -> Any:
-        only(f"np.{name}", out=out, initial=initial, where=where)
         x = asarray(a)
-        return reduce_axes(op, astype(x, _sum_dtype(x.dtype, dtype)), axis, keepdims is True)
+        x = _masked(astype(x, _sum_dtype(x.dtype, dtype)), where, neutral, name)
+        start = _start(initial, x.dtype, name)
+        result = reduce_axes(op, x, axis, keepdims is True)
+        return result if start is None else elementwise(ufunc, (start, result))
 
     return run
 
 
-HANDLERS[np.sum] = _accumulate("sum", "reduce_sum")
-HANDLERS[np.prod] = _accumulate("prod", "reduce_prod")
+HANDLERS[np.sum] = _accumulate("sum", "reduce_sum", np.add)
+HANDLERS[np.prod] = _accumulate("prod", "reduce_prod", np.multiply)
 
 
-def _extreme(name: str, op: str) -> Any:
+def _extreme(name: str, op: str, ufunc: Any) -> Any:
+    @accepts_out(f"np.{name}")
     def run(
         a: Any,
         axis: Any = None,
@@ -145,14 +179,35 @@ def _extreme(name: str, op: str) -> Any:
         where: Any = NOT_GIVEN,
         dtype: Any = None,
     ) -> Any:
-        only(f"np.{name}", out=out, initial=initial, where=where, dtype=dtype)
+        only(f"np.{name}", dtype=dtype)
         x = asarray(a)
         if x.dtype.kind == "c":
             raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
-        _not_empty(x, axis, name)
-        return reduce_axes(op, x, axis, keepdims is True)
+        start = _start(initial, x.dtype, name)
+        if start is None:
+            _not_empty(x, axis, name)
+            if where is not NOT_GIVEN and where is not True:
+                raise ValueError(f"{name} has no identity, so to use where=, give initial=")
+            return reduce_axes(op, x, axis, keepdims is True)
+        x = _masked(x, where, start, name)
+        if _is_empty(x, axis):
+            axes = normalize_axes(_no_axis(axis, x.type.shape), x.ndim)
+            shape = enumerate(x.type.shape)
+            if keepdims is True:
+                left: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in shape)
+            else:
+                left = tuple(d for k, d in shape if k not in axes)
+            return filled(left, start, x.dtype) if left else start
+        return elementwise(ufunc, (reduce_axes(op, x, axis, keepdims is True), start))
 
     return run
+
+
+def _is_empty(x: TracedArray, axis: Any) -> bool:
+    """Whether there is nothing along the axes to reduce."""
+    env = here().env
+    axes = normalize_axes(_no_axis(axis, x.type.shape), x.ndim)
+    return any(env.decide(x.type.shape[a], "==", 0) for a in axes)
 
 
 def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
@@ -162,11 +217,12 @@ def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
-HANDLERS[np.max] = HANDLERS[np.amax] = _extreme("max", "reduce_max")
-HANDLERS[np.min] = HANDLERS[np.amin] = _extreme("min", "reduce_min")
+HANDLERS[np.max] = HANDLERS[np.amax] = _extreme("max", "reduce_max", np.maximum)
+HANDLERS[np.min] = HANDLERS[np.amin] = _extreme("min", "reduce_min", np.minimum)
 
 
-def _boolean(name: str, op: str) -> Any:
+def _boolean(name: str, op: str, neutral: bool) -> Any:
+    @accepts_out(f"np.{name}", "safe")
     def run(
         a: Any,
         axis: Any = None,
@@ -175,14 +231,15 @@ def _boolean(name: str, op: str) -> Any:
         where: Any = NOT_GIVEN,
         dtype: Any = None,
     ) -> Any:
-        only(f"np.{name}", out=out, where=where, dtype=dtype)
-        return reduce_axes(op, _truth(asarray(a)), axis, keepdims is True)
+        only(f"np.{name}", dtype=dtype)
+        x = _masked(_truth(asarray(a)), where, np.bool_(neutral), name)
+        return reduce_axes(op, x, axis, keepdims is True)
 
     return run
 
 
-HANDLERS[np.any] = _boolean("any", "reduce_any")
-HANDLERS[np.all] = _boolean("all", "reduce_all")
+HANDLERS[np.any] = _boolean("any", "reduce_any", False)
+HANDLERS[np.all] = _boolean("all", "reduce_all", True)
 
 
 def _count(x: TracedArray, axis: Any) -> Any:
@@ -192,7 +249,17 @@ def _count(x: TracedArray, axis: Any) -> Any:
     return n
 
 
+def _selected(x: TracedArray, axis: Any, where: Any, keepdims: bool, like: Any) -> Any:
+    """How many elements a reduction sees, as a divisor in the dtype of `like`."""
+    if where is NOT_GIVEN or where is True:
+        return _as_float(_count(x, axis), like)
+    mask = asarray(np.broadcast_to(asarray(where), x.shape))
+    counts = HANDLERS[np.sum](mask, axis=axis, dtype=np.int64, keepdims=keepdims)
+    return here().wrap(operand(counts, like))
+
+
 @handles(np.mean)
+@accepts_out("np.mean")
 def mean(
     a: Any,
     axis: Any = None,
@@ -202,7 +269,6 @@ def mean(
     where: Any = NOT_GIVEN,
 ) -> Any:
     """Sum over the mean's own dtype divided by the count; f16 sums in f32."""
-    only("np.mean", out=out, where=where)
     x = asarray(a)
     d = x.dtype
     result = np.dtype(dtype) if dtype is not None else None
@@ -211,9 +277,9 @@ def mean(
         work = np.dtype(np.float64)
     elif work is None and d == np.float16:
         work, result = np.dtype(np.float32), np.dtype(np.float16)
-    total = HANDLERS[np.sum](x, axis=axis, dtype=work, keepdims=keepdims)
-    count = _count(x, axis)
-    out_value = elementwise(np.divide, (total, _as_float(count, total.dtype)))
+    total = HANDLERS[np.sum](x, axis=axis, dtype=work, keepdims=keepdims, where=where)
+    count = _selected(x, axis, where, keepdims is True, total.dtype)
+    out_value = elementwise(np.divide, (total, count))
     if result is not None and out_value.dtype != result:  # type: ignore[attr-defined]
         return out_value.astype(result)  # type: ignore[attr-defined]
     return out_value
@@ -225,6 +291,7 @@ def _as_float(count: Any, dtype: np.dtype[Any]) -> Any:
 
 
 @handles(np.var)
+@accepts_out("np.var")
 def var(
     a: Any,
     axis: Any = None,
@@ -237,25 +304,29 @@ def var(
     correction: Any = NOT_GIVEN,
 ) -> Any:
     """The mean of squared deviations from the mean, NumPy's two passes."""
-    only("np.var", out=out, where=where, mean=mean, correction=correction)
+    only("np.var", mean=mean, correction=correction)
     x = asarray(a)
     if dtype is not None or x.dtype == np.float16:
         raise TraceError("TJ004", "np.var with dtype= or of float16", user_line())
     if x.dtype.kind in "iub":
         x = astype(x, np.dtype(np.float64))
-    count = _count(x, axis)
-    center = HANDLERS[np.sum](x, axis=axis, keepdims=True)
-    center = elementwise(np.divide, (center, _as_float(count, x.dtype)))
+    center = HANDLERS[np.sum](x, axis=axis, keepdims=True, where=where)
+    count = _selected(x, axis, where, True, x.dtype)
+    center = elementwise(np.divide, (center, count))
     d: Any = elementwise(np.subtract, (x, center))
     squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
-    total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims)
-    left = count - ddof
-    if isinstance(left, (int, float)):
-        left = max(left, 0)
-    return elementwise(np.divide, (total, _as_float(left, total.dtype)))
+    total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims, where=where)
+    if where is NOT_GIVEN or where is True:
+        left = _count(x, axis) - ddof
+        left = _as_float(max(left, 0) if isinstance(left, (int, float)) else left, total.dtype)
+    else:
+        count = _selected(x, axis, where, keepdims is True, total.dtype)
+        left = elementwise(np.maximum, (elementwise(np.subtract, (count, ddof)), 0))
+    return elementwise(np.divide, (total, left))
 
 
 @handles(np.std)
+@accepts_out("np.std")
 def std(
     a: Any,
     axis: Any = None,
@@ -273,16 +344,16 @@ def std(
 
 
 @handles(np.ptp)
+@accepts_out("np.ptp", apart=True)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """Maximum minus minimum."""
-    only("np.ptp", out=out)
     high = HANDLERS[np.max](a, axis=axis, keepdims=keepdims)
     return high - HANDLERS[np.min](a, axis=axis, keepdims=keepdims)
 
 
 def _arg_extreme(name: str) -> Any:
+    @accepts_out(f"np.{name}", apart=True)
     def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
-        only(f"np.{name}", out=out)
         x = asarray(a)
         if x.dtype.kind == "c":
             raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
@@ -306,8 +377,8 @@ HANDLERS[np.argmin] = _arg_extreme("argmin")
 
 
 def _cumulative(name: str) -> Any:
+    @accepts_out(f"np.{name}")
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        only(f"np.{name}", out=out)
         x = asarray(a)
         x = astype(x, _sum_dtype(x.dtype, dtype))
         if axis is None or _no_axis(axis, x.type.shape) == ():

@@ -163,6 +163,8 @@ def _memory_order(x: TracedArray) -> str:
     """What order "A" means for `x`. Raises TraceError where that is not known."""
     if x.ndim < 2 or x.type.is_c:
         return "C"
+    if is_c_contiguous(reversed_axes(x)):
+        return "F"
     raise TraceError("TJ004", 'order="A" of an array that is not in C order', user_line())
 
 

@@ -27,6 +27,8 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.methods import array_attribute
+from tracejit.frontend.numpy_stores import set_flat, set_shape
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.places import IsFalse, OwnRead
 from tracejit.frontend.random import TracedGenerator, random_function
@@ -104,6 +106,8 @@ def _tracer_attribute(x: Tracer, name: str) -> Any:
         return cls
     if name.startswith("__") or name in ("view", "__dict__"):
         raise TraceError("TJ004", f"{cls.__name__}.{name}", user_line())
+    if name == "trace" and isinstance(x, TracedArray):
+        return array_attribute(x, name)
     if name in _TRACER_OWN:
         raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     return getattr(x, name)
@@ -318,6 +322,9 @@ def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
         if name == "imag" and x.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
         getattr(x, name)[...] = value
+        return
+    if isinstance(x, TracedArray) and name in ("flat", "shape"):
+        set_flat(x, value) if name == "flat" else set_shape(x, value)
         return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())

@@ -329,6 +329,8 @@ def _same(hooks: Hooks, a: Any, b: Any) -> bool:
     """`a is b`. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
+            if isinstance(x, TracedArray) and x is other:
+                return True
             if isinstance(other, (Tracer, SymInt)):
                 raise TraceError("TJ001", "the identity of traced values", user_line())
             if not isinstance(x, TracedArray) and (

@@ -98,7 +98,7 @@ class Tracer:
         raise self._needs_value("pickling")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from tracejit.frontend.ufuncs import array_ufunc
+        from tracejit.frontend.ufunc_calls import array_ufunc
 
         return array_ufunc(ufunc, method, inputs, kwargs)
 
@@ -148,6 +148,12 @@ class TracedArray(Tracer):
         trace = innermost(self.trace)
         view = View(trace, op, indices, attrs, writeable)
         return TracedArray(trace, self.cell, (*self.views, view))
+
+    def add_view(self, view: View) -> None:
+        """Make this object itself a view of what it was."""
+        self.views = (*self.views, view)
+        self._version = -1
+        self._cached = self.value()
 
     def store(self, new: Value) -> None:
         """Make `new` (of this array's type) its contents, through the views, in its cell."""

@@ -36,17 +36,33 @@ from tracejit.ir.types import (
 )
 from tracejit.ops.elementwise import UFUNC_OPS
 
-__all__ = ["array_ufunc", "binary_operator", "cast_value", "elementwise", "unary_operator"]
+__all__ = [
+    "binary_operator",
+    "call_ufunc",
+    "cast_value",
+    "check_casting",
+    "elementwise",
+    "resolve",
+    "unary_operator",
+]
 
 _WEAK: dict[str, Any] = {"int": int, "float": float, "complex": complex, "bool": np.dtype(bool)}
 
 
 @lru_cache(maxsize=4096)
-def _resolve(ufunc: Any, dtypes: tuple[Any, ...], signature: Any) -> tuple[np.dtype[Any], ...]:
+def resolve(
+    ufunc: Any, dtypes: tuple[Any, ...], signature: Any, casting: str = "same_kind"
+) -> tuple[np.dtype[Any], ...]:
     slots = (*dtypes, *([None] * ufunc.nout))
     if signature is None:
-        return tuple(ufunc.resolve_dtypes(slots))
-    return tuple(ufunc.resolve_dtypes(slots, signature=signature))
+        return tuple(ufunc.resolve_dtypes(slots, casting=casting))
+    return tuple(ufunc.resolve_dtypes(slots, signature=signature, casting=casting))
+
+
+def check_casting(ufunc: Any, inputs: Sequence[Any], casting: str) -> None:
+    """Raise TypeError where a rule stricter than "same_kind" forbids a cast of an operand."""
+    operands = [x if _is_static_number(x) else lift(x) for x in inputs]
+    resolve(ufunc, tuple(_operand_dtype(x) for x in operands), None, casting)
 
 
 def _operand_dtype(x: Any) -> Any:
@@ -91,7 +107,13 @@ def operand(x: Any, dtype: np.dtype[Any]) -> Value:
     return cast_value(lift(x).value(), dtype)
 
 
-def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: Any) -> Tracer:
+def elementwise(
+    ufunc: Any,
+    inputs: Sequence[Any],
+    dtype: Any = None,
+    casting: str = "same_kind",
+    **attrs: Any,
+) -> Tracer:
     """A ufunc with one result on tracers, arrays made in the trace, and numbers.
 
     Gives an array, or a NumPy scalar where all operands have no axes. Raises what NumPy raises for
@@ -102,7 +124,7 @@ def elementwise(ufunc: Any, inputs: Sequence[Any], dtype: Any = None, **attrs: A
         raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())
     operands = [x if _is_static_number(x) else lift(x) for x in inputs]
     signature = None if dtype is None else (*([None] * ufunc.nin), np.dtype(dtype))
-    resolved = _resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature)
+    resolved = resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature, casting)
     for d in resolved:
         check_dtype(d)
     shapes = [shape_of(x.type) for x in operands if isinstance(x, Tracer)]
@@ -154,51 +176,12 @@ def _as_scalar(v: Value) -> Value:
     return trace.emit("element", (v,)) if isinstance(v.type, ArrayType) else v
 
 
-def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
-    kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
-    out = kwargs.pop("out", (None,))
-    where = kwargs.pop("where", True)
-    if kwargs.get("casting") == "same_kind" or kwargs.get("casting") == "unsafe":
-        kwargs.pop("casting") if kwargs["casting"] == "same_kind" else None
-    if kwargs.get("order") in ("K", "A"):
-        kwargs.pop("order")
-    kwargs.pop("subok", None)
-    if ufunc.signature is not None and method == "__call__" and out == (None,) and where is True:
-        from tracejit.frontend.numpy_api import call_function
-
-        return call_function(ufunc, inputs, kwargs)
-    if method == "__call__":
-        dtype = kwargs.pop("dtype", None)
-        if kwargs or where is not True:
-            raise TraceError(
-                "TJ004", f"np.{ufunc.__name__} with {sorted(kwargs) or 'where'}", user_line()
-            )
-        results = call_ufunc(ufunc, inputs, dtype)
-        if any(o is not None for o in out):
-            return _store_out(results, out)
-        return results
-    if method in ("reduce", "accumulate", "outer") and where is True and out == (None,):
-        from tracejit.frontend.numpy_api import ufunc_method
-
-        return ufunc_method(ufunc, method, inputs, kwargs)
-    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
-
-
-def _store_out(results: Any, out: tuple[Any, ...]) -> Any:
-    if not isinstance(results, tuple):
-        results = (results,)
-    for r, o in zip(results, out, strict=True):
-        if not isinstance(o, TracedArray):
-            raise TraceError("TJ005", "out= names an array from outside", user_line())
-        if not np.can_cast(dtype_of(r.type), o.dtype, "same_kind"):
-            raise TypeError(f"Cannot cast ufunc output from {dtype_of(r.type)} to {o.dtype}")
-        o[...] = r
-    return out[0] if len(out) == 1 else out
-
-
-def call_ufunc(ufunc: Any, inputs: Sequence[Any], dtype: Any = None) -> Any:
+def call_ufunc(
+    ufunc: Any, inputs: Sequence[Any], dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     """A ufunc call by its op, or by NumPy's definition in terms of other ufuncs."""
+    if casting == "unsafe" and dtype is not None:
+        return elementwise(ufunc, inputs, dtype, casting)
     if ufunc is np.power:
         return _power(inputs[0], inputs[1], dtype)
     rewrite = _DEFINED.get(ufunc)
@@ -211,7 +194,7 @@ def call_ufunc(ufunc: Any, inputs: Sequence[Any], dtype: Any = None) -> Any:
 
 def _erf(ufunc: Any, x: Any) -> Tracer:
     x = lift(x)
-    (_, out) = _resolve(ufunc, (_operand_dtype(x),), None)
+    (_, out) = resolve(ufunc, (_operand_dtype(x),), None)
     return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type), (x,))
 
 
@@ -245,7 +228,7 @@ def _float_power(x: Any, y: Any) -> Any:
 def _float_operand(ufunc: Any, x: Any) -> Tracer:
     """The operand in the dtype of the ufunc's loop."""
     x = lift(x)
-    return operand_tracer(x, check_dtype(_resolve(ufunc, (_operand_dtype(x),), None)[0]))
+    return operand_tracer(x, check_dtype(resolve(ufunc, (_operand_dtype(x),), None)[0]))
 
 
 def _fabs(x: Any) -> Tracer:

@@ -1,6 +1,7 @@
 """The ops. Importing the package fills the registry `tracejit.ir.op.OPS`."""
 
 from tracejit.ops import (
+    accumulate,
     complex_parts,
     control,
     conversion,
@@ -27,6 +28,7 @@ from tracejit.ops import (
 )
 
 __all__ = [
+    "accumulate",
     "complex_parts",
     "control",
     "conversion",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -96,6 +97,77 @@ def _c_isnan(d: str, args: tuple[Pair, ...]) -> Element:
     return real("logical_or", "b1", real("isnan", "b1", a), real("isnan", "b1", b))
 
 
+def _c_isinf(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("logical_or", "b1", real("isinf", "b1", a), real("isinf", "b1", b))
+
+
+def _c_isfinite(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("logical_and", "b1", real("isfinite", "b1", a), real("isfinite", "b1", b))
+
+
+def _c_positive(d: str, args: tuple[Pair, ...]) -> Element:
+    (a,) = args
+    return a
+
+
+def _c_reciprocal(d: str, args: tuple[Pair, ...]) -> Element:
+    """Smith's method with a numerator of one."""
+    ((a, b),) = args
+    by_real = real("less_equal", "b1", real("absolute", d, b), real("absolute", d, a))
+    big, small = real("select", d, by_real, a, b), real("select", d, by_real, b, a)
+    ratio = real("divide", d, small, big)
+    scale = real("add", d, big, real("multiply", d, small, ratio))
+    one = real("divide", d, Const(1.0, d), scale)
+    rest = real("divide", d, ratio, scale)
+    minus_rest = real("divide", d, real("negative", d, ratio), scale)
+    minus_one = real("divide", d, Const(-1.0, d), scale)
+    return real("select", d, by_real, one, rest), real("select", d, by_real, minus_rest, minus_one)
+
+
+def _ordered(strict: str, last: str) -> Callable[..., Element]:
+    """NumPy's order: by the real parts, then by the imaginary ones, of which none may be NaN."""
+
+    def rule(d: str, args: tuple[Pair, ...]) -> Element:
+        (a, b), (c, e) = args
+        # A number equals itself.
+        numbers = real("logical_and", "b1", real("equal", "b1", b, b), real("equal", "b1", e, e))
+        first = real("logical_and", "b1", real(strict, "b1", a, c), numbers)
+        second = real("logical_and", "b1", real("equal", "b1", a, c), real(last, "b1", b, e))
+        return real("logical_or", "b1", first, second)
+
+    return rule
+
+
+#: Beyond this real part the exponential is taken in factors, as it may overflow by itself.
+_LARGE = {"f32": 88.0, "f64": 709.0}
+
+
+def _c_exp(d: str, args: tuple[Pair, ...]) -> Element:
+    """exp(a) (cos(b) + i sin(b)), with the special values of C99, annex G.6.3.1."""
+    ((a, b),) = args
+    limit, factor = Const(_LARGE[d], d), Const(math.exp(_LARGE[d]), d)
+    rest, scales = a, []
+    for _ in range(2):
+        large = real("greater", "b1", rest, limit)
+        rest = real("select", d, large, real("subtract", d, rest, limit), rest)
+        scales.append(real("select", d, large, factor, Const(1.0, d)))
+    size = real("exp", d, rest)
+    zero, infinity = Const(0.0, d), Const(float("inf"), d)
+    endless = real("logical_not", "b1", real("isfinite", "b1", b))
+    up = real("logical_and", "b1", real("equal", "b1", a, infinity), endless)
+    minus = Const(float("-inf"), d)
+    down = real("logical_and", "b1", real("equal", "b1", a, minus), endless)
+    re = real("multiply", d, size, real("cos", d, b))
+    im = real("multiply", d, size, real("sin", d, b))
+    for scale in scales:
+        re, im = real("multiply", d, re, scale), real("multiply", d, im, scale)
+    re = real("select", d, up, infinity, real("select", d, down, zero, re))
+    im = real("select", d, down, real("copysign", d, zero, b), im)
+    return re, real("select", d, real("equal", "b1", b, zero), b, im)
+
+
 #: Op name -> its rule: (dtype of the parts, operands) -> element.
 COMPLEX_RULES: dict[str, Callable[..., Element]] = {
     "add": _c_add,
@@ -109,4 +181,13 @@ COMPLEX_RULES: dict[str, Callable[..., Element]] = {
     "absolute": _c_absolute,
     "square": _c_square,
     "isnan": _c_isnan,
+    "isinf": _c_isinf,
+    "isfinite": _c_isfinite,
+    "positive": _c_positive,
+    "reciprocal": _c_reciprocal,
+    "less": _ordered("less", "less"),
+    "less_equal": _ordered("less", "less_equal"),
+    "greater": _ordered("greater", "greater"),
+    "greater_equal": _ordered("greater", "greater_equal"),
+    "exp": _c_exp,
 }

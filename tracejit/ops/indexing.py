@@ -21,10 +21,10 @@ from tracejit.ops.rules import array_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, arrays
 from tracejit.ops.shape import check_slice, python_slices, slice_samples, slice_shape
 
-__all__: list[str] = []
+__all__ = ["checked_indices", "gathered_shape", "index_samples"]
 
 
-def _gathered_shape(name: str, x: ArrayType, indices: Sequence[Type]) -> tuple[Dim, ...]:
+def gathered_shape(name: str, x: ArrayType, indices: Sequence[Type]) -> tuple[Dim, ...]:
     """The shape of `x` at `indices`: theirs, then the axes of `x` that have no index."""
     require(1 <= len(indices) <= x.ndim, f"{name}: {len(indices)} indices for {x}")
     first = indices[0]
@@ -41,7 +41,7 @@ def _gathered_shape(name: str, x: ArrayType, indices: Sequence[Type]) -> tuple[D
     return (*shape, *x.shape[len(indices) :])
 
 
-def _checked(shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
+def checked_indices(shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
     """The indices as arrays. Raises Bailout where one leaves its axis."""
     out = []
     for n, index in zip(shape, indices, strict=False):
@@ -52,7 +52,7 @@ def _checked(shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def _index_samples() -> list[tuple[Any, list[Any]]]:
+def index_samples() -> list[tuple[Any, list[Any]]]:
     """Arrays with index operands for them, the last ones repeated."""
     out: list[tuple[Any, list[Any]]] = []
     for x in arrays((4,), (3, 2)):
@@ -84,16 +84,16 @@ class Gather(Op):
         require(len(inputs) >= 2, "gather takes an array and indices")
         only_attrs(self.name, attrs, optional=("checked",))
         x = array_of(self.name, inputs[0], 1)
-        return (ArrayType(x.dtype, _gathered_shape(self.name, x, inputs[1:])),)
+        return (ArrayType(x.dtype, gathered_shape(self.name, x, inputs[1:])),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         x, *indices = inputs
-        return (c_array(x[_checked(x.shape, indices)]),)
+        return (c_array(x[checked_indices(x.shape, indices)]),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [
             ([x, *indices], attrs)
-            for x, indices in _index_samples()
+            for x, indices in index_samples()
             for attrs in ({}, {"checked": False})
         ]
 
@@ -151,19 +151,19 @@ class Scatter(Op):
         require(len(inputs) >= 3, "scatter takes an array, values and indices")
         only_attrs(self.name, attrs, optional=("checked",))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
-        fits = v.dtype == x.dtype and v.shape == _gathered_shape(self.name, x, inputs[2:])
+        fits = v.dtype == x.dtype and v.shape == gathered_shape(self.name, x, inputs[2:])
         require(fits, f"scatter: {v} does not fit the indices into {x}")
         return (x,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         x, v, *indices = inputs
         out = x.copy(order="K")
-        out[_checked(x.shape, indices)] = v
+        out[checked_indices(x.shape, indices)] = v
         return (out,)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
-        for x, indices in _index_samples():
+        for x, indices in index_samples():
             shape = (*np.shape(indices[0]), *x.shape[len(indices) :])
             v = array("i64", shape, "strided").astype(x.dtype)
             out += [([x, v, *indices], {}), ([x, v, *indices], {"checked": False})]

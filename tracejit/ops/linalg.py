@@ -1,4 +1,4 @@
-"""Linear algebra by BLAS and LAPACK: products, solves, inverses, Cholesky factors."""
+"""Linear algebra by BLAS and LAPACK: products, solves, inverses, factors."""
 
 from __future__ import annotations
 
@@ -201,3 +201,59 @@ class Cholesky(Op):
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {"upper": upper}) for a in matrices for upper in (False, True)]
+
+
+@register
+class LuDiagonal(Op):
+    """The diagonal of U in the factorisation of square matrices by row interchanges.
+
+    Its first element is negated for an odd number of interchanges, so that the product of all is
+    the determinant. Of a singular matrix an element is zero.
+    """
+
+    name: ClassVar[str] = "lu_diagonal"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs)
+        a = _square(self.name, inputs[0])
+        return (ArrayType(a.dtype, a.shape[:-1]),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        (a,) = inputs
+        out = np.empty(a.shape[:-1], a.dtype)
+        for k in np.ndindex(a.shape[:-2]):
+            out[k] = _signed_pivots(a[k].copy())
+        return (out,)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
+        return [([a], {}) for a in [*matrices, np.eye(4)[[1, 0, 3, 2]], np.eye(3)[[1, 0, 2]]]]
+
+
+def _signed_pivots(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Gauss's elimination in place, with the row of the largest element first."""
+    odd = False
+    with np.errstate(all="ignore"):
+        for k in range(len(a)):
+            # As LAPACK measures complex numbers.
+            size = np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)
+            p = k + int(np.argmax(size))
+            if p != k:
+                a[[k, p]] = a[[p, k]]
+                odd = not odd
+            if a[k, k] != 0:
+                factors = a[k + 1 :, k] / a[k, k]
+                a[k + 1 :, k + 1 :] -= np.multiply.outer(factors, a[k, k + 1 :])
+    diagonal = a.diagonal().copy()
+    if odd:
+        diagonal[0] = -diagonal[0]
+    return diagonal

@@ -25,7 +25,8 @@ __all__ = ["dce", "is_barrier", "may_raise"]
 #: For some operands these mean an exception: a singular matrix, a division of Python numbers by
 #: zero.
 _RAISES = frozenset(
-    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
+    ("scatter_apply", "solve", "inv", "cholesky")
+    + ("py_truediv", "py_floordiv", "py_mod", "py_power")
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.accumulate import ScatterApply
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 
@@ -13,7 +14,10 @@ __all__ = ["EXPENSIVE", "INDEX", "ROOTS", "fusable", "is_literal", "is_root_op",
 EXPENSIVE = 6.0
 INDEX = frozenset({"broadcast_to", "reshape", "transpose", "slice", "gather", "iota"})
 ROOTS = frozenset(
-    {"concatenate", "update_slice", "scatter", "argmin", "argmax", "cumsum", "cumprod"}
+    (
+        *("concatenate", "update_slice", "scatter", "scatter_apply"),
+        *("argmin", "argmax", "cumsum", "cumprod"),
+    )
 )
 
 
@@ -30,6 +34,8 @@ def fusable(node: Node) -> bool:
         return op.native(dtypes, node.attrs)
     if isinstance(op, Reduction):
         return op.native(dtypes)
+    if isinstance(op, ScatterApply):
+        return op.native(dtypes, node.attrs)
     if op.name == "constant":
         return False
     if op.name in ("cumprod", "argmin", "argmax") and dtypes[0] in ("c64", "c128"):

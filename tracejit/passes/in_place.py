@@ -22,7 +22,7 @@ from tracejit.ops.reduction import Reduction
 __all__ = ["UPDATES", "Read", "conflicting_reads", "overwritable", "updated_input"]
 
 #: Ops whose result is their first operand with some elements replaced.
-UPDATES = frozenset(("update_slice", "scatter", "write_item"))
+UPDATES = frozenset(("update_slice", "scatter", "scatter_apply", "write_item"))
 #: Ops of which each element comes from the operands' elements at places that do not depend on data.
 _MAPS = frozenset(("broadcast_to", "reshape", "transpose", "slice", "gather", "iota", "constant"))
 
