@@ -57,9 +57,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "np.linalg.svd": lambda x: np.linalg.svd(x)[1].sum(),
     "np.linalg.qr": lambda x: np.abs(np.linalg.qr(x).R).sum(),
     "np.linalg.eigh": lambda x: np.linalg.eigh(x @ x.T).eigenvalues[-1],
-    "np.linalg.slogdet": lambda x: np.linalg.slogdet(x)[1],
+    "np.linalg.pinv": lambda x: np.linalg.pinv(x).sum(),
     "np.unique": lambda x: np.unique(x).sum(),
-    "np.flatnonzero": lambda x: np.flatnonzero(x > 0).sum() * 1.0,
+    "np.setdiff1d": lambda x: np.setdiff1d(x, x[1:]).sum() * 1.0,
     "np.nanmedian": lambda x: np.nanmedian(x),
     "np.percentile": lambda x: np.percentile(x, [25, 75]).sum(),
     "np.histogram": lambda x: np.histogram(x, bins=7)[1][3],
@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "scipy.special.gamma": lambda x: scipy.special.gamma(np.abs(x)).sum(),
     "scipy.fft.dct": lambda x: np.abs(scipy.fft.dct(x)).sum(),
     "scipy.linalg.expm": lambda x: scipy.linalg.expm(x).sum(),
-    "np.sum": lambda x: np.sum(x, where=x > 0),
+    "np.partition": lambda x: np.partition(x[0], 2)[2],
     "np.add.reduceat": lambda x: np.add.reduceat(x[0], [0, 2]).sum(),
 }
 NAMES = list(FUNCTIONS)

@@ -10,7 +10,7 @@ from tracejit.codegen.liveness import RENAMES, is_array
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.graph import Node, Value, attr_sizes
 
 __all__ = ["Buffers", "Temporary", "memory_use"]
 
@@ -51,6 +51,8 @@ class Buffers:
     slots: tuple[frozenset[Dim], ...] = ()
     saved: Dim = 0
     results: Dim = 0
+    #: The byte counts, as texts, of results whose sizes are known only at run time.
+    made_late: tuple[str, ...] = ()
     sizes: Mapping[str, int] | None = None
 
     def own_bytes(self, sizes: Mapping[str, int] | None = None) -> int:
@@ -58,14 +60,17 @@ class Buffers:
 
         Raises KeyError for a size that is missing.
         """
-        given = (self.sizes or {}) if sizes is None else sizes
+        given = self._given(sizes)
         largest = [max(evaluate(d, given) for d in slot) for slot in self.slots]
         padded = [-(-size // _ALIGN) * _ALIGN for size in largest]
         return sum(padded) + evaluate(self.saved, given)
 
     def result_bytes(self, sizes: Mapping[str, int] | None = None) -> int:
         """The memory of results that are new arrays. Raises KeyError for a size that is missing."""
-        return evaluate(self.results, (self.sizes or {}) if sizes is None else sizes)
+        return evaluate(self.results, self._given(sizes))
+
+    def _given(self, sizes: Mapping[str, int] | None) -> Mapping[str, int]:
+        return (self.sizes or {}) if sizes is None else sizes
 
     def peak_bytes(self, sizes: Mapping[str, int] | None = None) -> int:
         """What a call allocates at most, blocks that grow and calls of NumPy aside.
@@ -89,6 +94,7 @@ class Buffers:
             f"temporaries {_bytes(self.own_bytes())}",
             *(f"and up to {text} bytes that grow" for text in self.growing),
             f"results {_bytes(self.result_bytes())}",
+            *(f"and results of {text} bytes" for text in self.made_late),
         ]
         yield f"memory: {', '.join(parts)}"
         yield from (f"in place at {where}" for where in self.in_place)
@@ -107,10 +113,15 @@ def _bytes(number: int) -> str:
 def memory_use(graph: DataflowGraph, plan: BufferPlan, sizes: Mapping[str, int]) -> Buffers:
     """The summary of a program's plan; `sizes` are those of the first call."""
     results: Dim = 0
+    late: list[str] = []
     for k, v in enumerate(graph.outputs):
         written = k < len(graph.results) and graph.results[k].startswith("write ")
         if is_array(v) and not written:
-            results = results + byte_count(v)
+            size = byte_count(v)
+            if attr_sizes(size) <= sizes.keys():
+                results = results + size
+            else:
+                late.append(str(size))
     saved: Dim = 0
     for _, size in plan.around:
         saved = saved + size
@@ -121,6 +132,7 @@ def memory_use(graph: DataflowGraph, plan: BufferPlan, sizes: Mapping[str, int])
         tuple(plan.slots),
         saved,
         results,
+        tuple(dict.fromkeys(late)),
         dict(sizes),
     )
 

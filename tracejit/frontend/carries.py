@@ -41,6 +41,7 @@ from tracejit.ir.types import PYBOOL, ArrayType, Type
 if TYPE_CHECKING:
     from tracejit.frontend.carried_sizes import CarriedSizes
     from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.regions import Side
 
 __all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
 
@@ -352,57 +353,57 @@ class _Union(Carry):
                 carry.ends_with(of_kind(self.hooks, x, kind), inner, group)
 
 
-def widened(hooks: Hooks, region: Trace, carry: Carry, start: Any, end: Any) -> Carry:
+def widened(hooks: Hooks, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
     """The carry for an object that begins as `start` and is `end` after an iteration.
 
     Raises Unlike where no carry takes both.
     """
     if isinstance(carry, Same) and same_constant(start, end):
         return carry
-    new = _carry(hooks, region, start, end)
+    new = _carry(hooks, side, start, end)
     if new is None:
         raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
     return carry if new.like(carry) else new
 
 
-def _carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
+def _carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
     if isinstance(start, Choice):
         start = start.known()
     if isinstance(end, Choice):
-        with region.reopened():
+        with side.reopened():
             end = end.known()
     if start is not MISSING and same_constant(start, end):
         return SAME
     if is_number(end) and (start is MISSING or is_number(start)):
-        t = _type(end, region)
+        t = _type(end, side)
         return _Number(t) if start is MISSING or lift(start).type == t else None
-    with region.reopened():
+    with side.reopened():
         is_array = merged_of(end) is not None
     if is_array and (start is MISSING or merged_of(start) is not None):
-        return _array_carry(region, start, end)
-    if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, region, end):
+        return _array_carry(side, start, end)
+    if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, side, end):
         return _Fixed(end)
     if isinstance(start, Choice) or isinstance(end, Choice) or is_absent(start) != is_absent(end):
-        return _union_carry(hooks, region, start, end)
+        return _union_carry(hooks, side, start, end)
     parts, others = parts_of(end), None if start is MISSING else parts_of(start)
     if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
         return None
     children = [MISSING] * len(parts[2]) if others is None else others[2]
-    if len(children) != len(parts[2]) or not _rebuildable(hooks, region, end):
+    if len(children) != len(parts[2]) or not _rebuildable(hooks, side, end):
         return None
-    carries = [_carry(hooks, region, a, b) for a, b in zip(children, parts[2], strict=True)]
+    carries = [_carry(hooks, side, a, b) for a, b in zip(children, parts[2], strict=True)]
     if any(c is None for c in carries):
         return None
     return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
 
 
-def _rebuildable(hooks: Hooks, region: Trace, x: Any) -> bool:
+def _rebuildable(hooks: Hooks, side: Side, x: Any) -> bool:
     made = hooks.made_in(x)
-    return isinstance(x, tuple) or (made is not None and region.encloses(made))
+    return isinstance(x, tuple) or (made is not None and side.region.encloses(made))
 
 
-def _type(x: Any, region: Trace) -> Type:
-    with region.reopened():
+def _type(x: Any, side: Side) -> Type:
+    with side.reopened():
         return lift(x).type
 
 
@@ -423,43 +424,43 @@ def arrays_in(x: Any) -> list[TracedArray]:
     return [x] if isinstance(x, TracedArray) else []
 
 
-def _array_carry(region: Trace, start: Any, end: Any) -> Carry | None:
-    with region.reopened():
+def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
+    with side.reopened():
         t = merged_of(end).value().type
-    sizes = region.carried_sizes
+    sizes = side.region.carried_sizes
     assert isinstance(t, ArrayType) and sizes is not None
     before, order = None, t.order
     ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x is not start]
-    shared = any(not region.encloses(c.trace) or c.input is not None for c in ends)
+    shared = any(not side.region.encloses(c.trace) or c.input is not None for c in ends)
     if start is not MISSING:
         first = merged_of(start).type
         if first.dtype != t.dtype or first.ndim != t.ndim:
             return None
         before, order = first.shape, first.order
-    shape = sizes.shape(region, before, t.shape)
+    shape = sizes.shape(side.region, before, t.shape)
     if shape is None:
         return None
     t = ArrayType(t.dtype, shape, order)
     caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
-    with region.reopened():
+    with side.reopened():
         stays = caller and any(leaf is start for leaf in leaves_of(end))
     out = _Array(t, shared, start if stays else None, sizes)
-    out.outer = {c: None for c in ends if not region.encloses(c.trace)}
+    out.outer = {c: None for c in ends if not side.region.encloses(c.trace)}
     return out
 
 
-def _made_in(hooks: Hooks, region: Trace, x: Any) -> bool:
+def _made_in(hooks: Hooks, side: Side, x: Any) -> bool:
     if isinstance(x, Tracer):
-        return region.encloses(x.trace)
+        return side.region.encloses(x.trace)
     if isinstance(x, SymInt) or parts_of(x) is not None:
         return True
     made = hooks.made_in(x)
-    return made is not None and region.encloses(made)
+    return made is not None and side.region.encloses(made)
 
 
-def _union_carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | None:
+def _union_carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
     first = kinds_of(start) if start is not MISSING else []
-    with region.reopened():
+    with side.reopened():
         kinds = kinds_of_both(first, kinds_of(end))
         last = [of_kind(hooks, end, kind) for kind in kinds]
     if len(kinds) < 2:
@@ -472,7 +473,7 @@ def _union_carry(hooks: Hooks, region: Trace, start: Any, end: Any) -> Carry | N
         elif x is MISSING:
             carry = _Fixed(before)
         else:
-            carry = _carry(hooks, region, before, x)
+            carry = _carry(hooks, side, before, x)
             if isinstance(carry, Same):
                 carry = _Fixed(x)
         if carry is None:

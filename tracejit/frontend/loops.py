@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
@@ -55,6 +55,8 @@ class _Loop:
         names.put(self.start)
         self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
         self.cells: list[Cell] = []
+        #: Memory that was not carried, or no longer, when a name came to be carried by value.
+        self.left_out: set[Cell] = set()
         self.objects: dict[int, Any] = {}
         self.parts: dict[int, list[Carry]] = {}
         self.inputs: list[Value] = []
@@ -190,8 +192,8 @@ class _Loop:
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
             self.grown.at(name)
-            self.carries[name] = widened(self.hooks, side.region, carry, start, end)
-        self.cells += [cell for cell in side.stored if cell not in self.cells]
+            self.carries[name] = widened(self.hooks, side, carry, start, end)
+        self._add_cells(list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]])
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
             if _keys(now) != _keys(contents):
@@ -200,10 +202,25 @@ class _Loop:
             self.objects[key] = x
             self.grown.at(key)
             self.parts[key] = [
-                widened(self.hooks, side.region, carry, a, b)
+                widened(self.hooks, side, carry, a, b)
                 for carry, a, b in zip(carries, _parts(now), _parts(contents), strict=True)
             ]
         return before != (self.carries, self.cells, self.parts)
+
+    def _add_cells(self, stored: Sequence[Cell], widened: Iterable[str]) -> None:
+        """Carry memory that is stored into.
+
+        Where a name that begins with it has just come to be carried by value, the next trace of the
+        body shows whether anything else stores into it.
+        """
+        begun = {a.cell for n in widened for a in self.carries[n].arrays(self.first(n))}
+        for cell in stored:
+            if cell in begun - self.left_out:
+                self.left_out.add(cell)
+                if cell in self.cells:
+                    self.cells.remove(cell)
+            elif cell not in self.cells:
+                self.cells.append(cell)
 
     def settle(self, probe: bool) -> Side:
         """Trace the body until what it carries repeats; gives the last trace of it.

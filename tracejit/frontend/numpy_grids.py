@@ -98,7 +98,7 @@ def _mgrid(_: Any, key: Any) -> Any:
         return _alone(items[0])
     grids = _open(items)
     parts = [np.broadcast_to(g, _shape_of(grids)) for g in grids]
-    return np.stack(parts)
+    return in_c_order(asarray(np.stack(parts)))
 
 
 def _shape_of(grids: list[TracedArray]) -> tuple[Any, ...]:

@@ -24,6 +24,10 @@ def _scalar(x: Any) -> Any:
     return x[()] if isinstance(x, TracedArray) and not x.ndim else x
 
 
+#: The longest inner axis of stacked products that kernels compute.
+_SMALL = 8
+
+
 def _stack_like(x: TracedArray, stack: tuple[Dim, ...], tail: tuple[Dim, ...]) -> TracedArray:
     """`x` with its stack axes written as in `stack` and its last axes as in `tail`."""
     env = here().env
@@ -49,9 +53,23 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
     a = _stack_like(a, stack, a.type.shape[-2:])
     tail = (inner,) if b.ndim == 1 else (inner, b.type.shape[-1])
     b = _stack_like(b, stack, tail)
+    if stack and b.ndim > 1 and isinstance(inner, int) and 0 < inner <= _SMALL:
+        return _sum_of_products(a, b, inner)
     out = trace.wrap(trace.emit("matmul", (a.value(), b.value())))
     assert isinstance(out, TracedArray)
     return out
+
+
+def _sum_of_products(a: TracedArray, b: TracedArray, inner: int) -> TracedArray:
+    """A stack of matrix products with a short inner axis, by arithmetic of elements: kernels do
+    without a call for each matrix. The products are added from left to right.
+    """
+    out: Any = None
+    for k in range(inner):
+        column, row = a[..., :, k : k + 1], b[..., k : k + 1, :]
+        product = elementwise(np.multiply, (column, row))
+        out = product if out is None else elementwise(np.add, (out, product))
+    return asarray(out)
 
 
 def _common(*xs: Any) -> list[TracedArray]:

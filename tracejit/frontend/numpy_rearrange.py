@@ -9,7 +9,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import asarray, handles
+from tracejit.frontend.indexing import accumulate_item
+from tracejit.frontend.numpy_api import asarray, astype, handles
 from tracejit.frontend.numpy_creation import filled, iota
 from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_shape import (
@@ -22,6 +23,7 @@ from tracejit.frontend.numpy_shape import (
 )
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
+from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, mod
@@ -148,9 +150,14 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = ravel(x), 0
     axis = normalize_axis_index(axis, x.ndim)
-    if isinstance(repeats, Tracer):
-        raise TraceError("TJ015", "np.repeat with traced counts", user_line())
     counts = repeats
+    if isinstance(counts, TracedArray) and counts.ndim and counts.type.shape != (1,):
+        return copy_of(_along(x, axis, _repeated_places(counts, x.type.shape[axis])))
+    if isinstance(counts, Tracer):
+        one = counts.reshape(())[()] if isinstance(counts, TracedArray) else counts
+        if dtype_of(one.type).kind not in "iu":
+            raise TraceError("TJ004", "np.repeat by a number that is no int", user_line())
+        counts = unwrap(here().bound(int64_of(one)), here().env)
     if isinstance(counts, (list, tuple, np.ndarray)):
         if len(counts) != 1:
             n = here().env.concrete(x.type.shape[axis])
@@ -170,6 +177,25 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     whole = here().wrap(spread)
     assert isinstance(whole, TracedArray)
     return reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]), copy=True)
+
+
+def _repeated_places(counts: TracedArray, n: Dim) -> TracedArray:
+    """0 `counts[0]` times, then 1 `counts[1]` times, and so on, for `n` counts.
+
+    The running sums say where the next number begins: their occurrences are summed up.
+    """
+    trace = here()
+    if counts.dtype.kind not in "iub" or counts.ndim != 1:
+        raise TraceError("TJ004", "np.repeat by an array that is no vector of ints", user_line())
+    if not trace.env.expect(counts.type.shape[0], "==", n):
+        raise ValueError("operands could not be broadcast together: counts and elements")
+    wide = astype(counts, np.dtype(np.int64))
+    valid = trace.emit("reduce_all", (asarray(wide >= 0).value(),), axes=(0,))  # type: ignore[operator]
+    trace.emit_all("check", (trace.emit("element", (valid,)),), {})
+    total = trace.bound(int64_of(asarray(np.sum(wide))))
+    starts = filled((total + 1,), 0, np.dtype(np.int64))
+    accumulate_item(starts, asarray(np.cumsum(wide)), filled((n,), 1, np.dtype(np.int64)), "add")
+    return asarray(np.cumsum(starts[: unwrap(total, trace.env)]))
 
 
 @handles(np.tile)

@@ -68,7 +68,7 @@ def in_c_order(x: TracedArray) -> TracedArray:
     """A new array with the same contents whose axes lie in C order."""
     trace = here()
     value = x.value()
-    if not x.type.is_c:
+    if not x.type.is_c or value in trace.unordered:
         flat = trace.emit("reshape", (value,), shape=(x.type.size,))
         value = trace.emit("reshape", (flat,), shape=x.type.shape)
     out = TracedArray(trace, Cell(trace, value))

@@ -56,7 +56,8 @@ class _Fuser:
             for v in dict.fromkeys(n.inputs):
                 self.consumers.setdefault(v, []).append(n)
         self.fusable -= self._renames()
-        self.cost = self._costs()
+        #: Work to compute one element of a value from materialised ones, as a tree.
+        self.cost: dict[Value, float] = {}
         self.order = Order(graph)
 
     def _renames(self) -> set[Node]:
@@ -80,16 +81,12 @@ class _Fuser:
                 out.add(n)
         return out
 
-    def _costs(self) -> dict[Value, float]:
-        """Work to compute one element of a value from materialised ones, as a tree."""
-        cost: dict[Value, float] = {}
-        for n in self.graph.nodes:
-            if n in self.fusable and not is_root_op(n):
-                own = n.op.cost([v.type for v in n.inputs], n.attrs)
-                own = own if isinstance(n.op, Elementwise) else 0.25
-                total = own + sum(cost.get(v, 0.0) for v in n.inputs)
-                cost[n.outputs[0]] = min(total, 1e6)
-        return cost
+    def _cost_of(self, n: Node) -> float:
+        if is_root_op(n):
+            return 0.0
+        own = n.op.cost([v.type for v in n.inputs], n.attrs)
+        own = own if isinstance(n.op, Elementwise) else 0.25
+        return min(own + sum(self.cost.get(v, 0.0) for v in n.inputs), 1e6)
 
     def roots(self) -> set[Node]:
         """The nodes whose results are materialised, before sharing is looked at."""
@@ -100,11 +97,13 @@ class _Fuser:
                 continue
             (v,) = n.outputs
             users = self.consumers.get(v, [])
+            self.cost[v] = self._cost_of(n)
             leaves = v in outputs or any(u not in self.fusable for u in users)
             stored = self._repeated_by_index(v, users) or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
             if is_root_op(n) or leaves or stored or unread:
                 out.add(n)
+                self.cost[v] = 0.0
         for n in self.graph.nodes:
             if n.op.name in UPDATES and n in out:
                 self._finish_first(n, out)
