@@ -64,6 +64,8 @@ class _Loop:
         self.lost: set[Cell] = set()
         #: The arrays that the loop carries by value, as they are in the body.
         self.inner: list[TracedArray] = []
+        #: Those that are what a name holds.
+        self.inner_of: dict[str, list[TracedArray]] = {}
 
     def iteration(self) -> tuple[Any, Any]:
         """Run the body once; gives its outcome, and whether the loop may go on."""
@@ -112,7 +114,8 @@ class _Loop:
                 self.names.set(name, UNBOUND)
             elif not isinstance(carry, Same):
                 self.names.set(name, inside)
-                self.inner += carry.arrays(inside)
+                self.inner_of[name] = carry.arrays(inside)
+                self.inner += self.inner_of[name]
         for cell in self.cells:
             region.stored[cell] = cell.value, cell.holder, cell.version
             cell.put(region, next(values))
@@ -233,7 +236,7 @@ class _Loop:
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            lost = set(side.region.losses) & {x.cell for x in self._started()}
+            lost = set(side.region.losses) & {x.cell for arrays in self._started().values() for x in arrays}
             if not grown and lost <= self.lost:
                 self._check_aliases(side)
                 return side
@@ -245,7 +248,7 @@ class _Loop:
         region = Trace("body", self.parent.env, self.parent)
         region.carried_sizes = self.grown
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
-        self.inner = []
+        self.inner, self.inner_of = [], {}
         with entered(region, self.names) as side:
             side.own_sizes = self.sizes
             self.bind(region, iter(self.inputs))
@@ -262,20 +265,33 @@ class _Loop:
                 raise TraceError("TJ008", what, user_line()) from e
         return side
 
-    def _started(self) -> list[TracedArray]:
-        carried = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
-        return [x for carry, start in carried for x in carry.arrays(start)]
+    def _started(self) -> dict[str, list[TracedArray]]:
+        """The arrays that names begin with which are carried by value."""
+        names = [n for n in self.carries if n in self.at_head]
+        return {n: self.carries[n].arrays(self.start[n]) for n in names}
+
+    def stored_names(self) -> list[str]:
+        """The names that begin an iteration with an array that it stores into.
+
+        An array in a container counts for every name.
+        """
+        of_names = {x.cell for arrays in self.inner_of.values() for x in arrays}
+        if any(x.cell.written for x in self.inner if x.cell not in of_names):
+            return list(self.carries)
+        return [n for n, arrays in self.inner_of.items() if any(x.cell.written for x in arrays)]
 
     def _check_aliases(self, side: Side) -> None:
         """Raise TraceError where a carried array that is stored into may be another one, too."""
         inner = {x.cell for x in self.inner}
         if not any(cell.written for cell in inner):
             return
-        ends = [x for n, c in self.carries.items() for x in c.arrays(side.names[n])]
-        for group in (ends, self._started()):
-            if len({x.cell for x in group}) < len(group):
+        ends = {n: c.arrays(side.names[n]) for n, c in self.carries.items()}
+        for held in (ends, self._started()):
+            cells = [x.cell for arrays in held.values() for x in arrays]
+            stored = [x.cell for n in self.stored_names() for x in held.get(n, ())]
+            if any(cells.count(cell) > 1 for cell in stored):
                 raise TraceError("TJ005", "two names of a loop that are one array", user_line())
-        for x in ends:
+        for x in (x for arrays in ends.values() for x in arrays):
             fresh = side.region.encloses(x.cell.trace) and x.cell.input is None and not x.views
             if not fresh and x.cell not in inner:
                 raise TraceError("TJ005", "a store into memory that may be shared", user_line())

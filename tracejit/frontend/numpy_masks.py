@@ -12,7 +12,7 @@ import numpy as np
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, handles, only
 from tracejit.frontend.numpy_misc import truth
 from tracejit.frontend.numpy_shape import ravel, reshaped
-from tracejit.frontend.tracer import TracedArray, here
+from tracejit.frontend.tracer import Cell, TracedArray, here
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
@@ -22,13 +22,16 @@ __all__ = ["axis_positions", "flat_positions"]
 def flat_positions(mask: TracedArray) -> TracedArray:
     """The positions (i64) in C order of the elements that are true."""
     trace = here()
+    known = trace.positions.get(mask.value())
+    if known is not None:
+        return TracedArray(trace, Cell(trace, known))
     flat = ravel(mask)
     count = trace.emit("cast", (flat.value(),), dtype="i64")
     count = trace.emit("reduce_sum", (count,), axes=(0,))
     size = trace.bound(trace.emit("element", (count,)))
-    out = trace.wrap(trace.emit("true_positions", (flat.value(),), size=size))
-    assert isinstance(out, TracedArray)
-    return out
+    places = trace.emit("true_positions", (flat.value(),), size=size)
+    trace.positions[mask.value()] = places
+    return TracedArray(trace, Cell(trace, places))
 
 
 def axis_positions(mask: TracedArray) -> list[TracedArray]:

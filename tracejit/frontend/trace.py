@@ -97,6 +97,8 @@ class Trace:
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
+        #: The positions at which masks hold.
+        self.positions: dict[Value, Value] = {}
         #: Relations of sizes that are checked in this trace.
         self.checked: set[tuple[Dim, str, Dim]] = set()
         env.lift = lambda dim: innermost(self).size(dim)
@@ -243,6 +245,7 @@ class Trace:
     def rollback(self, mark: tuple[int, dict[Value, bool], set[tuple[Dim, str, Dim]]]) -> None:
         """Drop what was recorded since `mark`; nothing may refer to it any more."""
         nodes = self.builder.nodes
+        self.positions.clear()
         count, self.facts, self.checked = mark[0], dict(mark[1]), set(mark[2])
         self.counter[0] -= len(nodes) - count
         nodes[count:] = [n for n in nodes[count:] if n.op.name == "start_token"]
