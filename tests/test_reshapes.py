@@ -90,6 +90,31 @@ def test_sums_over_windows(dtype: Any) -> None:
     assert len(f.report().variants) < 2 * len(SHAPES)
 
 
+def blocks(x: Any, steps: int) -> Any:
+    """Two arrays of zeros that are written in loops, and a zero that is only compared with."""
+    first = np.zeros(x.shape)
+    for k in range(steps):
+        first[k] = np.maximum(x[k], 0) * k
+    second = np.zeros(x.shape)
+    for k in range(steps):
+        second[k] = first[k] + 1
+    return np.maximum(x, 0) + second, first, np.zeros(x.shape)
+
+
+def test_arrays_of_one_number_are_not_shared() -> None:
+    f = tracejit.jit(strict=True)(blocks)
+    for shape, steps in (((5, 4), 5), ((9, 3), 2), ((6, 6), 0)):
+        x = np.linspace(-1, 1, shape[0] * shape[1]).reshape(shape)
+        results = f(x, steps)
+        for actual, expected in zip(results, blocks(x, steps), strict=True):
+            np.testing.assert_array_equal(actual, expected, strict=True)
+        assert not any(np.shares_memory(a, b) for a in results for b in results if a is not b)
+    text = f.lower(x, steps).text("fuse")
+    (maximum,) = [k for k in text.split("def k") if "maximum" in k and "def body" not in k][-1:]
+    assert "constant(value=0.0" in maximum
+    assert not f.report().variants[0].buffers.copies
+
+
 def products(a: Any) -> Any:
     return (
         a.reshape(a.shape[0] * a.shape[1], a.shape[2]).sum(axis=0),

@@ -24,6 +24,7 @@ from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 from tracejit.passes.dce import is_barrier, may_raise
+from tracejit.passes.fills import own_fills
 from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
@@ -293,7 +294,7 @@ class _Fuser:
 
 def fuse(graph: Graph) -> Graph:
     """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
-    graph = _fuse_regions(graph)
+    graph = own_fills(_fuse_regions(graph))
     fuser = _Fuser(graph)
     roots = fuser.roots()
     while True:
