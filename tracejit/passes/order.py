@@ -60,5 +60,9 @@ class Order:
             limits.append(self._first(self._barriers, here))
         return min(limits, default=self.end)
 
+    def overwritten(self, v: Value) -> int:
+        """The place of the first node that updates an array."""
+        return min(self._updates.get(v, ()), default=self.end)
+
     def _first(self, places: list[int] | tuple[int, ...], here: int) -> int:
         return next((k for k in places if k > here), self.end)
