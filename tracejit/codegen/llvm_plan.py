@@ -40,6 +40,8 @@ _MOST_LANES = 64
 
 #: Loops over no more elements read what is at hand already, and end before a line could come.
 _NEAR = 1024
+#: Buffers of no more bytes in all are in the caches that are at hand anyway.
+_CACHED = 128 * 1024
 
 
 def is_short(reduce: Reduce) -> bool:
@@ -132,6 +134,8 @@ def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
 def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
     if survey.has_inner_loop or (isinstance(loop.size, int) and loop.size <= _NEAR):
         return False
+    if survey.footprint is not None and survey.footprint <= _CACHED:
+        return False
     return isinstance(loop, Reduce) or survey.weight > 2 or survey.calls
 
 
@@ -165,6 +169,7 @@ class _Survey:
     def __init__(self, var: str, offsets: Offsets) -> None:
         self._var = var
         self._offsets = offsets
+        self.footprint = offsets.footprint
         self.varying = {var}
         self._seen: dict[int, bool] = {}
         self.widest = 8
