@@ -55,6 +55,24 @@ def into_itself(a: Any, b: Any, steps: int) -> Any:
     return v
 
 
+def fields(a: Any, b: Any, steps: int) -> None:
+    """Each store leaves the elements that the next one reads."""
+    for k in range(steps):
+        a[0] = k
+        a[1:] -= 0.5 * (b[1:] - b[:-1])
+        b[:-1] -= 0.25 * (a[1:] - a[:-1])
+
+
+def edges(a: Any, b: Any, steps: int) -> Any:
+    a[0] = a[1] * 2
+    a[-1] = a[-2] + a[0]
+    b[:2] = a[-2:] + b[:2]
+    b[3:] = b[2:-1] + b[3:]
+    old = b[-1] + a[0]
+    b[-1] = steps
+    return old + b[:-1], b[-1:] * a[1:2]
+
+
 def branch(a: Any, b: Any, steps: int) -> Any:
     b[1:] = a[1:] * a[:-1] + 2
     if a[0] > 0:
@@ -63,7 +81,17 @@ def branch(a: Any, b: Any, steps: int) -> Any:
     return b[1:] + a[:-1]
 
 
-PROGRAMS: list[Program] = [jacobi, twice, steps_apart, backwards, dead, into_itself, branch]
+PROGRAMS: list[Program] = [
+    jacobi,
+    twice,
+    steps_apart,
+    backwards,
+    dead,
+    into_itself,
+    fields,
+    edges,
+    branch,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -98,6 +126,14 @@ def test_a_stencil_by_turns_is_two_kernels_in_place() -> None:
     assert stages.text("fuse").count("multiply(") == 2
     # All that it touches is in the first caches.
     assert "prefetch" not in stages.text("llvm")
+
+
+def test_parts_that_an_update_leaves_need_no_copy() -> None:
+    f = tracejit.jit(strict=True)(fields)
+    f(np.ones((40, 3)), np.ones((40, 3)), 5)
+    buffers = f.report().variants[0].buffers
+    assert len(buffers.in_place) == 3
+    assert not buffers.copies and not buffers.temporaries
 
 
 def test_what_is_read_first_is_computed_where_the_update_is_dropped() -> None:
