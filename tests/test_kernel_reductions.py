@@ -28,13 +28,16 @@ from tests.native_kernels import (
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import Module
 from tracejit.codegen.reference import print_kernel
+from tracejit.ir.dims import symbol
 from tracejit.ir.kernel import (
+    Call,
     Const,
     Expr,
     For,
     IndexValue,
     Kernel,
     Let,
+    Load,
     Param,
     Reduce,
     Store,
@@ -266,6 +269,32 @@ def test_known_sizes_leave_out_what_they_do_not_need() -> None:
         texts.append(module.text())
     assert ["masked" in text for text in texts] == [False, True, True]
     assert ["fsub" in text for text in texts] == [False, False, True]
+
+
+@every_target
+@pytest.mark.parametrize(
+    ("lanes", "block", "vector"), ((1, 32, False), (8, 32, False), (8, 32, True))
+)
+def test_quotients_of_the_position(lanes: int, block: int, vector: bool, target: str) -> None:
+    """b walks by rows of 5 elements and m columns; blocks begin within rows."""
+    place = 7 * symbol("q") + P - 5 * symbol("q") + symbol("p")
+    term = Call("multiply", (load("a", P), Load("b", (place,), "f64")), "f64")
+    reduce = Reduce(
+        "i",
+        N,
+        (),
+        (Target("s", "sum", "f64", term),),
+        lanes,
+        block,
+        vector,
+        (("q", 5), ("p", M)),
+    )
+    store = Store("out", (0,), Var("s", "f64"))
+    longer = Param("b", "f64", (3 * N + 8,))
+    k = kernel([*inputs("f64"), longer, output("f64", 1)], reduce, store)
+    for n, m in ((0, 3), (1, 1), (4, 2), (33, 6), (100, 40), (257, 1)):
+        a, b = values("f64", n), values("f64", 3 * n + 8)
+        run_both(k, target, {"a": a, "b": b, "out": np.zeros(1)}, {"n": n, "m": m})
 
 
 def test_the_print_is_plain_python() -> None:

@@ -88,6 +88,8 @@ def _visit(
             case For() | Scan() | Reduce():
                 other(s.size)
                 _visit(s.body, index, other)
+                for _, divisor in s.quotients if isinstance(s, Reduce) else ():
+                    other(divisor)
                 for t in s.targets if isinstance(s, Reduce) else ():
                     expr(t.expr)
                 for c in s.carries if isinstance(s, Scan) else ():

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tracejit.codegen.reshapes import groups, row_steps
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim, floordiv, mod, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -36,11 +37,15 @@ Strides: TypeAlias = Mapping[Value, tuple[Dim, ...]]
 
 @dataclass(frozen=True)
 class Flat:
-    """The element at `position` in memory of a dense array of `shape`, axes in `order`."""
+    """The element at `position` in memory of a dense array of `shape`, axes in `order`.
+
+    `reshaped` is the same place as an index of another shape, both in C order, where it is known.
+    """
 
     position: Dim
     shape: tuple[Dim, ...]
     order: tuple[int, ...]
+    reshaped: tuple[tuple[Dim, ...], tuple[Dim, ...]] | None = None
 
     def unravel(self) -> tuple[Dim, ...]:
         """The index along each axis."""
@@ -106,6 +111,8 @@ class Lowering:
         self.loops = 0
         self.names = 0
         self.outputs: dict[Value, str] = {}
+        #: Variables of reductions that can count quotients of theirs: by divisor, the names.
+        self.counting: dict[str, dict[Dim, str]] = {}
         given = set(overwrites.values())
         for k, v in enumerate(region.inputs):
             if v not in given:
@@ -218,7 +225,39 @@ class Lowering:
             return index.unravel()
         if self.flat:
             raise NeedsNest
-        return index.unravel()
+        if index.reshaped is None or 0 in index.shape:
+            return index.unravel()
+        places, shape = index.reshaped
+        out: list[Dim] = [0] * len(index.shape)
+        for axes, given in groups(index.shape, shape):
+            sizes = [shape[a] for a in given]
+            position = linear(tuple(places[a] for a in given), row_steps(sizes))
+            for a, digit in zip(
+                axes, self.digits(position, [index.shape[a] for a in axes]), strict=True
+            ):
+                out[a] = digit
+        return tuple(out)
+
+    def digits(self, position: Dim, sizes: Sequence[Dim]) -> tuple[Dim, ...]:
+        """A position as an index of axes of those sizes, the last one counting fastest.
+
+        By quotients alone, of which all but what was not linear before drops out of linear places.
+        """
+        out: list[Dim] = []
+        before: Dim = 0
+        for size, weight in zip(sizes, row_steps(sizes), strict=True):
+            quotient = self._quotient(position, weight)
+            out.append(quotient - before * size if out else quotient)
+            before = quotient
+        return tuple(out)
+
+    def _quotient(self, position: Dim, divisor: Dim) -> Dim:
+        for var, known in self.counting.items():
+            if position == symbol(var) and divisor != 1:
+                if divisor not in known:
+                    known[divisor] = self.name("q")
+                return symbol(known[divisor])
+        return floordiv(position, divisor)
 
     def _map(self, node: Node, index: Index) -> Index:
         """Where the element of an index op comes from."""
@@ -230,6 +269,8 @@ class Lowering:
         name, attrs = node.op.name, node.attrs
         if name == "transpose":
             axes = attrs["axes"]
+            if isinstance(index, Flat) and index.reshaped is not None:
+                index = self._tuple(index)
             if isinstance(index, Flat):
                 order = tuple(axes[a] for a in index.order)
                 return Flat(index.position, source.shape, order)
@@ -255,7 +296,8 @@ class Lowering:
         if source.shape == out.shape:
             return index
         if isinstance(index, Flat) and _is_c(index):
-            return Flat(index.position, source.shape, c_order(source.ndim))
+            order = c_order(source.ndim)
+            return Flat(index.position, source.shape, order, index.reshaped)
         i = self._tuple(index)
         wide_in = [(k, d) for k, d in enumerate(source.shape) if d != 1]
         wide_out = [(k, d) for k, d in enumerate(out.shape) if d != 1]
@@ -264,12 +306,8 @@ class Lowering:
             for (a, _), (b, _) in zip(wide_in, wide_out, strict=True):
                 result[a] = i[b]
             return tuple(result)
-        flat = Flat(
-            linear(i, dense_strides(ArrayType(out.dtype, out.shape))),
-            source.shape,
-            c_order(source.ndim),
-        )
-        return flat
+        position = linear(i, row_steps(out.shape))
+        return Flat(position, source.shape, c_order(source.ndim), (i, out.shape))
 
     def _gather(self, node: Node, index: tuple[Dim, ...]) -> Element:
         source = node.inputs[0].type

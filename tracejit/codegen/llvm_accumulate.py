@@ -13,7 +13,7 @@ from tracejit.codegen.lanes import Lanes, bits, memory_type, register_type
 from tracejit.codegen.llvm_combine import Combine
 from tracejit.codegen.llvm_plan import is_short
 from tracejit.codegen.llvm_values import Value, Values
-from tracejit.ir.dims import symbol
+from tracejit.ir.dims import floordiv, symbol
 from tracejit.ir.kernel import Reduce, Stmt
 
 __all__ = ["Form", "Nested", "Parts", "Slots"]
@@ -153,8 +153,14 @@ class Form:
             for stream in self._between_blocks(state)
         ]
 
+    def quotients(self) -> None:
+        """Bind the quotients of the current position."""
+        for name, divisor in self.reduce.quotients:
+            self.values.env[name] = self.values.dim(floordiv(symbol(self.reduce.var), divisor))
+
     def terms(self) -> list[Value]:
         """Run the body at the current position; the term of each target."""
+        self.quotients()
         self.statements(self.reduce.body)
         out = []
         for c in self.combines:
@@ -198,6 +204,9 @@ class Form:
 
 class Nested(Form):
     """A reduction whose own loop is scalar; enclosing lanes each compute a reduction of theirs."""
+
+    #: The registers of the quotients while a loop counts them.
+    counted: Sequence[str] | None = None
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb
@@ -253,12 +262,46 @@ class Nested(Form):
             s.const(x, d) for c in self.combines for x, d in zip(c.identity, c.dtypes, strict=True)
         ] * self.streams
         carried = list(zip(self._types() * self.streams, identity, strict=True))
+        divisors = [values.scalar(values.dim(d)) for _, d in self.reduce.quotients]
+        count = len(carried)
 
         def one(position: str, state: list[str]) -> list[str]:
             values.set_position(self.reduce.var, position)
-            return self._flat(self.advance(self._nested(state)))
+            self.counted = state[count::2]
+            after = self._flat(self.advance(self._nested(state[:count])))
+            return after + self._count(state[count:], divisors)
 
-        return self._nested(self.fb.do_while(begin, end, "1", carried, one))
+        carried += [("i64", start) for d in divisors for start in self._divided(begin, d)]
+        after = self._nested(self.fb.do_while(begin, end, "1", carried, one)[:count])
+        self.counted = None
+        return after
+
+    def quotients(self) -> None:
+        """Bind the quotients, which the loop counts if it runs position by position."""
+        if self.counted is None:
+            super().quotients()
+            return
+        for (name, _), quotient in zip(self.reduce.quotients, self.counted, strict=True):
+            self.values.env[name] = Value("i64", self.values.depth, (quotient,))
+
+    def _divided(self, begin: str, divisor: str) -> tuple[str, str]:
+        """Quotient and remainder at a loop's first position."""
+        if begin == "0":
+            return "0", "0"
+        fb = self.fb
+        quotient = fb.emit(f"udiv i64 {begin}, {divisor}")
+        return quotient, fb.integer("sub", begin, fb.integer("mul", quotient, divisor))
+
+    def _count(self, state: Sequence[str], divisors: Sequence[str]) -> list[str]:
+        """Quotients and remainders at the next position."""
+        fb, out = self.fb, []
+        for quotient, remainder, divisor in zip(state[::2], state[1::2], divisors, strict=True):
+            following = fb.integer("add", remainder, "1")
+            full = fb.emit(f"icmp eq i64 {following}, {divisor}")
+            more = fb.emit(f"zext i1 {full} to i64")
+            out.append(fb.integer("add", quotient, more))
+            out.append(fb.emit(f"select i1 {full}, i64 0, i64 {following}"))
+        return out
 
     def _load(self, slots: list[list[Slots]], element: str) -> list[Parts]:
         s = self.values.lanes

@@ -20,7 +20,7 @@ from tracejit.codegen.lanes import (
 )
 from tracejit.codegen.llvm_text import register
 from tracejit.codegen.llvm_values import Value, Values, split_linear
-from tracejit.ir.dims import Dim, Poly
+from tracejit.ir.dims import Dim, Poly, prod
 from tracejit.ir.kernel import Kernel, Load, Store
 
 __all__ = ["Memory"]
@@ -44,6 +44,7 @@ class Offsets:
                     running = running * size
                 strides = tuple(built)
             self._strides[param.name] = strides
+        self.footprint = _footprint(kernel)
         self._known: dict[tuple[str, tuple[Dim, ...]], Dim] = {}
 
     def __call__(self, access: Load | Store) -> Dim:
@@ -54,6 +55,17 @@ class Offsets:
                 offset = offset + index * stride
             self._known[key] = offset
         return self._known[key]
+
+
+def _footprint(kernel: Kernel) -> int | None:
+    """The bytes of all buffers of a kernel, or None where a size is not a number."""
+    total = 0
+    for param in kernel.params:
+        size = prod(param.shape)
+        if not isinstance(size, int):
+            return None
+        total += size * bits(param.dtype) // 8
+    return total
 
 
 class Memory:

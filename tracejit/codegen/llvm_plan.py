@@ -40,6 +40,8 @@ _MOST_LANES = 64
 
 #: Loops over no more elements read what is at hand already, and end before a line could come.
 _NEAR = 1024
+#: Buffers of no more bytes in all are in the caches that are at hand anyway.
+_CACHED = 128 * 1024
 
 
 def is_short(reduce: Reduce) -> bool:
@@ -80,6 +82,8 @@ def plan_loop(
 ) -> Plan | None:
     """The plan of a loop marked `vector`, or None if it must run one position at a time."""
     survey = _Survey(loop.var, offsets)
+    if isinstance(loop, Reduce):
+        survey.varying.update(name for name, _ in loop.quotients)
     survey.statements(loop.body)
     if isinstance(loop, Reduce):
         for t in loop.targets:
@@ -102,13 +106,22 @@ def plan_loop(
             return None
     return Plan(
         width=width,
-        # The adjacent columns of an inner loop share its control and its cache lines.
-        streams=4 if survey.has_inner_loop and survey.weight <= 8 else 1,
+        streams=_streams(loop, survey, width),
         masked=_masks_all(survey, target),
         register_slots=_register_slots(loop, survey),
         free_slots=4,
         fetch_ahead=_fetches_ahead(loop, survey),
     )
+
+
+def _streams(loop: For | Reduce, survey: _Survey, width: int) -> int:
+    """The adjacent columns of an inner loop share its control and its cache lines."""
+    if not survey.has_inner_loop or survey.weight > 8:
+        return 1
+    streams = 4
+    while streams > 1 and isinstance(loop.size, int) and loop.size < streams * width:
+        streams //= 2
+    return streams
 
 
 def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
@@ -120,6 +133,8 @@ def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
 
 def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
     if survey.has_inner_loop or (isinstance(loop.size, int) and loop.size <= _NEAR):
+        return False
+    if survey.footprint is not None and survey.footprint <= _CACHED:
         return False
     return isinstance(loop, Reduce) or survey.weight > 2 or survey.calls
 
@@ -154,7 +169,8 @@ class _Survey:
     def __init__(self, var: str, offsets: Offsets) -> None:
         self._var = var
         self._offsets = offsets
-        self._varying = {var}
+        self.footprint = offsets.footprint
+        self.varying = {var}
         self._seen: dict[int, bool] = {}
         self.widest = 8
         self.possible = True
@@ -172,7 +188,7 @@ class _Survey:
         self.widest = max(self.widest, size)
 
     def _depends(self, d: Dim) -> bool:
-        return not self._varying.isdisjoint(free_symbols(d))
+        return not self.varying.isdisjoint(free_symbols(d))
 
     def statements(self, body: Sequence[Stmt]) -> None:
         """Survey statements in order."""
@@ -180,7 +196,7 @@ class _Survey:
             match stmt:
                 case Let(name, _, expr):
                     if self.expression(expr):
-                        self._varying.add(name)
+                        self.varying.add(name)
                 case Store():
                     self.expression(stmt.expr)
                     # All lanes at one element would need an order.
@@ -195,12 +211,12 @@ class _Survey:
                     for t in stmt.targets:
                         self.expression(t.expr)
                         self.note("i64" if t.combine.startswith("arg") else t.dtype)
-                        self._varying.add(t.name)
+                        self.varying.add(t.name)
                 case Scan():
                     for c in stmt.carries:
                         self.expression(c.init)
                         self.note(c.dtype)
-                        self._varying.add(c.name)
+                        self.varying.add(c.name)
                     self._inner(stmt.size, stmt.body)
                     for c in stmt.carries:
                         self.expression(c.next)
@@ -236,7 +252,7 @@ class _Survey:
     def _expression(self, expr: Expr) -> bool:
         match expr:
             case Var(name):
-                varies = name in self._varying
+                varies = name in self.varying
             case Load():
                 return self._access(expr, expr.dtype)
             case IndexValue(dim):

@@ -34,7 +34,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.accumulate import ScatterApply, applied_op
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.reduction import Reduction
@@ -141,7 +141,10 @@ def _lower_reduce(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
     var = low.loop_var()
     lanes, block = (1, 1) if op.chained(t.dtype) else reduction_order(t.ndim, axes)
     inner_scope = low.nested()
-    reduced = Flat(symbol(var), tuple(t.shape[a] for a in axes), c_order(len(axes))).unravel()
+    if lanes == 1:
+        low.counting[var] = {}
+    sizes = [t.shape[a] for a in axes]
+    reduced = low.digits(symbol(var), sizes) if 0 not in sizes else [0] * len(axes)
     place = dict(zip(axes, reduced, strict=True))
     index = tuple(place[a] if a in place else symbol(names[a]) for a in range(t.ndim))
     targets: list[Target] = []
@@ -152,9 +155,9 @@ def _lower_reduce(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
         finished.append((v, result))
     inner = low.scope.body
     low.scope = inner_scope
-    size = prod([t.shape[a] for a in axes])
+    quotients = tuple((name, divisor) for divisor, name in low.counting.pop(var, {}).items())
     low.scope.body.append(
-        Reduce(var, size, tuple(inner), tuple(targets), lanes, block, vector=lanes > 1)
+        Reduce(var, prod(sizes), tuple(inner), tuple(targets), lanes, block, lanes > 1, quotients)
     )
     for v, result in finished:
         low.store(v, tuple(symbol(names[a]) for a in kept), result)
@@ -383,6 +386,9 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
                     walk(inner)
                 case Reduce(var, size, inner, targets):
                     bound.add(var)
+                    for name, divisor in s.quotients:
+                        bound.add(name)
+                        dim(divisor)
                     dim(size)
                     walk(inner)
                     for t in targets:

@@ -108,6 +108,7 @@ def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
     note = "  # vector" if stmt.vector else ""
     return [
         f"def terms({stmt.var}):",
+        *(f"    {name} = {stmt.var} // ({_dim(d)})" for name, d in stmt.quotients),
         *_body(stmt.body, strides, "    "),
         f"    return ({terms},)",
         f"{names}, = reduce(terms, {_dim(stmt.size)}, [{kinds}], "

@@ -155,7 +155,8 @@ class Reduce:
     """Combine `targets` over `var` in range(size); `body` (Lets and Stores) runs at each position.
 
     Afterwards each target's name is bound to its result. `vector`: the loop itself may run as SIMD
-    lanes; without it an enclosing loop may be the vector one.
+    lanes; without it an enclosing loop may be the vector one. `quotients` binds names in the body,
+    each to var // divisor for a positive divisor: they can be counted where `var` goes up by one.
     """
 
     var: str
@@ -165,6 +166,7 @@ class Reduce:
     lanes: int = 64
     block: int = 512
     vector: bool = False
+    quotients: tuple[tuple[str, Dim], ...] = ()
 
 
 @dataclass(frozen=True)

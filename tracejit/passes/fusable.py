@@ -68,4 +68,7 @@ def space(node: Node) -> tuple[object, ...]:
         return ("reduce", source.shape, axes)
     if node.op.name in ROOTS:
         return ("alone", id(node))
+    if node.op.name == "broadcast_to" and not isinstance(node.inputs[0].type, ArrayType):
+        # A fill shares no loads, and what comes early stays in memory for long.
+        return ("alone", id(node))
     return ("map", t.shape, t.order)

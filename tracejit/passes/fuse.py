@@ -24,9 +24,11 @@ from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 from tracejit.passes.dce import is_barrier, may_raise
+from tracejit.passes.fills import own_fills
 from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
+from tracejit.passes.reread import read_updated
 
 __all__ = ["fuse"]
 
@@ -292,9 +294,13 @@ class _Fuser:
 
 def fuse(graph: Graph) -> Graph:
     """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
-    graph = _fuse_regions(graph)
+    graph = own_fills(_fuse_regions(graph))
     fuser = _Fuser(graph)
     roots = fuser.roots()
+    reads = read_updated(graph, fuser.fusable, roots, fuser.cost, fuser.order)
+    if reads is not graph:
+        fuser = _Fuser(reads)
+        roots = fuser.roots()
     while True:
         schedule, group_of = fuser.group(roots)
         more = fuser.held_back(roots) - roots or fuser.promote(roots, group_of)

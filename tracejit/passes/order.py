@@ -60,5 +60,14 @@ class Order:
             limits.append(self._first(self._barriers, here))
         return min(limits, default=self.end)
 
+    def overwritten(self, v: Value) -> int:
+        """The place of the first node that updates an array."""
+        return min(self._updates.get(v, ()), default=self.end)
+
+    def only_update(self, v: Value) -> int | None:
+        """The place of the node that updates an array, where there is one and no other."""
+        places = self._updates.get(v, ())
+        return places[0] if len(places) == 1 else None
+
     def _first(self, places: list[int] | tuple[int, ...], here: int) -> int:
         return next((k for k in places if k > here), self.end)

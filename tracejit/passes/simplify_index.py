@@ -8,7 +8,7 @@ from tracejit.ir.types import ArrayType, NpScalar, dtype_of
 from tracejit.passes.conversions import lossless
 from tracejit.passes.rewriter import Rewriter, rule
 
-__all__: list[str] = []
+__all__ = ["apart"]
 
 
 def _shape(value: Value) -> tuple[Dim, ...]:
@@ -119,15 +119,23 @@ def slice_of_update(r: Rewriter, node: Node) -> Value | None:
     parts = ("start", "size", "step")
     if all(node.attrs[k] == inner.attrs[k] for k in parts):
         return v
-    for read, write in zip(
-        zip(*(node.attrs[k] for k in parts), strict=True),
-        zip(*(inner.attrs[k] for k in parts), strict=True),
+    if apart(node, inner):
+        return r.make("slice", (x,), **{k: node.attrs[k] for k in parts})
+    return None
+
+
+def apart(read: Node, write: Node) -> bool:
+    """Whether a `slice` has no element that an `update_slice` of an array of that shape stores."""
+    parts = ("start", "size", "step")
+    for one, other in zip(
+        zip(*(read.attrs[k] for k in parts), strict=True),
+        zip(*(write.attrs[k] for k in parts), strict=True),
         strict=True,
     ):
-        (first, last), (low, high) = _span(*read), _span(*write)
+        (first, last), (low, high) = _span(*one), _span(*other)
         if _is_positive(first - high) or _is_positive(low - last):
-            return r.make("slice", (x,), **{k: node.attrs[k] for k in parts})
-    return None
+            return True
+    return False
 
 
 def _span(start: Dim, size: Dim, step: int) -> tuple[Dim, Dim]:
