@@ -67,6 +67,43 @@ class MatMul(Op):
         return out
 
 
+@register
+class MatMulBoth(Op):
+    """`a @ p` and `r @ a` of one matrix in C order, for real floats: both in one pass over it."""
+
+    name: ClassVar[str] = "matmul_both"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 3)
+        only_attrs(self.name, attrs)
+        a, p, r = (array_of(self.name, t, 1) for t in inputs)
+        require(a.ndim == 2 and a.is_c, f"matmul_both: {a} is no matrix in C order")
+        require(a.dtype in (DTYPES["f32"], DTYPES["f64"]), f"matmul_both has no rule for {a.dtype}")
+        fits = a.dtype == p.dtype == r.dtype and (p.shape, r.shape) == (a.shape[1:], a.shape[:1])
+        require(fits, f"matmul_both: {a}, {p} and {r} do not fit")
+        return ArrayType(a.dtype, a.shape[:1]), ArrayType(a.dtype, a.shape[1:])
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        a, p, r = inputs
+        return c_array(np.matmul(a, p)), c_array(np.matmul(r, a))
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for dtype in ("f32", "f64"):
+            for m, n in ((3, 4), (9, 21), (1, 5), (4, 1), (0, 3), (3, 0), (0, 0)):
+                vectors = [array(dtype, (k,)) for k in (n, m)]
+                out.append(([array(dtype, (m, n)), *vectors], {}))
+        return out
+
+
 def _square(name: str, t: Type) -> ArrayType:
     a = array_of(name, t, 2)
     require(a.shape[-1] == a.shape[-2], f"{name}: {a} is not square")
