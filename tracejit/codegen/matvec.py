@@ -8,9 +8,6 @@ lane j % L, in order, from +0.0, for the first n - n % L; lane l is then added t
 h = L/2, L/4, ..., 1 (left operand: lane l), and the remaining elements follow in order: that is
 u[i]. To w[j], which starts at +0.0, four rows add (r[i] A[i,j] + r[i+1] A[i+1,j]) +
 (r[i+2] A[i+2,j] + r[i+3] A[i+3,j]), a single one r[i] A[i,j].
-
-This pass waits for memory. Where A fits into a cache, BLAS's two products, which hold more of what
-they add in registers, take its place: the size of A alone decides.
 """
 
 from __future__ import annotations
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["emit_both"]
 
-#: Bytes of a matrix from which on one pass is faster than two products by BLAS.
-_LEAST = 1 << 20
 #: Rows at a time: fewer would load and store w too often.
 _ROWS = 4
 
@@ -142,32 +137,14 @@ def emit_both(e: Emitter, node: Node, separately: Callable[[Node], None]) -> Non
     assert isinstance(t, ArrayType)
     strides = e.strides.get(a)
     in_rows = strides is None or strides[1] == 1
-    fb = e.fb
-
-    def products() -> list[str]:
+    if not in_rows or p in e.strides or r in e.strides:
         for inputs, out in (((a, p), u), ((r, a), w)):
             separately(Node(OPS["matmul"], inputs, {}, (out,), where=node.where))
-        return []
-
-    def both() -> list[str]:
-        dtype = dtype_name(t.dtype)
-        name = f"tj_both_{dtype}"
-        called = e.module.helper(name, lambda: _Both(e.module, name, dtype).write())
-        sizes = [*t.shape, t.shape[1] if strides is None else strides[0]]
-        arguments = [f"ptr {e.pointer[v]}" for v in (u, w, a, p, r)]
-        arguments += [f"i64 {e.dim(d)}" for d in sizes]
-        fb.line(f"call void {called}({', '.join(arguments)})")
-        return []
-
-    if not in_rows or p in e.strides or r in e.strides:
-        products()
-    elif strides is not None:
-        # BLAS is for dense operands.
-        both()
-    else:
-        small = fb.less(e.dim(t.size * t.dtype.itemsize), str(_LEAST))
-        if small[0] != "%":
-            products() if small == "true" else both()
-            return
-        fb.if_then(small, (), products)
-        fb.if_then(fb.emit(f"xor i1 {small}, true"), (), both)
+        return
+    dtype = dtype_name(t.dtype)
+    name = f"tj_both_{dtype}"
+    called = e.module.helper(name, lambda: _Both(e.module, name, dtype).write())
+    arguments = [f"ptr {e.pointer[v]}" for v in (u, w, a, p, r)]
+    sizes = [*t.shape, t.shape[1] if strides is None else strides[0]]
+    arguments += [f"i64 {e.dim(d)}" for d in sizes]
+    e.fb.line(f"call void {called}({', '.join(arguments)})")

@@ -144,7 +144,7 @@ class _Products:
     def _late(self, first: Node, second: Node) -> bool:
         """Whether the first product can wait for the second; it is moved in front of it then."""
         here, there = self.place[first], self.place[second]
-        if any(self.place[reader] < there for reader in self.readers.get(first.outputs[0], ())):
+        if any(self.place[reader] <= there for reader in self.readers.get(first.outputs[0], ())):
             return False
         p = self.found[first]
         needed = {p.base, p.vector, *first.inputs}
