@@ -253,6 +253,12 @@ def _(inputs, attrs):
     return out[..., 0] if b.ndim == 1 else out
 
 
+@reference("matmul_both")
+def _(inputs, attrs):
+    a, p, r = inputs
+    return (a * p).sum(1), (r[:, None] * a).sum(0)
+
+
 @reference("solve")
 def _(inputs, attrs):
     a, b = inputs

@@ -61,12 +61,12 @@ def _helper(node: Node) -> str | None:
 
 def has_routine(node: Node) -> bool:
     """Whether a routine computes the node for dense operands."""
-    return _helper(node) is not None
+    return node.op.name == "matmul_both" or _helper(node) is not None
 
 
 def scratch_sizes(node: Node) -> list[Dim]:
     """Bytes of the temporaries that the node's routine needs."""
-    if node.op.name == "matmul" or not has_routine(node):
+    if node.op.name in ("matmul", "matmul_both") or not has_routine(node):
         return []
     a = _array(node.inputs[0])
     n = a.shape[0]

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from tracejit.codegen.allocation import emit_new_array, is_made_late
+from tracejit.codegen.blocks import BLOCK_FUNCTIONS, block_address
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.drawn import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.effects import emit_output_end, emit_output_left
@@ -68,7 +69,7 @@ class Program:
 @lru_cache(maxsize=1)
 def _c_library() -> dict[str, int]:
     lib = ctypes.CDLL(None)
-    names = ("malloc", "free", "memcpy")
+    names = ("memcpy",)
     return {n: ctypes.cast(getattr(lib, n), ctypes.c_void_p).value or 0 for n in names}
 
 
@@ -185,6 +186,17 @@ class Emitter:
         """Declare a function of the C library."""
         self.module.declare(name, result, args)
         self.symbols[name] = _c_library()[name]
+
+    def call_block(self, name: str, arguments: str) -> str:
+        """Call one of the functions that take blocks of memory and give them back."""
+        result, parameters = BLOCK_FUNCTIONS[name]
+        self.module.declare(name, result, parameters)
+        self.symbols[name] = block_address(name)
+        call = f"call {result} @{name}({arguments})"
+        if result != "void":
+            return self.fb.emit(call)
+        self.fb.line(call)
+        return ""
 
     def leave(self) -> None:
         """Leave the program with a pending exception: what it has stored stays.

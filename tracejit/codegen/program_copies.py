@@ -67,26 +67,27 @@ def copy_elements(
 
 def transfer_all(e: Emitter, transfers: Sequence[Transfer]) -> None:
     """Make all transfers as if at once."""
-    fb = e.fb
-    pending, temporary = list(transfers), []
+    pending = list(transfers)
+    temporary: list[tuple[str, str]] = []
     while pending:
         free = (x for x in pending if all(y is x or y.origin != x.place for y in pending))
         x = next(free, None)
         if x is None:
             # Each would overwrite what another needs: one of them steps aside.
             x = pending.pop(0)
-            room = fb.integer("add", e.dim(byte_count(x.source)), "1")
-            temporary.append(e.pointer.allocate(room))
-            copy_elements(e, x.source, x.pointer, temporary[-1], x.strides)
-            aside = replace(x, pointer=temporary[-1], strides=None, origin=None)
+            place = e.pointer.place()
+            block = e.pointer.allocate(place, e.dim(byte_count(x.source)))
+            temporary.append((place, block))
+            copy_elements(e, x.source, x.pointer, block, x.strides)
+            aside = replace(x, pointer=block, strides=None, origin=None)
             pending.append(replace(aside, perhaps_same=False))
             continue
         pending.remove(x)
         target = x.target()
         with _unless_same(e, x, target):
             copy_elements(e, x.source, x.pointer, target, x.strides, x.target_strides)
-    for block in temporary:
-        fb.line(f"call void @free(ptr {block})")
+    for place, block in temporary:
+        e.pointer.release(place, block)
 
 
 @contextmanager

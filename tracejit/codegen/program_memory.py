@@ -1,8 +1,9 @@
 """Memory of a program under emission: pointers to storage, copies, and the undo of stores.
 
-Storage is where `buffers.py` puts it. Slots lie in one block, on the stack where it is small.
-Storage that moves, or grows, has a cell on the stack that holds its present pointer. What a program
-stores into an argument is undone if it bails out later: the argument is copied before that.
+Storage is where `buffers.py` puts it. Slots lie in one block, on the stack where it is small; other
+blocks are kept for the next call (see `blocks.py`). Storage that moves, or grows, has a cell on the
+stack that holds its present pointer. What a program stores into an argument is undone if it bails
+out later: the argument is copied before that.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from tracejit.codegen.blocks import Place
 from tracejit.codegen.buffers import BufferPlan, Copy, Move, Storage, byte_count
 from tracejit.codegen.dominators import common_dominator
 from tracejit.codegen.llvm_text import Chunk
@@ -34,16 +36,19 @@ class ProgramMemory:
 
     def __init__(self, e: Emitter, plan: BufferPlan) -> None:
         self.e, self.plan = e, plan
-        self.block: str | None = None
         self.arguments: dict[int, str] = {}
         self.outputs: dict[int, str] = {}
         self.events: dict[int, list[Event]] = {}
         self._given: dict[Value, str] = {}
         self._slots: list[str] = []
         self._cells: dict[Storage, str] = {}
+        #: Where the blocks of storage that grows come from.
+        self._places: dict[Storage, str] = {}
+        #: Blocks, and cells that may hold one, with the places that they come from.
+        self._blocks: list[tuple[str, str]] = []
         #: Places in the code where arguments may be saved, by section: each runs once at most.
         self.saving: dict[int, Chunk] = {}
-        self._saved: list[str] = []
+        self._saved: list[tuple[str, str]] = []
         self._start: Chunk | None = None
         self._group: dict[Storage, Storage] = {}
 
@@ -84,6 +89,7 @@ class ProgramMemory:
         for storage in all_storage:
             if storage.grows:
                 self._cells[storage] = fb.alloca("{ ptr, i64 }", 8, "zeroinitializer")
+                self._places[storage] = self.place()
         self._reserve()
         for storage in all_storage:
             if storage.moves and not storage.grows:
@@ -105,7 +111,7 @@ class ProgramMemory:
         return storage
 
     def _reserve(self) -> None:
-        """One block for all slots: on the stack where it is small, else from malloc."""
+        """One block for all slots, on the stack where it is small."""
         fb = self.e.fb
         if not self.plan.slots:
             return
@@ -118,11 +124,9 @@ class ProgramMemory:
         if total[0] != "%" and int(total) <= _STACK:
             base = fb.alloca(f"[{total} x i8]", _ALIGN)
         else:
-            self.block = self.allocate(fb.integer("add", total, str(_ALIGN)), "refuse")
-            address = fb.emit(f"ptrtoint ptr {self.block} to i64")
-            up = fb.emit(f"add i64 {address}, {_ALIGN - 1}")
-            aligned = fb.emit(f"and i64 {up}, {-_ALIGN}")
-            base = fb.emit(f"inttoptr i64 {aligned} to ptr")
+            place = self.place()
+            base = self.allocate(place, total, "refuse")
+            self._blocks.append((place, base))
         self._slots = [fb.emit(f"getelementptr i8, ptr {base}, i64 {o}") for o in offsets]
 
     def _largest(self, sizes: frozenset[Dim]) -> str:
@@ -134,12 +138,21 @@ class ProgramMemory:
             largest = self.e.fb.emit(f"select i1 {more}, i64 {other}, i64 {largest}")
         return largest
 
-    def allocate(self, amount: str, failed: str | None = None) -> str:
-        """Fresh memory; without it the program leaves for `failed`, or else bails out."""
+    def place(self) -> str:
+        """Where an allocation leaves its block for the next call: one for each in the code."""
+        name, place = self.e.fresh("kept"), Place()
+        self.e.module.add_global(name, "external global ptr")
+        self.e.symbols[name] = place.address
+        self.e.keep.append(place)
+        return f"@{name}"
+
+    def allocate(self, place: str, amount: str, failed: str | None = None) -> str:
+        """A block that is aligned; without it the program leaves for `failed`, or else bails out.
+
+        Its contents are undefined. It is given back by `release` with the same place.
+        """
         fb = self.e.fb
-        self.e.declare("malloc", "ptr", ["i64"])
-        self.e.declare("free", "void", ["ptr"])
-        block = fb.emit(f"call ptr @malloc(i64 {amount})")
+        block = self.e.call_block("tj_take", f"ptr {place}, i64 {amount}")
         null = fb.emit(f"icmp eq ptr {block}, null")
         if failed is None:
             fb.check(null)
@@ -148,6 +161,10 @@ class ProgramMemory:
             fb.cond_br(null, failed, ok)
             fb.block(ok)
         return block
+
+    def release(self, place: str, block: str) -> None:
+        """Give a block back, or nothing if it is null."""
+        self.e.call_block("tj_give", f"ptr {place}, ptr {block}")
 
     def require(self, v: Value) -> None:
         """Make room for a value that is about to be written, if its storage grows."""
@@ -160,14 +177,9 @@ class ProgramMemory:
         has = fb.emit(f"load i64, ptr {room}")
 
         def grow() -> Sequence[str]:
-            twice = fb.emit(f"shl i64 {has}, 1")
-            more = fb.emit(f"icmp ugt i64 {twice}, {wanted}")
-            amount = fb.emit(f"select i1 {more}, i64 {twice}, i64 {wanted}")
-            block = self.allocate(amount)
-            old = fb.emit(f"load ptr, ptr {cell}")
-            fb.line(f"call void @free(ptr {old})")
-            fb.line(f"store ptr {block}, ptr {cell}")
-            fb.line(f"store i64 {amount}, ptr {room}")
+            arguments = f"ptr {self._places[storage]}, ptr {cell}, i64 {wanted}"
+            block = self.e.call_block("tj_grow", arguments)
+            fb.check(fb.emit(f"icmp eq ptr {block}, null"))
             return []
 
         fb.if_then(fb.emit(f"icmp ugt i64 {wanted}, {has}"), (), grow)
@@ -175,14 +187,11 @@ class ProgramMemory:
     def free(self) -> None:
         """Give everything back."""
         fb = self.e.fb
-        blocks = [] if self.block is None else [self.block]
-        blocks += [fb.emit(f"load ptr, ptr {cell}") for cell in self._saved]
-        for storage, cell in self._cells.items():
-            if storage.grows:
-                self.e.declare("free", "void", ["ptr"])
-                blocks.append(fb.emit(f"load ptr, ptr {cell}"))
-        for block in blocks:
-            fb.line(f"call void @free(ptr {block})")
+        cells = [*self._saved]
+        cells += [(self._places[s], cell) for s, cell in self._cells.items() if s.grows]
+        loaded = [(place, fb.emit(f"load ptr, ptr {cell}")) for place, cell in cells]
+        for place, block in (*self._blocks, *loaded):
+            self.release(place, block)
 
     # Copies -------------------------------------------------------------------------------------
 
@@ -296,15 +305,15 @@ class ProgramMemory:
                 continue
             v, pointer = e.graph.inputs[k], self.arguments[k]
             place = common_dominator(e.graph, sections, self.saving)
-            cell = fb.alloca("ptr", 8, "zeroinitializer")
+            cell, kept = fb.alloca("ptr", 8, "zeroinitializer"), self.place()
             at = self._start if place is None else self.saving[place]
             assert at is not None
             with fb.at(at):
-                room = fb.integer("add", e.dim(byte_count(v)), "1")
-                block = self.allocate(room, "leave" if place is None else "bail")
+                room = e.dim(byte_count(v))
+                block = self.allocate(kept, room, "leave" if place is None else "bail")
                 fb.line(f"store ptr {block}, ptr {cell}")
                 copy_elements(e, v, pointer, block, e.strides.get(v))
-            self._saved.append(cell)
+            self._saved.append((kept, cell))
             why = f"argument {v.name or k}, whose stores are undone if the call is repeated"
             self.plan.around.append((Copy(why, None), byte_count(v)))
             saved = fb.emit(f"load ptr, ptr {cell}")

@@ -13,6 +13,7 @@ from tracejit.codegen.host_results import emit_host_results
 from tracejit.codegen.library import emit_library
 from tracejit.codegen.liveness import is_array
 from tracejit.codegen.lower import lower_fusion
+from tracejit.codegen.matvec import emit_both
 from tracejit.codegen.polls import interrupt_address
 from tracejit.codegen.program_copies import copy_elements
 from tracejit.codegen.scalar_nodes import emit_scalar_node
@@ -156,6 +157,13 @@ def _other(e: Emitter, node: Node) -> None:
     for v in scratch:
         e.pointer.require(v)
     e.scratch[node] = [e.pointer[v] for v in scratch]
+    if node.op.name == "matmul_both":
+        emit_both(e, node, lambda product: _library(e, product))
+    else:
+        _library(e, node)
+
+
+def _library(e: Emitter, node: Node) -> None:
     if not emit_library(e, node):
         _host(e, node)
 

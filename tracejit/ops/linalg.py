@@ -67,6 +67,74 @@ class MatMul(Op):
         return out
 
 
+@register
+class MatMulBoth(Op):
+    """`a @ p` and `r @ a` of one matrix in C order, for real floats: both in one pass over it.
+
+    The order of the sums is that of `codegen/matvec.py`.
+    """
+
+    name: ClassVar[str] = "matmul_both"
+    kind: ClassVar[str] = "library"
+    parity: ClassVar[str] = "order"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 3)
+        only_attrs(self.name, attrs)
+        a, p, r = (array_of(self.name, t, 1) for t in inputs)
+        require(a.ndim == 2 and a.is_c, f"matmul_both: {a} is no matrix in C order")
+        require(a.dtype in (DTYPES["f32"], DTYPES["f64"]), f"matmul_both has no rule for {a.dtype}")
+        fits = a.dtype == p.dtype == r.dtype and (p.shape, r.shape) == (a.shape[1:], a.shape[:1])
+        require(fits, f"matmul_both: {a}, {p} and {r} do not fit")
+        return ArrayType(a.dtype, a.shape[:1]), ArrayType(a.dtype, a.shape[1:])
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        a, p, r = inputs
+        with np.errstate(all="ignore"):
+            return _along_rows(a, p), _along_columns(r, a)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for dtype in ("f32", "f64"):
+            for m, n in ((3, 4), (9, 21), (1, 5), (4, 1), (0, 3), (3, 0), (0, 0)):
+                vectors = [array(dtype, (k,)) for k in (n, m)]
+                out.append(([array(dtype, (m, n)), *vectors], {}))
+        return out
+
+
+def _along_rows(a: np.ndarray[Any, Any], p: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`a @ p`: 64 bytes of lanes, added in halves, then what is left of each row."""
+    (m, n), width = a.shape, 64 // a.itemsize
+    whole = n - n % width
+    lanes = np.zeros((m, width), a.dtype)
+    for j in range(0, whole, width):
+        lanes = lanes + a[:, j : j + width] * p[j : j + width]
+    while width > 1:
+        width //= 2
+        lanes = lanes[:, :width] + lanes[:, width:]
+    out = lanes[:, 0]
+    for j in range(whole, n):
+        out = out + a[:, j] * p[j]
+    return c_array(out)
+
+
+def _along_columns(r: np.ndarray[Any, Any], a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`r @ a`: four rows at a time, then those that are left."""
+    m, n = a.shape
+    terms, out = r[:, None] * a, np.zeros(n, a.dtype)
+    for i in range(0, m - m % 4, 4):
+        out = out + ((terms[i] + terms[i + 1]) + (terms[i + 2] + terms[i + 3]))
+    for i in range(m - m % 4, m):
+        out = out + terms[i]
+    return out
+
+
 def _square(name: str, t: Type) -> ArrayType:
     a = array_of(name, t, 2)
     require(a.shape[-1] == a.shape[-2], f"{name}: {a} is not square")
