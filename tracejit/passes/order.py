@@ -60,5 +60,10 @@ class Order:
             limits.append(self._first(self._barriers, here))
         return min(limits, default=self.end)
 
+    def updated_between(self, v: Value, first: Node, last: Node) -> bool:
+        """Whether `v` may be updated in place behind `first` and in front of `last`."""
+        place = self._first(self._updates.get(v, ()), self.place[first])
+        return place < self.place[last]
+
     def _first(self, places: list[int] | tuple[int, ...], here: int) -> int:
         return next((k for k in places if k > here), self.end)
