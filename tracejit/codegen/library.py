@@ -7,11 +7,14 @@ linear systems, other dtypes, other layouts) is left to the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracejit.codegen.blas import HELPERS, helper_address
 from tracejit.codegen.elements import dense_strides
+from tracejit.codegen.view_memory import copied, strides_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
@@ -144,58 +147,99 @@ def _positions(e: Emitter, node: Node) -> bool:
     return True
 
 
-def _in_rows(t: ArrayType) -> tuple[bool, Dim] | None:
+@dataclass(frozen=True)
+class _Operand:
+    """Where an operand of a product lies; `swapped` and `leading` say how BLAS takes its matrices.
+
+    For a vector `leading` is the step from one element to the next.
+    """
+
+    pointer: str
+    strides: tuple[Dim, ...]
+    swapped: bool
+    leading: Dim
+
+
+def _form(t: ArrayType, strides: tuple[Dim, ...]) -> tuple[bool, Dim] | None:
     """Whether the matrices of `t` lie in columns, and how far apart; None where in neither."""
-    row, column = t.ndim - 2, t.ndim - 1
-    inner = [a for a in t.order if a >= row or t.shape[a] != 1][-1]
-    if inner < row:
-        return None
-    strides = dense_strides(t)
-    return inner == row, strides[column if inner == row else row]
+    if t.ndim == 1:
+        return False, strides[0]
+    (rows, columns), (down, right) = t.shape[-2:], strides[-2:]
+    if right == 1 or columns == 1:
+        return False, columns if rows == 1 else down
+    if down == 1 or rows == 1:
+        return True, rows if columns == 1 else right
+    return None
+
+
+@contextmanager
+def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
+    """An operand as BLAS takes it; a view that it does not take is copied for as long as needed."""
+    t = _array(v)
+    strides = strides_of(e, v)
+    # Steps that only the call knows may be zero, or lead backwards.
+    known = e.plan.live.root(v) not in e.strides
+    form = _form(t, strides) if strides is not None and known else None
+    if form is not None and strides is not None:
+        yield _Operand(e.pointer[v], strides, *form)
+        return
+    with copied(e, v) as block:
+        strides = dense_strides(ArrayType(t.dtype, t.shape))
+        form = _form(t, strides)
+        assert form is not None
+        yield _Operand(block, strides, *form)
+
+
+def _is_taken(e: Emitter, v: Value) -> bool:
+    """Whether an operand can be passed to BLAS, copied perhaps: others NumPy takes as they lie."""
+    dense = _form(_array(v), dense_strides(_array(v))) is not None
+    return v in e.offsets or v not in e.strides and dense
 
 
 def _matmul(e: Emitter, node: Node, name: str) -> bool:
-    a, b = node.inputs
-    if a in e.strides or b in e.strides:
+    if not all(_is_taken(e, v) for v in node.inputs):
         return False
-    ta, tb = _array(a), _array(b)
-    out, pa, pb = e.pointer[node.outputs[0]], e.pointer[a], e.pointer[b]
-    size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
-    if ta.ndim == 1 and tb.ndim == 1:
-        _call(e, name, f"ptr {out}, ptr {pa}, ptr {pb}, i64 {size[0][0]}, i64 1, i64 1")
-        return True
-    forms = [None if t.ndim == 1 else _in_rows(t) for t in (ta, tb)]
-    if any(form is None and t.ndim > 1 for form, t in zip(forms, (ta, tb), strict=True)):
-        return False
-    flags, leading = zip(
-        *((int(f[0]), e.dim(f[1])) if f is not None else (0, "1") for f in forms), strict=True
-    )
-    if tb.ndim == 1:
-        (m, k) = size[0][-2:]
-        tail = f"i64 {m}, i64 {k}, i32 {flags[0]}, i64 {leading[0]}, i64 1"
-        swapped = False
-    elif ta.ndim == 1:
-        # x @ B is B transposed times x.
-        (k, n) = size[1][-2:]
-        tail = f"i64 {n}, i64 {k}, i32 {1 - flags[1]}, i64 {leading[1]}, i64 1"
-        swapped = True
-    else:
-        (m, k), n = size[0][-2:], size[1][-1]
-        tail = f"i64 {m}, i64 {n}, i64 {k}, i32 {flags[0]}, i32 {flags[1]}"
-        tail += f", i64 {leading[0]}, i64 {leading[1]}, i64 {n}"
-        swapped = False
-
-    def product(pointers: list[str]) -> None:
-        to, x, y = pointers
-        x, y = (y, x) if swapped else (x, y)
-        _call(e, name, f"ptr {to}, ptr {x}, ptr {y}, {tail}")
-
-    _each_matrix(e, node, [out, pa, pb], product)
+    with _operand(e, node.inputs[0]) as a, _operand(e, node.inputs[1]) as b:
+        _product(e, node, name, a, b)
     return True
 
 
+def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> None:
+    ta, tb = (_array(v) for v in node.inputs)
+    out = e.pointer[node.outputs[0]]
+    size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
+    leading = e.dim(a.leading), e.dim(b.leading)
+    if ta.ndim == 1 and tb.ndim == 1:
+        pointers = f"ptr {out}, ptr {a.pointer}, ptr {b.pointer}"
+        _call(e, name, f"{pointers}, i64 {size[0][0]}, i64 {leading[0]}, i64 {leading[1]}")
+        return
+    if tb.ndim == 1:
+        (m, k) = size[0][-2:]
+        tail = f"i64 {m}, i64 {k}, i32 {int(a.swapped)}, i64 {leading[0]}, i64 {leading[1]}"
+    elif ta.ndim == 1:
+        # x @ B is B transposed times x.
+        (k, n) = size[1][-2:]
+        tail = f"i64 {n}, i64 {k}, i32 {1 - b.swapped}, i64 {leading[1]}, i64 {leading[0]}"
+    else:
+        (m, k), n = size[0][-2:], size[1][-1]
+        tail = f"i64 {m}, i64 {n}, i64 {k}, i32 {int(a.swapped)}, i32 {int(b.swapped)}"
+        tail += f", i64 {leading[0]}, i64 {leading[1]}, i64 {n}"
+
+    def product(pointers: list[str]) -> None:
+        to, x, y = pointers
+        x, y = (y, x) if ta.ndim == 1 else (x, y)
+        _call(e, name, f"ptr {to}, ptr {x}, ptr {y}, {tail}")
+
+    strides = [dense_strides(_array(node.outputs[0])), a.strides, b.strides]
+    _each_matrix(e, node, [out, a.pointer, b.pointer], strides, product)
+
+
 def _each_matrix(
-    e: Emitter, node: Node, pointers: list[str], product: Callable[[list[str]], None]
+    e: Emitter,
+    node: Node,
+    pointers: list[str],
+    strides: list[tuple[Dim, ...]],
+    product: Callable[[list[str]], None],
 ) -> None:
     """Call `product` with the addresses of the result and the operands for each of a stack."""
     types = [_array(v) for v in (*node.outputs, *node.inputs)]
@@ -203,14 +247,13 @@ def _each_matrix(
     stack = types[0].shape[:depth]
     sizes = [e.dim(d) for d in stack]
     steps = []
-    for t in types:
+    for t, moves in zip(types, strides, strict=True):
         own = depth if t is types[0] else len(t.shape[:-2])
-        strides = dense_strides(t)
         lead = depth - own
         # An axis along which an operand is repeated is one that it does not move along.
         steps.append(
             ["0"] * lead
-            + ["0" if t.shape[k] == 1 else e.dim(strides[k] * t.dtype.itemsize) for k in range(own)]
+            + ["0" if t.shape[k] == 1 else e.dim(moves[k] * t.dtype.itemsize) for k in range(own)]
         )
     fb = e.fb
 

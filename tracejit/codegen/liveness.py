@@ -1,7 +1,7 @@
 """The flat dataflow graph without its renames: where array values are defined, read and live.
 
-`switch`, `enter`, `exit`, `next_iteration`, `loop_cond` and transposes that stay outside kernels
-only give memory another name. What is left is SSA form: merges are its phis, read at the end of
+`switch`, `enter`, `exit`, `next_iteration`, `loop_cond` and views that stay outside kernels only
+give memory another name. What is left is SSA form: merges are its phis, read at the end of
 the sections that lead to them.
 """
 
@@ -15,11 +15,12 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
 from tracejit.passes.in_place import overwritable
+from tracejit.passes.views import VIEWS
 
 __all__ = ["RENAMES", "Liveness", "is_array", "written_inputs"]
 
 #: Ops whose results are their first operand under other names.
-RENAMES = frozenset(("switch", "enter", "exit", "next_iteration", "loop_cond", "transpose"))
+RENAMES = VIEWS | {"switch", "enter", "exit", "next_iteration", "loop_cond"}
 
 
 def is_array(v: Value) -> bool:

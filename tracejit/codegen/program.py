@@ -90,8 +90,9 @@ class Emitter:
 
     `env` binds variables and size symbols to registers, `scalars` are expressions over them.
     `pointer[v]` is the register of the pointer to an array, `strides` has the element strides of
-    those that are not dense, `scratch` the temporaries of library calls. `fb.fail_label` is the
-    block for bailing out: it undoes stores into arguments.
+    those that are not dense, `scratch` the temporaries of library calls. A view begins `offsets[v]`
+    elements behind its array's first; `scattered` names the operand of a reshape that no strides
+    describe. `fb.fail_label` is the block for bailing out: it undoes stores into arguments.
     """
 
     def __init__(
@@ -114,6 +115,8 @@ class Emitter:
         self.scalars: dict[Value, Element] = {}
         self.checked_indices: dict[tuple[Value, Dim], str] = {}
         self.strides: dict[Value, tuple[Dim, ...]] = {}
+        self.offsets: dict[Value, Dim] = {}
+        self.scattered: dict[Value, Value] = {}
         self.scratch: dict[Node, list[str]] = {}
         self.kernels: list[Kernel] = []
         self.symbols: dict[str, int] = {}

@@ -17,6 +17,7 @@ from tracejit.codegen.polls import LIGHT_PERIOD, poll_address
 from tracejit.codegen.program_nodes import emit_node
 from tracejit.codegen.scalar_nodes import bind_register, part_dtypes
 from tracejit.codegen.selects import emit_diamond, find_diamond
+from tracejit.codegen.view_memory import name_view
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
@@ -128,9 +129,8 @@ class _Flow:
         for out in node.outputs:
             if v in e.scalars:
                 e.scalars[out] = e.scalars[v]
-            elif v in e.strides:
-                axes = node.attrs.get("axes", range(len(e.strides[v])))
-                e.strides[out] = tuple(e.strides[v][a] for a in axes)
+            elif is_array(v):
+                name_view(e, node, out)
         for size in node.binds:
             (register,) = e.registers(e.scalars[v])
             if e.int_ranges.of(v)[0] < 0:

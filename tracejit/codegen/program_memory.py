@@ -18,6 +18,7 @@ from tracejit.codegen.llvm_text import Chunk
 from tracejit.codegen.program_copies import Transfer, copy_elements, transfer_all
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
@@ -59,9 +60,14 @@ class ProgramMemory:
         if v in self._given:
             return self._given[v]
         root = self.plan.live.root(v)
-        if root in self._given:
-            return self._given[root]
-        return self.address(self.plan.storage[root])
+        given = self._given.get(root)
+        pointer = self.address(self.plan.storage[root]) if given is None else given
+        offset = self.e.offsets.get(v, 0)
+        if offset == 0:
+            return pointer
+        assert isinstance(v.type, ArrayType)
+        distance = self.e.dim(offset * v.type.dtype.itemsize)
+        return self.e.fb.emit(f"getelementptr i8, ptr {pointer}, i64 {distance}")
 
     def __setitem__(self, v: Value, pointer: str) -> None:
         self._given[v] = pointer

@@ -171,6 +171,8 @@ def _library(e: Emitter, node: Node) -> None:
 def _host(e: Emitter, node: Node) -> None:
     """Run the op through NumPy."""
     fb = e.fb
+    if any(v in e.scattered for v in node.inputs):
+        raise TraceError("TJ015", f"{node.op.name} of such a view has no native code", node.where)
     site = HostCall(node, [e.strides.get(v) for v in node.inputs])
     e.keep.append(site)
     slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)

@@ -196,7 +196,9 @@ class _Loop:
                 continue
             self.grown.at(name)
             self.carries[name] = widened(self.hooks, side, carry, start, end)
-        self._add_cells(list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]])
+        self._add_cells(
+            list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
+        )
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
             if _keys(now) != _keys(contents):
@@ -236,7 +238,9 @@ class _Loop:
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            lost = set(side.region.losses) & {x.cell for arrays in self._started().values() for x in arrays}
+            lost = set(side.region.losses) & {
+                x.cell for arrays in self._started().values() for x in arrays
+            }
             if not grown and lost <= self.lost:
                 self._check_aliases(side)
                 return side

@@ -37,6 +37,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "control": _unfused,
     "licm": _unfused,
     "hoist_checks": _unfused,
+    "product_forms": _unfused,
     "products": _unfused,
     "fuse": _fused,
     "fused": _fused,

@@ -83,8 +83,8 @@ def _c_conjugate(d: str, args: tuple[Pair, ...]) -> Element:
 
 
 def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
-    """sqrt(a**2 + b**2), within 1.03 ulp: of parts scaled by a power of two where a square would leave
-    the range, of float32 in float64. An infinite part counts more than a NaN.
+    """sqrt(a**2 + b**2), within 1.03 ulp: of parts scaled by a power of two where a square would
+    leave the range, of float32 in float64. An infinite part counts more than a NaN.
     """
     ((a, b),) = args
     parts = [real("absolute", d, x) for x in (a, b)]
@@ -97,7 +97,8 @@ def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
         tiny = [real("less", "b1", x, Const(2.0**-480, d)) for x in parts]
         small = real("logical_and", "b1", *tiny)
         scale, back = (
-            real("select", d, big, Const(2.0**-k, d), _unless(d, small, 2.0**k)) for k in (600, -600)
+            real("select", d, big, Const(2.0**-k, d), _unless(d, small, 2.0**k))
+            for k in (600, -600)
         )
         x, y = (real("multiply", d, part, scale) for part in parts)
     squares = [real("multiply", "f64", part, part) for part in (x, y)]

@@ -29,6 +29,7 @@ from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
 from tracejit.passes.reread import read_updated
+from tracejit.passes.views import renames
 
 __all__ = ["fuse"]
 
@@ -57,31 +58,10 @@ class _Fuser:
         for n in graph.nodes:
             for v in dict.fromkeys(n.inputs):
                 self.consumers.setdefault(v, []).append(n)
-        self.fusable -= self._renames()
         #: Work to compute one element of a value from materialised ones, as a tree.
         self.cost: dict[Value, float] = {}
         self.order = Order(graph)
-
-    def _renames(self) -> set[Node]:
-        """Transposes of stored arrays that stay, as other names of the same memory.
-
-        Those are what only library calls read, what is updated, and what updates give.
-        """
-        outputs = set(self.graph.outputs)
-        out: set[Node] = set()
-        for n in self.graph.nodes:
-            if n.op.name != "transpose":
-                continue
-            (v,) = n.outputs
-            source = self.producer.get(n.inputs[0])
-            stored = source is None or source not in self.fusable or is_root_op(source)
-            users = self.consumers.get(v, [])
-            library = v not in outputs and all(u.op.kind == "library" for u in users)
-            updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
-            update = source is not None and source.op.name in UPDATES
-            if stored and (library or updated or update) or source in out and update:
-                out.add(n)
-        return out
+        self.fusable -= renames(graph, self.producer, self.fusable, self.consumers, self.order)
 
     def _cost_of(self, n: Node) -> float:
         if is_root_op(n):

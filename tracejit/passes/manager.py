@@ -17,6 +17,7 @@ from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
 from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.licm import licm
+from tracejit.passes.product_forms import product_forms
 from tracejit.passes.products import products
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
@@ -37,6 +38,7 @@ PASSES: tuple[Pass, ...] = (
     licm,  # after dead code, which would look like work to save
     hoist_checks,  # after all that could make an index certain, or leave the loop
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
+    product_forms,  # once an operand is either computed here or lies in memory
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 

@@ -69,5 +69,10 @@ class Order:
         places = self._updates.get(v, ())
         return places[0] if len(places) == 1 else None
 
+    def updated_between(self, v: Value, first: Node, last: Node) -> bool:
+        """Whether `v` may be updated in place behind `first` and in front of `last`."""
+        place = self._first(self._updates.get(v, ()), self.place[first])
+        return place < self.place[last]
+
     def _first(self, places: list[int] | tuple[int, ...], here: int) -> int:
         return next((k for k in places if k > here), self.end)
