@@ -132,6 +132,10 @@ class _Fuser:
         else:
             roots.add(values)
 
+    def read_updated(self, roots: set[Node]) -> Graph:
+        """The graph with reads of updated arrays in place of what they hold."""
+        return read_updated(self.graph, self.fusable, roots, self.cost, self.order)
+
     def _read_in_part(self, v: Value) -> bool:
         """Whether some element of `v` may not be computed if `v` is computed where it is read."""
         users = self.consumers.get(v, [])
@@ -298,8 +302,8 @@ def fuse(graph: Graph) -> Graph:
     graph = own_fills(_fuse_regions(graph))
     fuser = _Fuser(graph)
     roots = fuser.roots()
-    reads = read_updated(graph, fuser.fusable, roots, fuser.cost, fuser.order)
-    if reads is not graph:
+    # A kernel that has less to compute may let another one read what it had kept alive.
+    while (reads := fuser.read_updated(roots)) is not fuser.graph:
         fuser = _Fuser(reads)
         roots = fuser.roots()
     while True:
