@@ -28,6 +28,7 @@ from tracejit.passes.fills import own_fills
 from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
+from tracejit.passes.recompute import worth_storing
 from tracejit.passes.reread import read_updated
 
 __all__ = ["fuse"]
@@ -96,17 +97,22 @@ class _Fuser:
     def roots(self) -> set[Node]:
         """The nodes whose results are materialised, before sharing is looked at."""
         outputs = set(self.graph.outputs)
-        out = set()
+        out: set[Node] = set()
+        repeated: list[Node] = []
         for n in self.graph.nodes:
             if n not in self.fusable:
                 continue
             (v,) = n.outputs
             users = self.consumers.get(v, [])
             leaves = v in outputs or any(u not in self.fusable for u in users)
-            stored = self._repeated_by_index(v, users) or self._chained(v, users)
+            stored = leaves or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
-            if is_root_op(n) or leaves or stored or unread:
+            if is_root_op(n) or stored or unread:
                 out.add(n)
+            elif self._repeated_by_index(v, users):
+                out.add(n)
+                repeated.append(n)
+        out = worth_storing(repeated, out, self.inlined, self.order)
         for n in self.graph.nodes:
             if n.op.name in UPDATES and n in out:
                 self._finish_first(n, out)
