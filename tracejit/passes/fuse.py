@@ -28,6 +28,7 @@ from tracejit.passes.fills import own_fills
 from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space
 from tracejit.passes.in_place import UPDATES, conflicting_reads
 from tracejit.passes.order import Order
+from tracejit.passes.recompute import worth_storing
 from tracejit.passes.reread import read_updated
 from tracejit.passes.views import renames
 
@@ -73,7 +74,8 @@ class _Fuser:
     def roots(self) -> set[Node]:
         """The nodes whose results are materialised, before sharing is looked at."""
         outputs = set(self.graph.outputs)
-        out = set()
+        out: set[Node] = set()
+        repeated: list[Node] = []
         for n in self.graph.nodes:
             if n not in self.fusable:
                 continue
@@ -81,11 +83,16 @@ class _Fuser:
             users = self.consumers.get(v, [])
             self.cost[v] = self._cost_of(n)
             leaves = v in outputs or any(u not in self.fusable for u in users)
-            stored = self._repeated_by_index(v, users) or self._chained(v, users)
+            stored = leaves or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
-            if is_root_op(n) or leaves or stored or unread:
+            if is_root_op(n) or stored or unread:
                 out.add(n)
                 self.cost[v] = 0.0
+            elif self._repeated_by_index(v, users):
+                out.add(n)
+                repeated.append(n)
+                self.cost[v] = 0.0
+        out = worth_storing(repeated, out, self.inlined, self.order)
         for n in self.graph.nodes:
             if n.op.name in UPDATES and n in out:
                 self._finish_first(n, out)
@@ -110,6 +117,10 @@ class _Fuser:
             roots |= readers
         else:
             roots.add(values)
+
+    def read_updated(self, roots: set[Node]) -> Graph:
+        """The graph with reads of updated arrays in place of what they hold."""
+        return read_updated(self.graph, self.fusable, roots, self.cost, self.order)
 
     def _read_in_part(self, v: Value) -> bool:
         """Whether some element of `v` may not be computed if `v` is computed where it is read."""
@@ -277,8 +288,8 @@ def fuse(graph: Graph) -> Graph:
     graph = own_fills(_fuse_regions(graph))
     fuser = _Fuser(graph)
     roots = fuser.roots()
-    reads = read_updated(graph, fuser.fusable, roots, fuser.cost, fuser.order)
-    if reads is not graph:
+    # A kernel that has less to compute may let another one read what it had kept alive.
+    while (reads := fuser.read_updated(roots)) is not fuser.graph:
         fuser = _Fuser(reads)
         roots = fuser.roots()
     while True:

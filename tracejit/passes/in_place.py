@@ -19,7 +19,15 @@ from tracejit.ir.types import ArrayType
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.reduction import Reduction
 
-__all__ = ["UPDATES", "Read", "conflicting_reads", "overwritable", "updated_input"]
+__all__ = [
+    "UPDATES",
+    "Places",
+    "Read",
+    "conflicting_reads",
+    "overwritable",
+    "position_of",
+    "updated_input",
+]
 
 #: Ops whose result is their first operand with some elements replaced.
 UPDATES = frozenset(("update_slice", "scatter", "scatter_apply", "write_item"))
@@ -89,10 +97,10 @@ def conflicting_reads(
 
     Values in `stored`, and those without a producer, are read from memory of their own.
     """
-    places = _Places(producer, stored)
+    places = Places(producer, stored)
     new = update.inputs[1]
     assert isinstance(new.type, ArrayType) and isinstance(old.type, ArrayType)
-    position = _position(new.type)
+    position = position_of(new.type)
     written = places.written(update, position)
     extents = {f"@{k}": d for k, d in enumerate(new.type.shape)}
     for read in places.reads(update, new, position, old):
@@ -120,18 +128,19 @@ def _pointwise(root: Node, producer: Mapping[Value, Node], v: Value) -> bool:
     else:
         return False
     assert isinstance(top.type, ArrayType)
-    position = _position(top.type)
-    reads = _Places(producer, frozenset()).reads(root, top, position, v)
+    position = position_of(top.type)
+    reads = Places(producer, frozenset()).reads(root, top, position, v)
     return all(read.place == position for read in reads)
 
 
-def _position(t: ArrayType) -> tuple[Dim, ...]:
+def position_of(t: ArrayType) -> tuple[Dim, ...]:
+    """The position that a kernel computes, as the place of an element of such an array."""
     # Names that no size has.
     return tuple(symbol(f"@{k}") if n != 1 else 0 for k, n in enumerate(t.shape))
 
 
 @dataclass
-class _Places:
+class Places:
     """Follows elements from a result down to the arrays in memory that they are read from."""
 
     producer: Mapping[Value, Node]
