@@ -72,6 +72,10 @@ class _Fuser:
             (v,) = n.outputs
             source = self.producer.get(n.inputs[0])
             stored = source is None or source not in self.fusable or is_root_op(source)
+            # What another library call reads lies in memory in any case.
+            stored = stored or any(
+                u.op.kind == "library" for u in self.consumers.get(n.inputs[0], [])
+            )
             users = self.consumers.get(v, [])
             library = v not in outputs and all(u.op.kind == "library" for u in users)
             updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
