@@ -37,6 +37,12 @@ def prefix_sums(x: Any) -> Any:
     return total
 
 
+@pytest.fixture(autouse=True)
+def _no_dying_programs() -> None:
+    """Programs of other tests give their blocks back before, not during a test."""
+    gc.collect()
+
+
 def test_a_block_is_used_again_from_its_place() -> None:
     place, before = Place(), kept_bytes()
     block = take(place.address, MEGABYTE)

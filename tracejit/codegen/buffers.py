@@ -305,6 +305,7 @@ class _Planner:
         """Slots of the program's own memory: dead storage is used again.
 
         That of the same size comes first, then one that is no smaller, or no larger: it grows.
+        Before there is a new slot, the memory of results that are written later serves.
         """
         own = list(dict.fromkeys(self.storage.values()))
         conflicts: dict[Storage, set[Storage]] = {}
@@ -315,6 +316,7 @@ class _Planner:
                 conflicts.setdefault(b, set()).add(a)
         users: list[list[Storage]] = []
         shared: list[int] = []
+        results = {s: [s] for s in own if s.output is not None and not s.moves}
         for storage in own:
             if storage.argument is not None or storage.output is not None:
                 continue
@@ -325,6 +327,10 @@ class _Planner:
             if not storage.moves:
                 free = [k for k in shared if against.isdisjoint(users[k])]
                 place = self._fitting(storage.sizes, free)
+                if place is None and (home := _unwritten(storage, against, results)):
+                    storage.output = home.output
+                    results[home].append(storage)
+                    continue
             if place is None:
                 place = len(self.plan.slots)
                 self.plan.slots.append(storage.sizes)
@@ -373,6 +379,16 @@ class _Planner:
     def _merge_of(self, v: Value) -> Node:
         section = self.live.section_of[v]
         return next(node for node in section.nodes if v in node.outputs)
+
+
+def _unwritten(
+    storage: Storage, against: set[Storage], results: Mapping[Storage, list[Storage]]
+) -> Storage | None:
+    """A result in whose memory `storage` fits, as long as nothing there is needed."""
+    for result, users in results.items():
+        if against.isdisjoint(users) and _within(storage.sizes, result.sizes):
+            return result
+    return None
 
 
 def _within(small: frozenset[Dim], large: frozenset[Dim]) -> bool:

@@ -356,5 +356,7 @@ class ProgramMemory:
 
 
 def _memory(storage: Storage) -> object:
-    """Equal for storage in the same memory: slots are used more than once."""
-    return storage if storage.slot is None or storage.moves else storage.slot
+    """Equal for storage in the same memory: slots, and results, are used more than once."""
+    if storage.moves or storage.slot is None and storage.output is None:
+        return storage
+    return storage.slot, storage.output
