@@ -13,6 +13,7 @@ import ctypes
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +38,17 @@ def slot_count(t: Type) -> int:
     return 1 if isinstance(t, ArrayType) else 2
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """What a site's slots mean for certain sizes: made once, as most sites see the same again."""
+
+    key: tuple[int, ...]
+    sizes: dict[str, int]
+    attrs: dict[str, Any]
+    readers: tuple[Callable[[int], Any], ...]
+    writers: tuple[Callable[[int, Any], None], ...]
+
+
 class HostCall:
     """One call site. `strides` gives the element strides of inputs that are not dense."""
 
@@ -52,94 +64,134 @@ class HostCall:
         for s in strides:
             sizes |= set().union(*(free_symbols(d) for d in s or ()))
         self.sizes = tuple(sorted(sizes - set(node.binds)))
+        given, written = ([slot_count(v.type) for v in vs] for vs in (node.inputs, node.outputs))
+        ends = list(itertools.accumulate((*given, len(self.sizes), *written), initial=0))
+        #: Where each input, the sizes, each output and the status lie, in bytes.
+        places = [8 * end for end in ends]
+        self._inputs = tuple(places[: len(given)])
+        self._sizes_at = places[len(given)]
+        self._outputs = tuple(places[len(given) + 1 : -1])
+        self.slots = ends[-1]
+        self._key_type = ctypes.c_int64 * len(self.sizes)
+        self._layout: _Layout | None = None
         _SITES[self.id] = self
 
     def run(self, slots: int) -> None:
         """Evaluate the op on the memory that the slots point to. Raises Bailout."""
-        node = self.node
+        layout = self._layout_of(slots)
         with np.errstate(all="ignore"):
-            results = self.results(slots)
-        sizes = self._sizes(slots)
-        cursor = slots + 8 * (self._given + len(self.sizes))
-        for v, result in zip(node.outputs, results, strict=True):
-            _write(v.type, cursor, sizes, result)
-            cursor += 8 * slot_count(v.type)
+            results = self._results(slots, layout)
+        for write, at, result in zip(layout.writers, self._outputs, results, strict=True):
+            write(slots + at, result)
 
     def results(self, slots: int) -> tuple[Any, ...]:
         """What the op gives for the operands that the slots point to. Raises Bailout."""
+        return self._results(slots, self._layout_of(slots))
+
+    def _results(self, slots: int, layout: _Layout) -> tuple[Any, ...]:
+        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
+        return self.node.op.evaluate(inputs, dict(layout.attrs))
+
+    def _layout_of(self, slots: int) -> _Layout:
+        key: tuple[int, ...] = ()
+        if self.sizes:
+            key = tuple(self._key_type.from_address(slots + self._sizes_at))
+        layout = self._layout
+        if layout is None or layout.key != key:
+            # Threads may each make one: any of them will do.
+            layout = self._layout = self._make_layout(key)
+        return layout
+
+    def _make_layout(self, key: tuple[int, ...]) -> _Layout:
+        sizes = dict(zip(self.sizes, key, strict=True))
         node = self.node
-        sizes = self._sizes(slots)
-        inputs = []
-        cursor = slots
-        for v, strides in zip(node.inputs, self.strides, strict=True):
-            inputs.append(_read(v.type, cursor, sizes, strides))
-            cursor += 8 * slot_count(v.type)
-        return node.op.evaluate(inputs, concrete_attrs(node, sizes))
-
-    def _sizes(self, slots: int) -> dict[str, int]:
-        at = slots + 8 * self._given
-        raw = (ctypes.c_int64 * len(self.sizes)).from_address(at) if self.sizes else ()
-        return dict(zip(self.sizes, raw, strict=True))
-
-    @property
-    def _given(self) -> int:
-        return sum(slot_count(v.type) for v in self.node.inputs)
-
-    @property
-    def slots(self) -> int:
-        """How many slots there are before the last, which says how the call went."""
-        values = (*self.node.inputs, *self.node.outputs)
-        return sum(slot_count(v.type) for v in values) + len(self.sizes)
+        readers = [
+            _reader(v.type, sizes, strides)
+            for v, strides in zip(node.inputs, self.strides, strict=True)
+        ]
+        # The sizes of some results are known only after the call.
+        writers = () if node.binds else tuple(_writer(v.type, sizes) for v in node.outputs)
+        return _Layout(key, sizes, concrete_attrs(node, sizes), tuple(readers), writers)
 
 
-def _memory(address: int, nbytes: int) -> Any:
-    return (ctypes.c_char * nbytes).from_address(address)
+class _ArrayMemory:
+    """How an array of a type lies for certain sizes; element strides are None where it is dense."""
+
+    def __init__(
+        self, t: ArrayType, sizes: dict[str, int], strides: tuple[Dim, ...] | None
+    ) -> None:
+        self.dtype, item = t.dtype, t.dtype.itemsize
+        self.shape = tuple(evaluate(d, sizes) for d in t.shape)
+        if strides is None:
+            steps, step = [0] * t.ndim, item
+            for axis in reversed(t.order):
+                steps[axis] = step
+                step *= self.shape[axis]
+        else:
+            steps = [evaluate(s, sizes) * item for s in strides]
+        self.empty = 0 in self.shape
+        reach = [0] if self.empty else [(n - 1) * s for n, s in zip(self.shape, steps, strict=True)]
+        self.low = sum(r for r in reach if r < 0)
+        self.memory = ctypes.c_char * (sum(map(abs, reach)) + item)
+        self.steps = tuple(steps)
+
+    def at(self, address: int) -> np.ndarray[Any, Any]:
+        """The array at an address: a view of the memory."""
+        if self.empty:
+            return np.empty(self.shape, self.dtype)
+        memory: Any = self.memory.from_address(address + self.low)
+        return np.ndarray(self.shape, self.dtype, memory, -self.low, self.steps)
 
 
 def array_at(
     t: ArrayType, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
 ) -> np.ndarray[Any, Any]:
     """The array at an address: a view of the memory. Element strides are None where it is dense."""
-    shape = tuple(evaluate(d, sizes) for d in t.shape)
-    if 0 in shape:
-        return np.empty(shape, t.dtype)
-    if strides is None:
-        memory_shape = tuple(shape[a] for a in t.order)
-        flat = np.frombuffer(_memory(address, int(np.prod(shape)) * t.dtype.itemsize), t.dtype)
-        inverse = [t.order.index(a) for a in range(t.ndim)]
-        return flat.reshape(memory_shape).transpose(inverse)
-    steps = [evaluate(s, sizes) * t.dtype.itemsize for s in strides]
-    low = sum(min(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
-    high = sum(max(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
-    memory = _memory(address + low, high - low + t.dtype.itemsize)
-    return np.ndarray(shape, t.dtype, memory, offset=-low, strides=steps)
+    return _ArrayMemory(t, sizes, strides).at(address)
 
 
-def _read(t: Type, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None) -> Any:
+def _reader(
+    t: Type, sizes: dict[str, int], strides: tuple[Dim, ...] | None
+) -> Callable[[int], Any]:
+    """A function from the address of a value's slots to the value; an array is read-only."""
     if t == TOKEN:
-        return None
+        return lambda address: None
+    word = ctypes.c_int64.from_address
     if isinstance(t, ArrayType):
-        data = ctypes.c_int64.from_address(address).value
-        out = array_at(t, data, sizes, strides)
-        out.flags.writeable = False
-        return out
+        array = _ArrayMemory(t, sizes, strides).at
+
+        def read(address: int) -> Any:
+            out = array(word(address).value)
+            out.setflags(write=False)
+            return out
+
+        return read
     dtype = dtype_of(t)
-    scalar = np.frombuffer(_memory(address, dtype.itemsize), dtype)[0]
-    return scalar.item() if isinstance(t, PyScalar) else scalar
+    memory: Any = ctypes.c_char * dtype.itemsize
+    if isinstance(t, PyScalar):
+        return lambda address: np.frombuffer(memory.from_address(address), dtype)[0].item()
+    return lambda address: np.frombuffer(memory.from_address(address), dtype)[0]
 
 
-def _write(t: Type, address: int, sizes: dict[str, int], value: Any) -> None:
+def _writer(t: Type, sizes: dict[str, int]) -> Callable[[int, Any], None]:
+    """A function that writes a result where the slots at an address say."""
+    word = ctypes.c_int64.from_address
     if isinstance(t, ArrayType):
-        array_at(t, ctypes.c_int64.from_address(address).value, sizes, None)[...] = value
-        return
-    write_scalar(t, address, value)
+        array = _ArrayMemory(t, sizes, None).at
+
+        def write(address: int, value: Any) -> None:
+            array(word(address).value)[...] = value
+
+        return write
+    return lambda address, value: write_scalar(t, address, value)
 
 
 def write_scalar(t: Type, address: int, value: Any) -> None:
     """Write a scalar to its slots."""
     assert isinstance(t, (NpScalar, PyScalar))
     dtype = dtype_of(t)
-    np.frombuffer(_memory(address, dtype.itemsize), dtype)[...] = value
+    memory: Any = (ctypes.c_char * dtype.itemsize).from_address(address)
+    np.frombuffer(memory, dtype)[...] = value
 
 
 def _dispatch(site: int, slots: int) -> None:

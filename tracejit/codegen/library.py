@@ -7,7 +7,7 @@ linear systems, other dtypes, other layouts) is left to the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -190,14 +190,18 @@ def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
         yield _Operand(block, strides, *form)
 
 
-def _is_taken(e: Emitter, v: Value) -> bool:
-    """Whether an operand can be passed to BLAS, copied perhaps: others NumPy takes as they lie."""
-    dense = _form(_array(v), dense_strides(_array(v))) is not None
-    return v in e.offsets or v not in e.strides and dense
+def _are_taken(e: Emitter, operands: Sequence[Value]) -> bool:
+    """Whether BLAS gets the operands. NumPy takes arrays with gaps as they lie, views go copied."""
+    if any(v in e.offsets for v in operands):
+        return True
+    return all(
+        v not in e.strides and _form(_array(v), dense_strides(_array(v))) is not None
+        for v in operands
+    )
 
 
 def _matmul(e: Emitter, node: Node, name: str) -> bool:
-    if not all(_is_taken(e, v) for v in node.inputs):
+    if not _are_taken(e, node.inputs):
         return False
     with _operand(e, node.inputs[0]) as a, _operand(e, node.inputs[1]) as b:
         _product(e, node, name, a, b)
