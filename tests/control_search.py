@@ -220,11 +220,11 @@ def script(case: Case, verdict: Verdict) -> str:
 # The long search --------------------------------------------------------------------------------
 
 
-def isolated(case: Case) -> Verdict:
+def isolated(case: Case, check: Callable[[Case], Verdict] = check) -> Verdict:
     """`check` in a process of its own, where a crash or a hang is a difference too."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_report, args=(case, sender), daemon=True)
+    child = context.Process(target=_report, args=(check, case, sender), daemon=True)
     child.start()
     sender.close()
     try:
@@ -241,7 +241,7 @@ def isolated(case: Case) -> Verdict:
         receiver.close()
 
 
-def _report(case: Case, sender: Connection) -> None:
+def _report(check: Callable[[Case], Verdict], case: Case, sender: Connection) -> None:
     try:
         sender.send(check(case))
     except Exception as e:

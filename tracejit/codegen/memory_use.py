@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.buffers import BufferPlan, Copy, Storage, byte_count, is_update
@@ -91,9 +91,9 @@ class Buffers:
         parts = [
             f"{_counted(len(self.in_place), 'store')} in place",
             f"{len(self.copies)} copied",
-            f"temporaries {_bytes(self.own_bytes())}",
+            f"temporaries {self._text(self.own_bytes, self.saved)}",
             *(f"and up to {text} bytes that grow" for text in self.growing),
-            f"results {_bytes(self.result_bytes())}",
+            f"results {self._text(self.result_bytes, self.results)}",
             *(f"and results of {text} bytes" for text in self.made_late),
         ]
         yield f"memory: {', '.join(parts)}"
@@ -101,13 +101,16 @@ class Buffers:
         yield from (f"copies {copy}" for copy in self.copies)
         yield from (f"temporary of {t}" for t in self.temporaries)
 
+    def _text(self, known: Callable[[], int], otherwise: Dim) -> str:
+        """A number of bytes in the first call; in terms of the sizes that only the run decides."""
+        try:
+            return f"{known():,} bytes".replace(",", " ")
+        except KeyError:
+            return f"{otherwise} bytes"
+
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _bytes(number: int) -> str:
-    return f"{number:,} bytes".replace(",", " ")
 
 
 def memory_use(graph: DataflowGraph, plan: BufferPlan, sizes: Mapping[str, int]) -> Buffers:

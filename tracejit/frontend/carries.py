@@ -186,7 +186,8 @@ class _Array(Carry):
         if not simple and ran is None:
             cell.input = min(cell.input or -1, -1)
         elif not simple:
-            cell.input = -2 if self.passes else cell.input
+            if self.passes:
+                cell.input = min(cell.input or 0, -1 if _is_local(x) else -2)
             cell.twins = tuple((c, v) for c, v in cell.twins if self.passes or c in self.outer)
             return new if ran is True else Choice(ran, new, x, new)
         return new
@@ -422,6 +423,14 @@ def arrays_in(x: Any) -> list[TracedArray]:
         found = {a.cell: a for side in (x.first, x.second) for a in arrays_in(side)}
         return list(found.values())
     return [x] if isinstance(x, TracedArray) else []
+
+
+def _is_local(x: Any) -> bool:
+    """Whether an array is a view of memory that the caller has not, and that may be stored into."""
+    arrays = arrays_in(x)
+    return all(c.input is None for a in arrays for c in a.cell.roots()) and all(
+        view.writeable for a in arrays for view in a.views
+    )
 
 
 def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:

@@ -124,8 +124,8 @@ def _array(v: Value) -> TracedArray:
 
 def _store_number(x: TracedArray, mask: TracedArray, v: Value) -> None:
     """Store one number where a mask over the first axes holds: a choice for each element."""
-    _mask_fits(mask, 0, x.type.shape)
     trace, shape = here(), x.type.shape
+    _mask_fits(mask, 0, shape[: mask.ndim])
     rest = len(shape) - mask.ndim
     test = match_dims(mask.value(), shape[: mask.ndim])
     test = trace.emit("reshape", (test,), shape=(*shape[: mask.ndim], *(1,) * rest))
@@ -215,6 +215,8 @@ class _Advanced:
     """A gather or scatter: which axes are indexed, by what, and where the index axes end up."""
 
     indices: list[Value]
+    #: The indices before they are broadcast to `shape`.
+    given: list[Value]
     shape: tuple[Dim, ...]
     to_front: tuple[int, ...]
     place: int
@@ -225,11 +227,12 @@ def _plan(axes: list[_Axis]) -> _Advanced:
     indexed = [k for k, a in enumerate(axes) if a.kind == "array"]
     tracers = [axes[k].index for k in indexed]
     shape = broadcast_dims([t.type.shape for t in tracers if isinstance(t, TracedArray)])
-    values = []
+    values, given = [], []
     for t in tracers:
         assert t is not None
         v = t.value()
         v = operand(t, _I64) if isinstance(v.type, PyScalar) else cast_value(v, _I64)
+        given.append(v)
         if shape:
             v = as_array(trace.wrap(v), shape)
         elif isinstance(v.type, ArrayType):
@@ -237,7 +240,7 @@ def _plan(axes: list[_Axis]) -> _Advanced:
         values.append(v)
     adjacent = indexed[-1] - indexed[0] == len(indexed) - 1
     rest = tuple(k for k in range(len(axes)) if k not in indexed)
-    return _Advanced(values, shape, (*indexed, *rest), indexed[0] if adjacent else 0)
+    return _Advanced(values, given, shape, (*indexed, *rest), indexed[0] if adjacent else 0)
 
 
 def _with_static_ints(axes: list[_Axis]) -> list[_Axis]:
@@ -285,7 +288,7 @@ def get_item(x: TracedArray, key: Any) -> Any:
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
-    _check_empty_rows(base, plan)
+    _check_unread(base, plan)
     numbers = not any(isinstance(a.index, TracedArray) for a in axes)
     if numbers and (len(plan.indices) < base.ndim or _has_ellipsis(key)):
         # Numbers known at run time: a view, as with constants.
@@ -304,13 +307,16 @@ def _has_ellipsis(key: Any) -> bool:
     return any(k is Ellipsis for k in (key if isinstance(key, tuple) else (key,)))
 
 
-def _check_empty_rows(x: TracedArray, plan: _Advanced) -> None:
-    """Check the indices where they pick rows without elements: no element is read, NumPy raises."""
+def _check_unread(x: TracedArray, plan: _Advanced) -> None:
+    """Check indices that read no element, since they pick rows without elements or are broadcast
+    to a shape without: NumPy raises for them, too.
+    """
     trace = here()
     shape = tuple(x.type.shape[k] for k in plan.to_front)
-    count = len(plan.indices)
-    if any(_may_be_empty(d, trace.env) for d in shape[count:]):
-        for n, index in zip(shape, plan.indices, strict=False):
+    rows = any(_may_be_empty(d, trace.env) for d in shape[len(plan.indices) :])
+    none = any(_may_be_empty(d, trace.env) for d in plan.shape)
+    for n, index in zip(shape, plan.given, strict=False):
+        if rows or (none and shape_of(index.type) != plan.shape):
             axis = trace.emit("iota", (), size=n, dtype="i64")
             trace.emit("gather", (axis, index))
 
@@ -341,7 +347,7 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
         return
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
-    _check_empty_rows(base, plan)
+    _check_unread(base, plan)
     base_value = base.value()
     moved = _permute(base_value, plan.to_front)
     t = moved.type
@@ -366,7 +372,7 @@ def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str)
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
-    _check_empty_rows(base, plan)
+    _check_unread(base, plan)
     moved = _permute(base.value(), plan.to_front)
     t = moved.type
     assert isinstance(t, ArrayType)

@@ -15,6 +15,10 @@ from tracejit.ops.elementwise import k_order
 __all__ = ["broadcast_order", "is_c_contiguous", "is_view_after_reshape"]
 
 
+class _Unknown(Exception):
+    """The layout depends on a size that is known only at run time."""
+
+
 #: Shape and strides, counted in elements.
 Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 
@@ -24,30 +28,44 @@ def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
 
     Decisions about sizes and strides become guards.
     """
-    layout = _layout(x)
-    if layout is None:
+    try:
+        layout = _layout(x)
+        if layout is None:
+            return None
+        return _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
+    except _Unknown:
         return None
-    return _reshape_strides(*layout, tuple(shape), x.trace.env) is not None
 
 
 def is_c_contiguous(x: TracedArray) -> bool | None:
     """Whether the elements of `x` lie side by side in C order; None where that is not known."""
-    layout = _layout(x)
-    if layout is None:
+    try:
+        layout = _layout(x)
+        return None if layout is None else _is_dense(*layout, x.trace.env)
+    except _Unknown:
         return None
-    env = x.trace.env
-    if layout[1] == _dense_strides(layout[0]):
+
+
+def _is_dense(shape: tuple[Dim, ...], strides: tuple[Dim, ...], env: ShapeEnv) -> bool:
+    if strides == _dense_strides(shape):
         return True
-    if any(env.decide(d, "==", 0) for d in layout[0]):
+    if any(_holds(env, d, "==", 0) for d in shape):
         return True
     step: Dim = 1
-    for d, stride in zip(reversed(layout[0]), reversed(layout[1]), strict=True):
-        if env.decide(d, "==", 1):
+    for d, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if _holds(env, d, "==", 1):
             continue
-        if not env.decide(stride, "==", step):
+        if not _holds(env, stride, "==", step):
             return False
         step = step * d
     return True
+
+
+def _holds(env: ShapeEnv, a: Dim, relation: str, b: Dim) -> bool:
+    """What `env` decides. Raises _Unknown where only the run can."""
+    if env.proved(a, relation, b) is None and not env.is_known(a, b):
+        raise _Unknown
+    return env.decide(a, relation, b)
 
 
 def broadcast_order(operands: Sequence[TracedArray], ndim: int) -> tuple[int, ...] | None:
@@ -168,16 +186,16 @@ def _reshape_strides(
     """
     if strides == _dense_strides(shape):
         return _dense_strides(new)
-    if any(env.decide(d, "==", 0) for d in shape):
+    if any(_holds(env, d, "==", 0) for d in shape):
         return (0,) * len(new)
-    old = [(d, s) for d, s in zip(shape, strides, strict=True) if not env.decide(d, "==", 1)]
+    old = [(d, s) for d, s in zip(shape, strides, strict=True) if not _holds(env, d, "==", 1)]
     out: list[Dim] = [0] * len(new)
     i = j = 0
     while i < len(old) and j < len(new):
         old_end, new_end = i + 1, j + 1
         old_size, new_size = old[i][0], new[j]
-        while not env.decide(old_size, "==", new_size):
-            if env.decide(new_size, "<", old_size):
+        while not _holds(env, old_size, "==", new_size):
+            if _holds(env, new_size, "<", old_size):
                 if new_end == len(new):
                     return None
                 new_size = new_size * new[new_end]
@@ -188,7 +206,7 @@ def _reshape_strides(
                 old_size = old_size * old[old_end][0]
                 old_end += 1
         for k in range(i, old_end - 1):
-            if not env.decide(old[k][1], "==", old[k + 1][0] * old[k + 1][1]):
+            if not _holds(env, old[k][1], "==", old[k + 1][0] * old[k + 1][1]):
                 return None
         step = old[old_end - 1][1]
         for k in reversed(range(j, new_end)):

@@ -225,7 +225,10 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
         return out.reshape(1)
     if not out.type.is_c:
         return in_c_order(out)
-    return out if is_c_contiguous(out) else copy_of(out)
+    dense = is_c_contiguous(out)
+    if dense is None:
+        return out.snapshot(copy_of(out).value())
+    return out if dense else copy_of(out)
 
 
 @handles(np.array, creates=True)

@@ -1,0 +1,254 @@
+"""What random and hand-written programs with sizes that only the run decides have found."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.compare import assert_parity, assert_same
+from tests.test_threads import together
+
+A = np.arange(24.0).reshape(4, 6) % 7 - 3
+
+
+def agrees(f: Callable[..., Any], *calls: Sequence[Any], compiled: bool = True) -> Any:
+    """Check `f` on each argument tuple; `compiled`: no call form is left to eager execution."""
+    jitted = assert_parity(f, *calls[0], also=calls[1:], parity="order", ulp=8)
+    report = jitted.report()  # type: ignore[attr-defined]
+    assert not (compiled and report.fallbacks), report
+    return report
+
+
+# Masks and index arrays --------------------------------------------------------------------------
+
+
+def test_a_number_stored_by_a_mask_over_the_first_axes() -> None:
+    def f(a: Any) -> Any:
+        a[a[:, 0] > 0] = -1.0
+        a[a[:, :, None] < -2, 0] = 5 if a.ndim > 2 else 0
+        return a
+
+    def g(a: Any) -> Any:
+        a[a[:, 0] > 0] = -1.0
+
+    agrees(g, (A,), (np.asfortranarray(A[:3]),), (A.T,), (A[:0],), (A[:, :1],))
+    agrees(g, (np.arange(24.0).reshape(2, 3, 4) - 6,), compiled=False)
+    with pytest.raises(IndexError):
+        tracejit.jit(f)(A.copy())
+
+
+def test_indices_that_are_broadcast_away_are_checked() -> None:
+    def read(a: Any, i: Any, q: int) -> Any:
+        return a[i, q], a[i, 0]
+
+    def stored(a: Any, q: int) -> None:
+        a[np.flatnonzero(a.ravel() > 100), q] = 1
+
+    none = np.zeros(0, int)
+    zeros = np.zeros((3, 4))
+    agrees(read, (zeros, none, 2), (zeros, none, 9), (zeros[:, :0], none, 0), (zeros, none, -5))
+    agrees(stored, (A, 1), (A, 7), (zeros[:0, :0], 0), (A[:, :3], 2), (A[:, :3], 3))
+
+
+# Views whose layout only the run knows -----------------------------------------------------------
+
+
+def test_elimination_with_pivots_at_changing_sizes() -> None:
+    def factors(a: Any) -> Any:
+        a = a.copy()
+        n = len(a)
+        order = np.arange(n)
+        for k in range(n):
+            p = k + np.argmax(np.abs(a[k:, k]))
+            if p != k:
+                a[[k, p]] = a[[p, k]]
+                order[[k, p]] = order[[p, k]]
+            if a[k, k] != 0:
+                a[k + 1 :, k] /= a[k, k]
+                a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+        return a, order
+
+    rng = np.random.default_rng(0)
+    agrees(factors, *((rng.integers(-8, 9, (n, n)) / 4,) for n in (4, 6, 3, 1, 9)))
+
+
+def test_a_view_of_a_local_array_that_a_loop_carries_is_a_result() -> None:
+    def halved(x: Any, n: int) -> Any:
+        u = x.copy()
+        while len(u) > n:
+            u = u[1:]
+        return u
+
+    def beside_its_base(x: Any, n: int) -> Any:
+        a = x.copy()
+        u = a[1:]
+        for _ in range(n):
+            u = u[1:]
+        return u, a
+
+    x = np.arange(9.0)
+    agrees(halved, (x, 2), (x, 9), (x[:6], 1), (x[::-2], 0))
+    agrees(beside_its_base, (x, 2), (x, 0), (x[:6], 1), compiled=False)
+
+
+def test_a_copy_or_a_view_of_unknown_layout_is_not_stored_into_silently() -> None:
+    def f(a: Any, n: int) -> Any:
+        for k in range(n):
+            row = a[k:, k].ravel()
+            row[0] = 7
+            flat = np.ascontiguousarray(a[k, k:])
+            flat[0] += 1
+        return a
+
+    agrees(f, (A[:, :4], 3), (A.T[:4], 2), (A[:3, :3].copy(), 3), compiled=False)
+
+
+# The report --------------------------------------------------------------------------------------
+
+
+def test_the_report_says_what_results_of_unknown_size_take() -> None:
+    @tracejit.jit
+    def positive(x: Any) -> Any:
+        return x[x > 0]
+
+    positive(np.arange(5.0))
+    assert "results 8*" in str(positive.report())
+
+
+# Threads -----------------------------------------------------------------------------------------
+
+
+def select(x: Any) -> Any:
+    """A result of run-time size."""
+    return np.cumsum(x[x > 0]), len(x[x < 0])
+
+
+def shrink(x: Any) -> Any:
+    """A loop that carries an array of changing size."""
+    total = 0.0
+    while len(x) > 0:
+        total += len(x)
+        x = x[x > x.min()]
+    return total
+
+
+def with_host_call(x: Any) -> Any:
+    """A call of NumPy that has no op."""
+    y = x[x > -1]
+    return np.interp(y, [0.0, 4.0], [1.0, 3.0]), np.median(x)
+
+
+def stores_and_fails(x: Any, k: Any) -> None:
+    """Stores, then an index that may be out of bounds."""
+    x += 1
+    x[x > 3] = -x[x > 3]
+    x[k] = 9
+
+
+def test_threads_share_read_only_arrays() -> None:
+    x = np.arange(-20.0, 40.0) % 11 - 4
+    x.flags.writeable = False
+    for f in (select, shrink, with_host_call):
+        jitted = tracejit.jit(f)
+        expected = f(x)
+
+        def work(i: int, jitted: Any = jitted, expected: Any = expected) -> None:
+            for _ in range(40):
+                assert_same(expected, jitted(x), "order", ulp=4)
+
+        together(work)
+        assert not jitted.report().fallbacks
+
+
+def test_threads_with_arrays_of_their_own() -> None:
+    jitted = {f: tracejit.jit(f) for f in (select, shrink, with_host_call)}
+
+    def work(i: int) -> None:
+        for repeat in range(40):
+            x = np.arange(3.0 + (i * 7 + repeat) % 50) % 11 - 4
+            for f, compiled in jitted.items():
+                assert_same(f(x), compiled(x), "order", ulp=4)
+
+    together(work)
+
+
+def test_threads_whose_calls_are_undone() -> None:
+    jitted = tracejit.jit(stores_and_fails)
+
+    def work(i: int) -> None:
+        for repeat in range(40):
+            x = np.arange(4.0 + i)
+            y = x.copy()
+            k = np.array([repeat % (6 + i)])
+            errors = []
+            for f, z in ((stores_and_fails, x), (jitted, y)):
+                try:
+                    f(z, k)
+                except IndexError as e:
+                    errors.append(str(e))
+            assert len(errors) != 1
+            assert_same(x, y)
+
+    together(work)
+
+
+# Memory ------------------------------------------------------------------------------------------
+
+
+def growth(call: Callable[[], Any], calls: int) -> tuple[int, int]:
+    """The blocks that Python holds more after `calls` calls, and the bytes of the process."""
+    for _ in range(200):
+        call()
+    gc.collect()
+    blocks, bytes_ = sys.getallocatedblocks(), _resident()
+    for _ in range(calls):
+        call()
+    gc.collect()
+    return sys.getallocatedblocks() - blocks, _resident() - bytes_
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("f", [select, shrink, with_host_call])
+def test_calls_leave_no_memory_behind(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    arrays = [np.arange(n) % 11 - 4.0 for n in (900, 1000, 1100)]
+    for x in arrays:
+        jitted(x)
+
+    def call() -> None:
+        for x in arrays:
+            jitted(x)
+
+    blocks, bytes_ = growth(call, 400)
+    assert blocks < 100
+    assert bytes_ < 2**21
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_undone_calls_leave_no_memory_behind() -> None:
+    jitted = tracejit.jit(stores_and_fails)
+    x, inside, outside = np.arange(1000.0), np.array([2]), np.array([1000])
+
+    def call() -> None:
+        jitted(x, inside)
+        with pytest.raises(IndexError):
+            jitted(x, outside)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        blocks, bytes_ = growth(call, 400)
+    assert jitted.report().bailouts > 400
+    assert blocks < 100
+    assert bytes_ < 2**21
