@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import cast
 
 from tracejit.codegen.collapse import collapse
-from tracejit.codegen.elements import Flat, Index, Lowering, NeedsNest, Strides
+from tracejit.codegen.elements import (
+    Flat,
+    Index,
+    Lowering,
+    NeedsNest,
+    Strides,
+    dense_strides,
+    linear,
+)
 from tracejit.ir.dims import Dim, Poly, free_symbols, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (
@@ -34,7 +42,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
 from tracejit.ops.accumulate import ScatterApply, applied_op
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.reduction import Reduction
@@ -65,9 +73,17 @@ def _lower_map(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
         index: Index = Flat(symbol(var), t.shape, t.order)
         loops: list[tuple[str, Dim]] = [(var, prod(t.shape))]
     else:
-        names = {axis: low.loop_var() for axis in t.order}
-        index = tuple(symbol(names[a]) for a in range(t.ndim))
-        loops = [(names[a], t.shape[a]) for a in t.order]
+        wide = _before_reshape(low, roots) if t.is_c else None
+        walked = t if wide is None else ArrayType(t.dtype, shape_of(wide.type))
+        # An axis of one element takes no loop: the innermost one is to fill lanes.
+        names = {axis: low.loop_var() for axis in walked.order if walked.shape[axis] != 1}
+        index = tuple(symbol(names[a]) if a in names else 0 for a in range(walked.ndim))
+        loops = [(names[a], walked.shape[a]) for a in walked.order if a in names]
+        if wide is not None:
+            element = low.element(wide, index)
+            position = linear(index, dense_strides(walked))
+            low.store(roots[0], Flat(position, t.shape, t.order), element)
+            roots = ()
     # What one store overwrites, another element may need.
     elements = [low.element(v, index) for v in roots]
     for v, element in zip(roots, elements, strict=True):
@@ -75,6 +91,19 @@ def _lower_map(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
     body = _nest(loops, low.scope.body)
     low.scope = outer
     return body
+
+
+def _before_reshape(low: Lowering, roots: Sequence[Value]) -> Value | None:
+    """What a single result is a reshape of, with more axes: loops along them need no divisions."""
+    if len(roots) != 1 or roots[0] in low.strides:
+        return None
+    found, v = None, roots[0]
+    axes = sum(n != 1 for n in shape_of(v.type))
+    while (node := low.producer.get(v)) is not None and node.op.name == "reshape":
+        (v,) = node.inputs
+        if v in low.producer and sum(n != 1 for n in shape_of(v.type)) > axes:
+            found = v
+    return found
 
 
 def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Element]:

@@ -5,6 +5,7 @@ Bounds that are known only at run time are clipped there; what comes out are new
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from tracejit.errors import TraceError
@@ -60,7 +61,22 @@ def _is_decided(bound: Any, env: ShapeEnv) -> bool:
 
 
 def _at_run_time(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
-    """The extent of a slice by arithmetic of the run."""
+    """The extent of a slice by arithmetic of the run; the same one for the same bounds."""
+    known = here().bounds
+    key = *(_key(b) for b in (s.start, s.stop)), n, step
+    if key not in known:
+        known[key] = _computed(s, n, step)
+    start, size, step = known[key]
+    return start, size, step
+
+
+def _key(bound: Any) -> Hashable:
+    if isinstance(bound, Tracer):
+        return bound.value()
+    return None if bound is None else as_dim(bound)
+
+
+def _computed(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
     trace = here()
     length = int64_of(trace.size(n))
     low, high = (_constant(0), length) if step > 0 else (_constant(-1), _minus(length, 1))
@@ -100,6 +116,14 @@ def _minus(value: Value, k: int) -> Value:
 
 def int64_of(x: Tracer) -> Value:
     """An integer as an i64. Raises TypeError for what Python does not take as a bound."""
+    known, key = here().bounds, ("i64", x.value())
+    if key not in known:
+        known[key] = _as_int64(x)
+    out: Value = known[key]
+    return out
+
+
+def _as_int64(x: Tracer) -> Value:
     trace = here()
     if isinstance(x, TracedArray):
         if x.ndim or x.dtype.kind not in "iu":

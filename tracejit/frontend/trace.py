@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -99,6 +99,8 @@ class Trace:
         self.unordered: set[Value] = set() if parent is None else parent.unordered
         #: The positions at which masks hold.
         self.positions: dict[Value, Value] = {}
+        #: The sizes that stand for ints, and what has been computed of them.
+        self.bounds: dict[Hashable, Any] = {}
         #: Relations of sizes that are checked in this trace.
         self.checked: set[tuple[Dim, str, Dim]] = set()
         env.lift = lambda dim: innermost(self).size(dim)
@@ -246,6 +248,7 @@ class Trace:
         """Drop what was recorded since `mark`; nothing may refer to it any more."""
         nodes = self.builder.nodes
         self.positions.clear()
+        self.bounds.clear()
         count, self.facts, self.checked = mark[0], dict(mark[1]), set(mark[2])
         self.counter[0] -= len(nodes) - count
         nodes[count:] = [n for n in nodes[count:] if n.op.name == "start_token"]
@@ -269,10 +272,13 @@ class Trace:
         self.checked.add((a, relation, b))
 
     def bound(self, value: Value, low: int = 0) -> Dim:
-        """A new size symbol for the present value of an int, which is at least `low`."""
-        name = self.fresh_size(low)
-        self.emit_all("bind_size", (value,), {}, binds=(name,))
-        return symbol(name)
+        """A size symbol for the present value of an int, which is at least `low`."""
+        if value not in self.bounds:
+            name = self.fresh_size(low)
+            self.emit_all("bind_size", (value,), {}, binds=(name,))
+            self.bounds[value] = symbol(name)
+        out: Dim = self.bounds[value]
+        return out
 
     def size(self, dim: Dim) -> TracedScalar:
         """A size as a traced Python int."""
