@@ -115,8 +115,11 @@ def _operands(
         (source,) = n.inputs
         made = producer.get(source)
         stored = made is None or made not in fusable or is_root_op(made)
+        # Storing all of what is computed takes no longer than storing it in another order.
+        whole = n.op.name != "slice"
+        leaves = source in outputs or any(u not in fusable for u in consumers[source])
         first = root.get(source, source)
-        if not (made in out or stored):
+        if not (made in out or stored or whole or leaves):
             continue
         if any(order.updated_between(first, n, product) for product in read[n]):
             continue
