@@ -127,6 +127,28 @@ def test_a_dot_of_arrays_is_a_call() -> None:
     assert "matmul" in lowered(lambda x, y: x @ y, x, x)
 
 
+def test_what_is_computed_is_stored_once() -> None:
+    """Its transpose is another name, and BLAS sees one matrix times its own transpose."""
+
+    def f(a: np.ndarray) -> np.ndarray:
+        centred = a - a.mean(axis=0)
+        return centred.T @ centred
+
+    a = rows(30)
+    buffers = check(f, a)
+    assert [t.size for t in buffers.temporaries].count(a.nbytes) == 1
+
+
+def test_a_reshape_that_no_strides_describe() -> None:
+    def f(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.reshape(a, (a.shape[0] * a.shape[1], 3)) @ b
+
+    a, b = RNG.random((4, 5, 6)), RNG.random((3, 2))
+    compiled = tracejit.jit(strict=True)(f)
+    for given in (a[:, :, :3], a[:, :, ::2], a[::-1, :, 3:], np.asfortranarray(a[..., :3])):
+        np.testing.assert_allclose(compiled(given, b), f(given, b), rtol=1e-12)
+
+
 # In place ---------------------------------------------------------------------------------------
 
 

@@ -115,8 +115,10 @@ def _operands(
         (source,) = n.inputs
         made = producer.get(source)
         stored = _is_stored(source, outputs, producer, fusable, consumers)
+        # Storing all of what is computed takes no longer than storing it in another order.
+        whole = n.op.name != "slice"
         first = root.get(source, source)
-        if not (made in out or stored):
+        if not (made in out or stored or whole):
             continue
         if any(order.updated_between(first, n, product) for product in read[n]):
             continue
