@@ -110,6 +110,24 @@ def test_a_copy_or_a_view_of_unknown_layout_is_not_stored_into_silently() -> Non
     agrees(f, (A[:, :4], 3), (A.T[:4], 2), (A[:3, :3].copy(), 3), compiled=False)
 
 
+# Loops -------------------------------------------------------------------------------------------
+
+
+def test_a_loop_that_the_sizes_of_the_call_leave_without_iterations() -> None:
+    def f(a: Any, b: Any, p: int) -> Any:
+        v = b[p : len(b)]
+        b = b[2:]
+        for _ in v:
+            for _ in range(len(b)):
+                c = a[[0, 0, -1]]
+                a = a + a[::-1]
+        return a, c if len(v) > 100 else b
+
+    ones = np.ones(6, complex)
+    calls = [(np.arange(n) / 4, ones[:n], p) for n, p in ((5, 5), (5, -3), (3, 1), (0, 0), (1, 0))]
+    agrees(f, *calls, (np.arange(2.0), ones[:2], 0), (np.arange(6.0), ones, 1), compiled=False)
+
+
 # The report --------------------------------------------------------------------------------------
 
 
