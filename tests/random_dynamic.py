@@ -351,7 +351,9 @@ class _Generator:
         x = self.pick(*self.arrays)
         dtype, rank = self.arrays[x]
         if dtype == "?":
-            return [Line(self.pick(f"{x}[:] = ~{x}", f"np.logical_not({x}, out={x})", f"{x} ^= True"))]
+            return [
+                Line(self.pick(f"{x}[:] = ~{x}", f"np.logical_not({x}, out={x})", f"{x} ^= True"))
+            ]
         number = "2" if dtype == "i8" else self.number()
         if number in self.ints and dtype == "f4":
             number = "1"
@@ -473,9 +475,7 @@ def default_jit(function: Callable[..., Any]) -> Any:
     return tracejit.jit(function)
 
 
-def check(
-    case: Case, jit: Callable[[Any], Any] = default_jit, readers: bool = False
-) -> Verdict:
+def check(case: Case, jit: Callable[[Any], Any] = default_jit, readers: bool = False) -> Verdict:
     """Run a case's calls natively and by the other readers; stop at the first difference."""
     with tempfile.TemporaryDirectory() as folder:
         f = load(case.source(), folder).f
