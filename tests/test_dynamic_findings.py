@@ -110,6 +110,50 @@ def test_a_copy_or_a_view_of_unknown_layout_is_not_stored_into_silently() -> Non
     agrees(f, (A[:, :4], 3), (A.T[:4], 2), (A[:3, :3].copy(), 3), compiled=False)
 
 
+def test_ranges_and_rolls_of_sizes_that_only_the_run_decides() -> None:
+    def ranges(x: Any) -> Any:
+        y = x[x > 0]
+        n = len(y)
+        up = np.arange(n), np.arange(n) * y, np.arange(1, n), np.arange(n, dtype="f4")
+        return up, np.arange(n, 0, -1), np.arange(-n, n, 3), np.arange(n // 2, len(x))
+
+    def rolls(x: Any) -> Any:
+        y = x[x > 0]
+        n = len(y)
+        pair = np.roll(y[:, None] * x, (1, 2), (0, 1))
+        return np.roll(y, 1), np.roll(y, -7), np.roll(y, 0), np.roll(y, n // 2 + 1), pair
+
+    def in_a_loop(x: Any) -> Any:
+        total, count = x * 0, 0
+        for k in range(len(x)):
+            total += np.roll(x, k) * k + np.roll(x[k:], 1).sum()
+            count += np.arange(k, len(x) - 1).sum() + len(np.arange(3, k, 2))
+        return total, count
+
+    x = np.array([0.5, -1.0, 2.0, -3.0, 4.0, 0.0, 1.0])
+    calls = [(x,), (-np.ones(4),), (np.ones(5),), (x[:0],), (x[:1],), (np.arange(11.0),)]
+    for f in (ranges, rolls, in_a_loop):
+        agrees(f, *calls)
+
+
+# Loops -------------------------------------------------------------------------------------------
+
+
+def test_a_loop_that_the_sizes_of_the_call_leave_without_iterations() -> None:
+    def f(a: Any, b: Any, p: int) -> Any:
+        v = b[p : len(b)]
+        b = b[2:]
+        for _ in v:
+            for _ in range(len(b)):
+                c = a[[0, 0, -1]]
+                a = a + a[::-1]
+        return a, c if len(v) > 100 else b
+
+    ones = np.ones(6, complex)
+    calls = [(np.arange(n) / 4, ones[:n], p) for n, p in ((5, 5), (5, -3), (3, 1), (0, 0), (1, 0))]
+    agrees(f, *calls, (np.arange(2.0), ones[:2], 0), (np.arange(6.0), ones, 1), compiled=False)
+
+
 # The report --------------------------------------------------------------------------------------
 
 

@@ -171,16 +171,22 @@ class _Loop:
         of_names = iter(values[:count])
         for name, carry in self.carries.items():
             x = self.first(name)
-            new = carry.inside(self.hooks, parent, of_names, x, ran)
+            new = carry.inside(self.hooks, parent, of_names, x, True if ran is False else ran)
             if isinstance(carry, Same):
                 continue
-            if x is MISSING and ran is not True:
+            if ran is False:
+                # Sizes of this call's form decide that there is no iteration.
+                new = self.start[name]
+            elif x is MISSING and ran is not True:
                 new = Choice(ran, new, self.start[name])
             self.names.set(name, new)
         for key, x in self.objects.items():
             before = contents_of(x)
             pairs = zip(self.parts[key], _parts(before), strict=True)
-            parts = [carry.inside(self.hooks, parent, outs, part, ran) for carry, part in pairs]
+            known = True if ran is False else ran
+            parts = [carry.inside(self.hooks, parent, outs, part, known) for carry, part in pairs]
+            if ran is False:
+                continue
             self.hooks.changing(x)
             put_contents(x, _with_parts(before, parts))
 

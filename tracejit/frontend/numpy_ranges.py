@@ -149,7 +149,9 @@ def _symbolic_arange(start: Any, stop: Any, step: int, dtype: Any) -> TracedArra
     first, last = as_dim(start), as_dim(stop)
     span = last - first if step > 0 else first - last
     d = check_dtype(np.dtype(np.int64 if dtype is None else dtype))
-    if not trace.env.decide(0, "<", span):
+    if not trace.env.is_known(span):
+        span = trace.env.maximum(span, 0)
+    elif not trace.env.decide(0, "<", span):
         return filled((0,), 0, d)
     length = floordiv(span + (abs(step) - 1), abs(step))
     if d == np.int64 or (d.kind == "f" and d.itemsize == 8):

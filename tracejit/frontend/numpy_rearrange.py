@@ -23,8 +23,12 @@ from tracejit.frontend.numpy_shape import (
 )
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
+<<<<<<< HEAD
 from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
+=======
+from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, lift, user_line
+>>>>>>> review
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, mod
 from tracejit.ir.types import dtype_of
@@ -115,10 +119,12 @@ def _total(shift: Any) -> Any:
 def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
     env = here().env
     n = x.type.shape[axis]
+    if isinstance(shift, (int, np.integer, SymInt)) and not env.is_known(n, as_dim(shift)):
+        shift = lift(shift if isinstance(shift, SymInt) else int(shift))
     if isinstance(shift, Tracer):
         if dtype_of(shift.type).kind not in "iu" or isinstance(shift, TracedArray):
             raise TraceError("TJ001", "the shift of np.roll", user_line())
-        if env.decide(n, "==", 0):
+        if env.is_known(n) and env.decide(n, "==", 0):
             return x
         if dtype_of(shift.type) == np.uint64:
             raise TraceError("TJ004", "np.roll by a uint64", user_line())
