@@ -23,12 +23,8 @@ from tracejit.frontend.numpy_shape import (
 )
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
-<<<<<<< HEAD
 from tracejit.frontend.slices import int64_of
-from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, user_line
-=======
 from tracejit.frontend.tracer import TracedArray, Tracer, as_array, here, lift, user_line
->>>>>>> review
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, mod
 from tracejit.ir.types import dtype_of
