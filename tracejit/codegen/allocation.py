@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.codegen.callbacks import call_address
+from tracejit.codegen.callbacks import BAIL, DONE, call_python
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, type_sizes
 
@@ -37,16 +37,16 @@ class _Maker:
         self._is_c = t.is_c
 
     def __call__(self, shape: int, slot: int, data: int) -> int:
-        """Write a new array to `slot`, the address of its memory to `data`; 1 if there is none."""
+        """Write a new array to `slot`, and the address of its memory to `data`; BAIL without it."""
         sizes = tuple(self._sizes.from_address(shape))
         try:
             array = self._empty(sizes)
         except (MemoryError, ValueError):
-            return 1
+            return BAIL
         ctypes.c_int64.from_address(data).value = array.ctypes.data
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
         ctypes.c_int64.from_address(slot).value = id(array)
-        return 0
+        return DONE
 
     def _empty(self, sizes: tuple[int, ...]) -> np.ndarray[Any, Any]:
         if self._is_c:
@@ -62,20 +62,10 @@ def emit_new_array(e: Emitter, v: Value, slot: str) -> str:
     """Make the array for a result; the register of its memory. A run without memory bails out."""
     fb, t = e.fb, v.type
     assert isinstance(t, ArrayType)
-    maker = _Maker(t)
-    e.keep.append(maker)
-    name = e.fresh("maker")
-    e.module.add_global(name, "external global i8")
-    e.symbols[name] = id(maker)
-    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
-    e.symbols["tj_call"] = call_address()
     shape, data = fb.alloca(f"[{t.ndim} x i64]", 8), fb.alloca("ptr", 8)
     for axis, d in enumerate(t.shape):
         at = fb.emit(f"getelementptr i64, ptr {shape}, i64 {axis}")
         fb.line(f"store i64 {e.checked_dim(d)}, ptr {at}")
     numbers = [fb.emit(f"ptrtoint ptr {p} to i64") for p in (shape, slot, data)]
-    given = ", ".join(f"i64 {n}" for n in numbers)
-    status = fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
-    fb.check(fb.emit(f"icmp eq i64 {status}, 1"))
-    e.leave_if(fb.emit(f"icmp ne i64 {status}, 0"))
+    call_python(e, _Maker(t), *numbers)
     return fb.emit(f"load ptr, ptr {data}")

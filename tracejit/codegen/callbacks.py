@@ -18,7 +18,7 @@ from tracejit.codegen.pending import PENDING
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
 
-__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "call_plainly", "call_python"]
+__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "call_plainly", "call_python", "no_memory"]
 
 #: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
 DONE, BAIL, LEAVE = 0, 1, 2
@@ -110,3 +110,8 @@ def call_python(e: Emitter, function: Callable[..., int], *arguments: str) -> No
     status = call_plainly(e, function, *arguments)
     e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {BAIL}"))
     e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {LEAVE}"))
+
+
+def no_memory(a: int, b: int, c: int) -> int:
+    """What a program calls that cannot allocate what it needs. Raises MemoryError."""
+    raise MemoryError

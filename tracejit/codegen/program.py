@@ -18,6 +18,7 @@ from typing import Any
 from tracejit.codegen.allocation import emit_new_array, is_made_late
 from tracejit.codegen.blocks import BLOCK_FUNCTIONS, block_address
 from tracejit.codegen.buffers import BufferPlan, plan_buffers
+from tracejit.codegen.callbacks import call_plainly, no_memory
 from tracejit.codegen.drawn import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.effects import emit_output_end, emit_output_left
 from tracejit.codegen.host_results import emit_held_left
@@ -219,6 +220,16 @@ class Emitter:
             transfer_all(self, self.pointer.to_arguments(self._states))
             self.fb.br("leave")
         self.fb.block(after)
+
+    def require_memory(self, block: str) -> None:
+        """Leave the program by a MemoryError where there is no block, as NumPy would."""
+        fb = self.fb
+        missing, after = fb.fresh_label("missing"), fb.fresh_label("allocated")
+        fb.cond_br(fb.emit(f"icmp eq ptr {block}, null"), missing, after)
+        fb.block(missing)
+        call_plainly(self, no_memory)
+        fb.br("leave")
+        fb.block(after)
 
     @contextmanager
     def holding(self, states: Sequence[tuple[int, Value]]) -> Iterator[None]:

@@ -153,17 +153,17 @@ class ProgramMemory:
         return f"@{name}"
 
     def allocate(self, place: str, amount: str, failed: str | None = None) -> str:
-        """A block that is aligned; without it the program leaves for `failed`, or else bails out.
+        """A block that is aligned; without it the program leaves for `failed`, or else raises
+        MemoryError.
 
         Its contents are undefined. It is given back by `release` with the same place.
         """
         fb = self.e.fb
         block = self.e.call_block("tj_take", f"ptr {place}, i64 {amount}")
-        null = fb.emit(f"icmp eq ptr {block}, null")
         if failed is None:
-            fb.check(null)
+            self.e.require_memory(block)
         else:
-            ok = fb.fresh_label("allocated")
+            null, ok = fb.emit(f"icmp eq ptr {block}, null"), fb.fresh_label("allocated")
             fb.cond_br(null, failed, ok)
             fb.block(ok)
         return block
@@ -185,7 +185,7 @@ class ProgramMemory:
         def grow() -> Sequence[str]:
             arguments = f"ptr {self._places[storage]}, ptr {cell}, i64 {wanted}"
             block = self.e.call_block("tj_grow", arguments)
-            fb.check(fb.emit(f"icmp eq ptr {block}, null"))
+            self.e.require_memory(block)
             return []
 
         fb.if_then(fb.emit(f"icmp ugt i64 {wanted}, {has}"), (), grow)

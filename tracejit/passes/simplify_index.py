@@ -166,11 +166,21 @@ def update_again(r: Rewriter, node: Node) -> Value | None:
     Not for two values: if anything reads the first result, x would have to be copied.
     """
     inner = r.producer(node.inputs[0], node.op.name)
-    if inner is None or inner.inputs[1:] != node.inputs[1:]:
+    if inner is None or len(inner.inputs) != len(node.inputs):
+        return None
+    if not all(_is_one(r, a, b) for a, b in zip(inner.inputs[1:], node.inputs[1:], strict=True)):
         return None
     if any(inner.attrs[k] != node.attrs[k] for k in node.attrs):
         return None
     return node.inputs[0]
+
+
+def _is_one(r: Rewriter, a: Value, b: Value) -> bool:
+    """Whether two values are one, or the same reshape of one."""
+    if a is b:
+        return True
+    x, y = r.producer(a, "reshape"), r.producer(b, "reshape")
+    return x is not None and y is not None and x.key() == y.key()
 
 
 @rule("concatenate")

@@ -258,7 +258,7 @@ def _plan_results(
             plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
             plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
-        if isinstance(x, TracedArray) and shared[id(x.cell)] > 1:
+        if isinstance(x, TracedArray) and (shared[id(x.cell)] > 1 or _is_read_only(x)):
             # Results that share memory: the base is an output, its views are made from it.
             if id(x.cell) not in bases:
                 bases[id(x.cell)] = len(outputs)
@@ -272,6 +272,11 @@ def _plan_results(
         values.append(v)
         outputs.append(_output(v))
     return values, outputs, plans
+
+
+def _is_read_only(x: TracedArray) -> bool:
+    """Whether NumPy gives a view that cannot be stored into."""
+    return any(not view.writeable for view in x.views)
 
 
 def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
