@@ -154,6 +154,20 @@ def test_a_loop_that_the_sizes_of_the_call_leave_without_iterations() -> None:
     agrees(f, *calls, (np.arange(2.0), ones[:2], 0), (np.arange(6.0), ones, 1), compiled=False)
 
 
+def test_two_loops_store_into_an_array_of_unknown_size_and_order() -> None:
+    def f(a: Any, b: Any, q: int) -> Any:
+        for _ in b:
+            a = a[a[:, 0] != 0]
+            a[np.flatnonzero(a.ravel()) % max(len(a), 1)] = q
+        for _ in range(2):
+            np.negative(a, out=a, where=a > 0.5)
+        return a * 1
+
+    a = np.arange(20).reshape(4, 5) % 7 - 2
+    agrees(f, *((a, np.ones(n), q) for n, q in ((3, 2), (0, 1), (5, -1))), compiled=False)
+    agrees(f, *((x, np.ones(3), 2) for x in (np.asfortranarray(a), a.T, a[:1])), compiled=False)
+
+
 # The report --------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.branches import branch, choose, predicate, then_rest, without
 from tracejit.frontend.carried_sizes import CarriedSizes
 from tracejit.frontend.carries import MISSING, SAME, Carry, Same, widened
-from tracejit.frontend.cells import Cell
+from tracejit.frontend.cells import Cell, laid_out
 from tracejit.frontend.choice import UNBOUND, Choice, Unreachable
 from tracejit.frontend.items import Items
 from tracejit.frontend.joins import Joiner, undefined
@@ -27,7 +27,7 @@ from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, lift
 from tracejit.frontend.ufuncs import binary_operator
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value, symbols
-from tracejit.ir.types import Type
+from tracejit.ir.types import ArrayType, Type
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -135,7 +135,12 @@ class _Loop:
         out: list[Value] = []
         for name, carry in self.carries.items():
             out += carry.end(region, side.names[name])
-        out += [side.stored[cell] for cell in self.cells]
+        # Memory of unknown order is carried in that of its first value.
+        for cell in self.cells:
+            v, first = side.stored[cell], region.stored[cell][0].type
+            if isinstance(first, ArrayType) and v.type.order != first.order:  # type: ignore[union-attr]
+                v = laid_out(region, v, first.order)
+            out.append(v)
         for key in self.objects:
             ends = _parts(side.changed[key][1])
             for carry, part in zip(self.parts[key], ends, strict=True):
