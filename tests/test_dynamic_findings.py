@@ -177,7 +177,7 @@ def test_the_report_says_what_results_of_unknown_size_take() -> None:
         return x[x > 0]
 
     positive(np.arange(5.0))
-    assert "results 8*" in str(positive.report())
+    assert "results of 8*" in str(positive.report())
 
 
 # Threads -----------------------------------------------------------------------------------------
@@ -261,8 +261,11 @@ def test_threads_whose_calls_are_undone() -> None:
 
 
 def growth(call: Callable[[], Any], calls: int) -> tuple[int, int]:
-    """The blocks that Python holds more after `calls` calls, and the bytes of the process."""
-    for _ in range(200):
+    """The blocks that Python holds more after `calls` calls, and the bytes of the process.
+
+    What is filled by the first calls, such as caches and free lists, does not count.
+    """
+    for _ in range(2 * calls):
         call()
     gc.collect()
     blocks, bytes_ = sys.getallocatedblocks(), _resident()
@@ -290,7 +293,7 @@ def test_calls_leave_no_memory_behind(f: Callable[..., Any]) -> None:
             jitted(x)
 
     blocks, bytes_ = growth(call, 400)
-    assert blocks < 100
+    assert blocks < 300  # one block a call would be more
     assert bytes_ < 2**21
 
 
@@ -308,5 +311,5 @@ def test_undone_calls_leave_no_memory_behind() -> None:
         warnings.simplefilter("ignore")
         blocks, bytes_ = growth(call, 400)
     assert jitted.report().bailouts > 400
-    assert blocks < 100
+    assert blocks < 300  # one block a call would be more
     assert bytes_ < 2**21

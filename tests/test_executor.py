@@ -472,7 +472,7 @@ def raises(x: Any) -> Any:
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_partial_gives_chosen_results(workers: int | None) -> None:
-    x = np.linspace(-1.0, 2.0, 12)
+    x = np.arange(12) / 4 - 1.0  # sums of squares are exact in any order
     expected = several.__tracejit__(x, 0.5)
     whole = [expected["sin"], expected["rest"][0], *expected["rest"][1]]
     run = several.partial(x, 0.5, outputs=range(5), workers=workers)

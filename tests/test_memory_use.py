@@ -194,13 +194,7 @@ def test_a_compiled_call_needs_no_more_than_numpy(
 #: Programs that need more than NumPy, at one size at least, with the reason.
 SAVED = "arguments are saved, since their stores may have to be undone"
 ABOVE_NUMPY = {
-    "cholesky": SAVED,
-    "lu": SAVED,
     "nbody": SAVED,
-    "syrk": SAVED,
-    "symm": SAVED,
-    "trisolv": SAVED,
-    "doitgen": "a call of NumPy has a reshaped operand, and a result that is copied",
     "contour_integral": "LAPACK works on copies, which NumPy makes where tracemalloc does not look",
 }
 

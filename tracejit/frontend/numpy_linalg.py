@@ -53,7 +53,8 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
     a = _stack_like(a, stack, a.type.shape[-2:])
     tail = (inner,) if b.ndim == 1 else (inner, b.type.shape[-1])
     b = _stack_like(b, stack, tail)
-    if stack and b.ndim > 1 and isinstance(inner, int) and 0 < inner <= _SMALL:
+    # A stack times one matrix is one product.
+    if a.ndim > 1 and b.ndim > 2 and isinstance(inner, int) and 0 < inner <= _SMALL:
         return _sum_of_products(a, b, inner)
     out = trace.wrap(trace.emit("matmul", (a.value(), b.value())))
     assert isinstance(out, TracedArray)
