@@ -1,8 +1,8 @@
 """Memory of whole programs: the peak of a call against NumPy's, and growth over many calls.
 
-The peak of a compiled call is what its plan says (`report().variants[k].buffers`): the program's own
-memory and its results. That of NumPy is what tracemalloc sees of one call. Growth is that of the
-process' resident memory from the first tenth of the calls to the last.
+The peak of a compiled call is what its plan says (`report().variants[k].buffers`): the program's
+own memory and its results. That of NumPy is what tracemalloc sees of one call. Growth is that of
+the process' resident memory from the first tenth of the calls to the last.
 """
 
 import copy

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import copy
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +95,50 @@ def test_every_module_is_listed() -> None:
     assert len(PROGRAMS) == 27
     kinds = collections.Counter(program.kind for program in PROGRAMS)
     assert set(kinds) == {"no loop", "short loops", "long loops"} and min(kinds.values()) >= 3
+
+
+@pytest.mark.parametrize("name", ["softmax", "spmv", "mandelbrot", "nbody", "jacobi_1d", "gemm"])
+def test_eight_threads_at_once(name: str) -> None:
+    """On arguments of their own, and on shared ones where the program leaves them as they are."""
+    (program,) = [p for p in PROGRAMS if p.name == name]
+    jitted = tracejit.jit(strict=True)(program.kernel)
+    expected, changed = _outcome(program.kernel, program.arguments("S"))
+    shared = program.arguments("S")
+    own = any(changed)
+    found: list[Any] = []
+    barrier = threading.Barrier(8)
+
+    def work() -> None:
+        barrier.wait()
+        for _ in range(5):
+            given = program.arguments("S") if own else shared
+            found.append((jitted(*given.values()), list(given.values())))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+    for result, arguments in found:
+        _close(program, result, expected[0])
+        _close(program, arguments, expected[1])
+
+
+def _outcome(kernel: Any, given: dict[str, Any]) -> tuple[tuple[Any, list[Any]], list[bool]]:
+    before = copy.deepcopy(list(given.values()))
+    result = kernel(*given.values())
+    after = list(given.values())
+    changed = [
+        isinstance(x, np.ndarray) and not np.array_equal(x, y, equal_nan=True)
+        for x, y in zip(before, after, strict=True)
+    ]
+    return (result, after), changed
+
+
+def _close(program: Program, a: Any, b: Any) -> None:
+    if isinstance(a, tuple | list):
+        for x, y in zip(a, b, strict=True):
+            _close(program, x, y)
+    elif a is not None:
+        np.testing.assert_allclose(a, b, rtol=max(program.rtol, 1e-12), atol=1e-12)
