@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.choice import UNBOUND, Choice, Signal, Unreachable
-from tracejit.frontend.joins import Joiner, Recipe
+from tracejit.frontend.joins import Joiner, Recipe, in_one_order
 from tracejit.frontend.regions import Names, Side, close_region, contents_of, put_contents, run_side
 from tracejit.frontend.rewrite_expressions import OPERAND
 from tracejit.frontend.shapes import SymInt
@@ -206,7 +206,7 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
                 else cell.read(side.region)
             )
         if any(v is not None for v in values):
-            cells[cell] = joiner.slot(*values)
+            cells[cell] = joiner.slot(*in_one_order(values, (first, second)))
     results = joiner.complete()
     captures = list(dict.fromkeys(v for s in (first, second) for v in s.region.captures))
     graphs = [

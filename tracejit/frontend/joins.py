@@ -45,6 +45,7 @@ __all__ = [
     "Choice",
     "Joiner",
     "Recipe",
+    "in_one_order",
     "same_kind",
     "undefined",
 ]
@@ -245,7 +246,7 @@ class Joiner:
             values: list[Value | None] = []
             for c, side in zip((a, b), self.sides, strict=False):
                 values.append(None if c is None else c.read(side.region))
-            values = _in_one_order(values, self.sides)
+            values = in_one_order(values, self.sides)
             k = self.slot(*values[: len(self.sides)])
             self._cells[a, b] = self._once(lambda outs: self._new_cell(outs[k], a, b))
         return self._cells[a, b]
@@ -365,7 +366,7 @@ class Joiner:
         values: list[Value | None] = [self.lifted(x, k) for k, x in enumerate(arrays)]
         if not self._one_kind(values[0].type, values[1].type):  # type: ignore[union-attr]
             return None
-        k = self.slot(*_in_one_order(values, self.sides))
+        k = self.slot(*in_one_order(values, self.sides))
         return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
 
     def _one_kind(self, a: Type, b: Type) -> bool:
@@ -459,7 +460,7 @@ def same_kind(a: Type, b: Type) -> bool:
     return a == b
 
 
-def _in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Value | None]:
+def in_one_order(values: list[Value | None], sides: Sequence[Side]) -> list[Value | None]:
     """Values that are laid out alike: as the first of them."""
     first = next(v for v in values if v is not None).type
     if not isinstance(first, ArrayType):
