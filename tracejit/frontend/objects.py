@@ -208,6 +208,9 @@ def _bind(
         return hooks.call(_inner_function(hooks, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
         if not _is_jitted(found):
+            if issubclass(cls, (np.random.Generator, np.random.RandomState)):
+                what = f"{cls.__name__}.{name} of a generator made outside the function"
+                raise TraceError("TJ002", what, user_line())
             raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
         capture.guard_identity(source)
         return found if owner is None else MethodType(found, owner)
