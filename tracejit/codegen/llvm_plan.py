@@ -107,7 +107,7 @@ def plan_loop(
     return Plan(
         width=width,
         streams=_streams(loop, survey, width),
-        masked=_masks_all(survey, target),
+        masked=_masks_all(survey, target) and not _may_be_short(loop, survey),
         register_slots=_register_slots(loop, survey),
         free_slots=4,
         fetch_ahead=_fetches_ahead(loop, survey),
@@ -161,6 +161,16 @@ def _masks_all(survey: _Survey, target: HostTarget) -> bool:
     if "avx2" in target.features:
         return not survey.separate and all(size >= 32 for size in survey.runs)
     return False
+
+
+def _may_be_short(loop: For | Reduce, survey: _Survey) -> bool:
+    """Whether what is left over is cheaper one by one: arithmetic on elements that lie apart.
+
+    Masked, each such access takes as long for one lane as for all, and in an inner loop of a few
+    iterations there is nothing else.
+    """
+    known = isinstance(loop, Reduce) or isinstance(loop.size, int)
+    return bool(survey.separate) and not known and not survey.calls
 
 
 class _Survey:
