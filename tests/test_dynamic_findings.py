@@ -313,3 +313,32 @@ def test_undone_calls_leave_no_memory_behind() -> None:
     assert jitted.report().bailouts > 400
     assert blocks < 300  # one block a call would be more
     assert bytes_ < 2**21
+
+
+# Read-only results -------------------------------------------------------------------------------
+
+
+def repeated(x: Any, n: int) -> Any:
+    y = x * 2
+    v = np.broadcast_to(y[:3], (2, 3))
+    for _ in range(n):
+        if v[0, 0] > 100:
+            v = v * 2
+    return v
+
+
+def diagonal_and_rows(x: Any, n: int) -> Any:
+    return np.diagonal(np.outer(x, x))[n:], np.broadcast_to(x * 2, (3, len(x)))
+
+
+@pytest.mark.parametrize("f", [repeated, diagonal_and_rows])
+def test_results_that_numpy_makes_read_only_are_so(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    for n in (0, 1, 3):
+        expected, found = f(np.arange(6.0), n), jitted(np.arange(6.0), n)
+        pairs = (
+            zip(expected, found, strict=True) if isinstance(found, tuple) else [(expected, found)]
+        )
+        for a, b in pairs:
+            assert_same(a, b)
+            assert a.flags.writeable is b.flags.writeable

@@ -327,7 +327,7 @@ def _broadcast_view(x: TracedArray, target: tuple[Dim, ...]) -> TracedArray:
         d if d in (1, t) else (1 if env.is_one(d) else t)
         for d, t in zip(x.type.shape, target[lead:], strict=True)
     )
-    return fit_dims(x, own).view("broadcast_to", shape=target)
+    return fit_dims(x, own).view("broadcast_to", shape=target, writeable=False)
 
 
 @handles(np.broadcast_arrays)
