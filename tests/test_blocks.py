@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -147,8 +148,14 @@ def test_a_thousand_calls_need_no_more_memory_than_a_few() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_has_its_own_blocks() -> None:
+    """In a process of its own: other tests may have left threads in this one."""
+    code = "from tests.test_blocks import forked; forked()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def forked() -> None:
+    """Raises AssertionError where the two processes disturb each other."""
     f, x = tracejit.jit(sorted_twice, strict=True), np.arange(float(LARGE))
     expected = f(x)
     child = os.fork()
