@@ -342,3 +342,34 @@ def test_results_that_numpy_makes_read_only_are_so(f: Callable[..., Any]) -> Non
         for a, b in pairs:
             assert_same(a, b)
             assert a.flags.writeable is b.flags.writeable
+
+
+# Sizes that are not read -------------------------------------------------------------------------
+
+
+def unread_zeros(x: Any) -> Any:
+    np.zeros(int(x[0]))
+    return x * 2
+
+
+def unread_repetition(x: Any) -> Any:
+    np.repeat(x, int(x[0]))
+    return x * 2
+
+
+@pytest.mark.parametrize("f", [unread_zeros, unread_repetition])
+def test_a_negative_size_is_an_error_though_nothing_reads_the_array(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    jitted(np.array([2.0, 1.0]))
+    for g in (f, jitted):
+        with pytest.raises(ValueError, match="negative"):
+            g(np.array([-2.0, 1.0]))
+    assert not jitted.report().fallbacks
+
+
+def test_masks_of_bytes_other_than_one() -> None:
+    mask = np.array([2, 0, 1, 255, 128], np.uint8).view(bool)
+    x = np.arange(5.0)
+    jitted = tracejit.jit(lambda x, m: (x[m], np.flatnonzero(m)))
+    for a, b in zip(jitted(x, mask), (x[mask], np.flatnonzero(mask)), strict=True):
+        assert_same(a, b)

@@ -120,7 +120,8 @@ loop:
   store i64 %i, ptr %place
   %address = getelementptr i8, ptr %mask, i64 %i
   %byte = load i8, ptr %address
-  %one = zext i8 %byte to i64
+  %is_true = icmp ne i8 %byte, 0
+  %one = zext i1 %is_true to i64
   %found = add i64 %k, %one
   %next = add i64 %i, 1
   %wanted = icmp slt i64 %found, %count

@@ -159,7 +159,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         one = counts.reshape(())[()] if isinstance(counts, TracedArray) else counts
         if dtype_of(one.type).kind not in "iu":
             raise TraceError("TJ004", "np.repeat by a number that is no int", user_line())
-        counts = unwrap(here().bound(int64_of(one)), here().env)
+        counts = unwrap(here().bound_as_given(int64_of(one)), here().env)
     if isinstance(counts, (list, tuple, np.ndarray)):
         if len(counts) != 1:
             n = here().env.concrete(x.type.shape[axis])

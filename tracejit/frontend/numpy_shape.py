@@ -54,7 +54,7 @@ def shape_dims(shape: Any) -> tuple[Dim, ...]:
 def _size(x: Any, text: str) -> Dim:
     if isinstance(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
         raise TypeError(text)
-    return here().bound(int64_of(x)) if isinstance(x, Tracer) else as_dim(x)
+    return here().bound_as_given(int64_of(x)) if isinstance(x, Tracer) else as_dim(x)
 
 
 def copy_of(x: TracedArray) -> TracedArray:

@@ -280,6 +280,12 @@ class Trace:
         out: Dim = self.bounds[value]
         return out
 
+    def bound_as_given(self, value: Value) -> Dim:
+        """As `bound` for an i64 of the user's: NumPy raises where it is negative, read or not."""
+        zero = self.emit("constant", (), value=0, type="i64")
+        self.emit_all("check", (self.emit("greater_equal", (value, zero)),), {})
+        return self.bound(value)
+
     def size(self, dim: Dim) -> TracedScalar:
         """A size as a traced Python int."""
         from tracejit.frontend.tracer import TracedScalar
