@@ -8,7 +8,16 @@ import sys
 from dataclasses import dataclass, field
 from types import CodeType
 
-__all__ = ["CODES", "Bailout", "FallbackError", "GraphError", "TraceError", "Where", "explain"]
+__all__ = [
+    "CODES",
+    "Bailout",
+    "FallbackError",
+    "GraphError",
+    "TraceError",
+    "Underivable",
+    "Where",
+    "explain",
+]
 
 #: Why a function, or a part of it, could not be compiled: code -> (what happened, what to do).
 CODES: dict[str, tuple[str, str]] = {
@@ -240,6 +249,10 @@ class FallbackError(TypeError):
 
 class GraphError(ValueError):
     """A graph, its text or a kernel is not well formed."""
+
+
+class Underivable(Exception):
+    """A derivative is needed through an operation that has none."""
 
 
 class Bailout(Exception):

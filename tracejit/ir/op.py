@@ -8,12 +8,15 @@ Instances carry no state; the registry is filled by `register`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from tracejit.errors import GraphError
+from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.types import Type
+
+if TYPE_CHECKING:
+    from tracejit.ir.calculus import Calculus, Into, Site
 
 __all__ = ["OPS", "Op", "register", "require"]
 
@@ -34,6 +37,8 @@ class Op:
     gives_sizes: ClassVar[bool] = False
     #: The NumPy function that it means, where there is one.
     numpy: ClassVar[Any] = None
+    #: Its results do not change with its operands but by jumps, or are no floats: no derivative.
+    constant: ClassVar[bool] = False
 
     def infer(
         self,
@@ -48,6 +53,24 @@ class Op:
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError
+
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        """The tangents of the results for those of the operands; None is zero.
+
+        Raises Underivable where there is no rule.
+        """
+        raise Underivable(f"{self.name} has no derivative rule")
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The cotangents of the operands for those of the results; None is zero.
+
+        Only those that `s.wanted` asks for are used. Raises Underivable where there is no rule.
+        """
+        raise Underivable(f"{self.name} has no derivative rule")
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         """Concrete (inputs, attrs) that feed every generic test."""

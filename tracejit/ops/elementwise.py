@@ -8,21 +8,27 @@ says so).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.errors import Bailout, Underivable
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const
 from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
 
+if TYPE_CHECKING:
+    from tracejit.ir.calculus import Calculus, Into, Site
+
 __all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
+
+#: (calculus, node, v) -> v times a partial derivative, by elements; None: zero.
+Times: TypeAlias = "Callable[[Calculus, Site, Value], Value | None]"
 
 #: NumPy ufunc -> the op that means it.
 UFUNC_OPS: dict[Any, Elementwise] = {}
@@ -93,6 +99,8 @@ class Elementwise(Op):
     complex_rule: ClassVar[Any] = None
     #: The op has a kernel function for real inputs.
     has_scalar: ClassVar[bool] = True
+    #: For each operand, v times the partial derivative (None: zero), of a tangent or a cotangent v.
+    times: ClassVar[tuple[Times, ...] | None] = None
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         """The result's dtype. Raises GraphError where the ufunc has no loop for `dtypes`."""
@@ -157,6 +165,33 @@ class Elementwise(Op):
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
+
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
+        total: Value | None = None
+        for k, t in enumerate(tangents):
+            term = None if t is None else self._times(k)(c, s, t)
+            if term is not None:
+                term = c.cast(term, dtype_of(s.outputs[0]))
+                total = term if total is None else c.add(total, term)
+        return (total,)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        (g,) = cotangents
+        out: list[Value | None] = []
+        for k, t in enumerate(s.inputs):
+            term = self._times(k)(c, s, g) if g is not None and s.wanted[k] else None
+            out.append(None if term is None else c.cast(term, dtype_of(t)))
+        return out
+
+    def _times(self, k: int) -> Times:
+        """The product with the partial derivative by operand k. Raises Underivable."""
+        if self.times is None or self.times[k] is None:
+            raise Underivable(f"{self.name} has no derivative with respect to operand {k}")
+        return self.times[k]
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
