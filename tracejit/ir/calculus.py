@@ -49,8 +49,10 @@ def tangent_type(t: Type) -> Type:
 
 
 class Into:
-    """A contribution to some elements of a cotangent: `add(c, whole, value)` gives the whole with
-    `value` added there, in place where nothing else reads it.
+    """A contribution to some elements of a cotangent, which is added in place.
+
+    `add(c, whole, value)` gives the whole with `value` added where it belongs. It may be computed
+    from any layout of `whole`, and has the shape of that.
     """
 
     __slots__ = ("add", "value")

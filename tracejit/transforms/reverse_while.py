@@ -55,7 +55,9 @@ class _Backward:
         self.block = Block(self.body.inputs, self.body.nodes, self.body.outputs)
         self.block.spread(v for v, f in zip(self.body.inputs, self.flags, strict=True) if f)
         fresh = scope.c.fresh
-        self.k, self.count = fresh(), None
+        self.k = fresh()
+        #: The size that the forward loop's iterations are counted in, if it does not count them.
+        self.count: str | None = None
         self.trips, sizes = self._iterations()
         self.region = Region(f"{self.body.name}_back", fresh, (self.k,))
         self.states = {k: Value(scope.type(node.outputs[k].type)) for k in self.restored}
@@ -66,7 +68,7 @@ class _Backward:
         self.first = self.inner.open()
 
     def _iterations(self) -> tuple[Dim, dict[str, Dim]]:
-        """How many there were, and the size symbols of the body in the terms of the backward one."""
+        """How many there were, and the body's size symbols in the terms of the backward one."""
         node, body, scope = self.node, self.body, self.scope
         count = len(body.size_outputs)
         starts = [scope.dim(d) for d in node.attrs["sizes"][1]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.transforms.residuals import Block
 
@@ -30,7 +32,7 @@ def _of_result(node: Node, v: Value) -> str | None:
     return None
 
 
-def _of_reader(nodes: tuple[Node, ...] | list[Node], v: Value) -> str | None:
+def _of_reader(nodes: Sequence[Node], v: Value) -> str | None:
     for node in nodes:
         if v not in node.inputs:
             continue
