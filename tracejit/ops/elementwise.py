@@ -166,9 +166,7 @@ class Elementwise(Op):
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         total: Value | None = None
         for k, t in enumerate(tangents):
             term = None if t is None else self._times(k)(c, s, t)

@@ -69,9 +69,7 @@ class _Writing:
 
     name: str
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents."""
         pair = tangents[:2]
         if all(t is None for t in pair):
@@ -146,9 +144,7 @@ class ScatterApplyRules:
 
     name: str
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents. Raises Underivable."""
         _require_linear(s)
         pair = tangents[:2]

@@ -41,9 +41,7 @@ class _Weighted:
         """The partial derivatives, in the operand's shape."""
         raise NotImplementedError
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The weighted sum."""
         (t,) = tangents
         return (None if t is None else c.sum(c.mul(t, self.weights(c, s)), s.attrs["axes"]),)
@@ -84,9 +82,7 @@ class ExtremeRules:
     A NaN is an extreme where there is one.
     """
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The mean of the tangents of the extremes."""
         (t,) = tangents
         if t is None:
@@ -166,9 +162,7 @@ class CumSumRules(Linear):
 class CumProdRules:
     """y[k] = x[k] y[k - 1]: the tangents follow the recurrence with the terms y[k - 1] dx[k]."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The recurrence."""
         (t,), axis = tangents, s.attrs["axis"]
         if t is None:
@@ -190,9 +184,7 @@ class CumProdRules:
 class LinearRecurrenceRules:
     """y[k] = a[k] y[k - 1] + b[k]: so dy[k] = a[k] dy[k - 1] + (da[k] y[k - 1] + db[k])."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The recurrence of the tangents."""
         (ta, tb), axis = tangents, s.attrs["axis"]
         if ta is None and tb is None:
@@ -221,9 +213,7 @@ class LinearRecurrenceRules:
 class SortRules:
     """The elements move as a stable sort moves them: equal ones keep their order."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents, moved."""
         (t,), axis = tangents, s.attrs["axis"]
         if t is None:

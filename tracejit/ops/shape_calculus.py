@@ -26,9 +26,7 @@ class Linear:
 
     name: str
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of the tangent."""
         t, *_ = tangents
         if t is None:
@@ -96,9 +94,7 @@ class SliceRules(Linear):
 class ConcatenateRules:
     """Each operand has its slice of the result."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents joined."""
         parts = [c.zeros(t) if v is None else v for v, t in zip(tangents, s.inputs, strict=True)]
         return (c.op("concatenate", *parts, axis=s.attrs["axis"]),)
