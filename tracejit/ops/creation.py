@@ -59,6 +59,7 @@ class Constant(Op):
     """
 
     name: ClassVar[str] = "constant"
+    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "index"
 
     def infer(
@@ -116,6 +117,7 @@ class Iota(Op):
     """0, 1, ..., size - 1 in `dtype`, which wraps or rounds as a cast from i64 does."""
 
     name: ClassVar[str] = "iota"
+    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "index"
 
     def infer(
@@ -147,6 +149,7 @@ class DimValue(Op):
     """The value of the size expression `dim`, as a Python int."""
 
     name: ClassVar[str] = "dim_value"
+    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "scalar"
 
     def infer(
@@ -178,6 +181,7 @@ class BindSize(Op):
     """
 
     name: ClassVar[str] = "bind_size"
+    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "control"
     pure: ClassVar[bool] = False
 
