@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.straight_derivatives import jvp_graph, vjp_graph
 from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, shape_of
 from tracejit.ir.verify import verify
+from tracejit.transforms.forward import jvp_graph
+from tracejit.transforms.reverse import vjp_graph
 
 __all__ = ["check_grads", "graph_of", "is_float", "numeric_jvp", "run"]
 
@@ -153,7 +154,7 @@ def numeric_jvp(
     """
     low = min((_precision(t) for t in tangents if t is not None), key=lambda d: -np.finfo(d).eps)
     values = [np.asarray(y) for y in f(inputs)]
-    size = max((float(np.max(np.abs(np.asarray(x)), initial=0)) for x in inputs if is_float(x)))
+    size = max(float(np.max(np.abs(np.asarray(x)), initial=0)) for x in inputs if is_float(x))
     tables: list[list[list[Any]]] = [[] for _ in values]
     best: list[Any] = [None] * len(values)
     for k in _STEPS[low]:

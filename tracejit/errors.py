@@ -252,7 +252,9 @@ class GraphError(ValueError):
 
 
 class Underivable(Exception):
-    """A derivative is needed through an operation that has none."""
+    """A derivative is needed through an operation that has none; `where` is the user's line."""
+
+    where: Where | None = None
 
 
 class Bailout(Exception):

@@ -51,18 +51,14 @@ def tangent_type(t: Type) -> Type:
 class Into:
     """A contribution to some elements of a cotangent, which is added in place.
 
-    `read(c, whole)` gives the elements, `write(c, whole, elements)` the whole with new ones.
+    `add(c, whole, value)` gives the whole with `value` added where it belongs. It may be computed
+    from any layout of `whole`, and has the shape of that.
     """
 
-    __slots__ = ("read", "value", "write")
+    __slots__ = ("add", "value")
 
-    def __init__(
-        self,
-        value: Value,
-        read: Callable[[Calculus, Value], Value],
-        write: Callable[[Calculus, Value, Value], Value],
-    ) -> None:
-        self.value, self.read, self.write = value, read, write
+    def __init__(self, value: Value, add: Callable[[Calculus, Value, Value], Value]) -> None:
+        self.value, self.add = value, add
 
 
 class Site:

@@ -25,6 +25,7 @@ from tracejit.ops import (
     scan,
     shape,
     sorting,
+    stack,
     strong_zero,
 )
 
@@ -53,5 +54,6 @@ __all__ = [
     "scan",
     "shape",
     "sorting",
+    "stack",
     "strong_zero",
 ]

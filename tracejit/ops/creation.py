@@ -59,8 +59,8 @@ class Constant(Op):
     """
 
     name: ClassVar[str] = "constant"
-    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "index"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -117,8 +117,8 @@ class Iota(Op):
     """0, 1, ..., size - 1 in `dtype`, which wraps or rounds as a cast from i64 does."""
 
     name: ClassVar[str] = "iota"
-    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "index"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -149,8 +149,8 @@ class DimValue(Op):
     """The value of the size expression `dim`, as a Python int."""
 
     name: ClassVar[str] = "dim_value"
-    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "scalar"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -181,9 +181,9 @@ class BindSize(Op):
     """
 
     name: ClassVar[str] = "bind_size"
-    constant: ClassVar[bool] = True
     kind: ClassVar[str] = "control"
     pure: ClassVar[bool] = False
+    constant: ClassVar[bool] = True
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([n], {}) for n in (0, 1, 12345, np.int64(7))]

@@ -17,6 +17,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
+from tracejit.ops.indexing_calculus import GatherRules, ScatterRules, UpdateSliceRules
 from tracejit.ops.rules import array_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, arrays
 from tracejit.ops.shape import check_slice, python_slices, slice_samples, slice_shape
@@ -68,7 +69,7 @@ def index_samples() -> list[tuple[Any, list[Any]]]:
 
 
 @register
-class Gather(Op):
+class Gather(GatherRules, Op):
     """Elements, or subarrays, of `x` at indices into its first axes: x[i0, ..., ik-1], a copy."""
 
     name: ClassVar[str] = "gather"
@@ -99,7 +100,7 @@ class Gather(Op):
 
 
 @register
-class UpdateSlice(Op):
+class UpdateSlice(UpdateSliceRules, Op):
     """`x` with `v` written to the elements that `slice` with these attributes would read."""
 
     name: ClassVar[str] = "update_slice"
@@ -135,7 +136,7 @@ class UpdateSlice(Op):
 
 
 @register
-class Scatter(Op):
+class Scatter(ScatterRules, Op):
     """`x` with `v` at indices into its first axes; the later of two writes to a place wins."""
 
     name: ClassVar[str] = "scatter"

@@ -1,0 +1,1 @@
+"""Transforms of graphs: derivatives forwards and backwards, batching."""
