@@ -26,6 +26,7 @@ from tracejit.ops import (
     shape,
     sorting,
     stack,
+    strong_zero,
 )
 
 __all__ = [
@@ -54,4 +55,5 @@ __all__ = [
     "shape",
     "sorting",
     "stack",
+    "strong_zero",
 ]
