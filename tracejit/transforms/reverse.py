@@ -63,7 +63,7 @@ class Pullback:
         self.builder, self.start, self.wrt, self.stack = builder, start, tuple(wrt), stack
         self.end = len(builder.nodes)
         #: Records nodes of the backward pass; cotangents may be computed there.
-        self.calculus = Calculus(GraphBuilder(builder.name), fresh)
+        self.calculus = Calculus(builder.beside(), fresh)
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
@@ -91,8 +91,9 @@ class Pullback:
                 forward.insert(0, new)
             for node in c.builder.nodes:
                 node.inputs = tuple(last if v is first else v for v in node.inputs)
-        tail = self.builder.nodes[self.end :]
-        self.builder.nodes[self.start :] = [*forward, *tail, *c.builder.nodes]
+        if c.builder is not self.builder:
+            tail = self.builder.nodes[self.end :]
+            self.builder.nodes[self.start :] = [*forward, *tail, *c.builder.nodes]
         return gradients
 
 
