@@ -122,6 +122,14 @@ class ConcreteHooks:
         """`x`, which is indexed next."""
         return _Indexed(self, x) if type(x) is np.ndarray else x
 
+    def original(self, x: Any) -> Any:
+        """`x` where it is compared by identity."""
+        return self.trace.original(x) if isinstance(x, Tracer) else x
+
+    def shown(self, x: Any) -> Any:
+        """`x` where only its value matters."""
+        return Given(None).of(x)
+
     def formatted(self, x: Any) -> Any:
         """`x`, which is the left operand of `%`: a text shows numbers."""
         return _Format(x) if type(x) in (str, bytes) else x

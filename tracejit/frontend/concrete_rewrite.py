@@ -99,6 +99,20 @@ class _Rewriter(ast.NodeTransformer):
             return new
         return self.hook("made", node, new)
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        new: Any = self.generic_visit(node)
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            new.left = self.hook("original", node.left, new.left)
+            pairs = zip(node.comparators, new.comparators, strict=True)
+            new.comparators = [self.hook("original", old, x) for old, x in pairs]
+        return new
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        new: Any = self.generic_visit(node)
+        if node.msg is not None:
+            new.msg = self.hook("shown", node.msg, new.msg)
+        return new
+
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         new: Any = self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
