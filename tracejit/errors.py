@@ -14,6 +14,7 @@ __all__ = [
     "FallbackError",
     "GraphError",
     "TraceError",
+    "Unbatchable",
     "Underivable",
     "Where",
     "explain",
@@ -253,6 +254,10 @@ class GraphError(ValueError):
 
 class Underivable(Exception):
     """A derivative is needed through an operation that has none."""
+
+
+class Unbatchable(Exception):
+    """The lanes of a batch give or do what no batch can hold: arrays of unlike sizes, stores."""
 
 
 class Bailout(Exception):

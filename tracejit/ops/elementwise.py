@@ -23,6 +23,7 @@ from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dty
 from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
 
 if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
     from tracejit.ir.calculus import Calculus, Into, Site
 
 __all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
@@ -166,9 +167,7 @@ class Elementwise(Op):
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         total: Value | None = None
         for k, t in enumerate(tangents):
             term = None if t is None else self._times(k)(c, s, t)
@@ -192,6 +191,10 @@ class Elementwise(Op):
         if self.times is None or self.times[k] is None:
             raise Underivable(f"{self.name} has no derivative with respect to operand {k}")
         return self.times[k]
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        operands = [s.whole(k) for k in range(len(s.values))]
+        return c.ops(self.name, operands, **s.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

@@ -1,0 +1,1 @@
+"""Transforms: graphs to graphs of another meaning. They run before the passes."""
