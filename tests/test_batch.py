@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tracejit.ops  # noqa: F401 - fills the registry
+import tracejit
+from tests.batch_programs import PROGRAMS, Program
 from tests.compare import assert_same
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, symbol
@@ -20,6 +22,7 @@ from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
 from tracejit.transforms.batch import batch_graph
+from tracejit.transforms.regions import nested
 
 PLAIN = [
     name
@@ -150,3 +153,38 @@ def test_batches_of_each_op_are_its_lanes(name: str) -> None:
             if any(flags):
                 size = symbol("b") if number % 2 else None
                 compare(graph_of(op, inputs, attrs), lanes, flags, size=size, **tolerance(op))
+
+
+# Control flow -------------------------------------------------------------------------------------
+
+
+def traced(program: Program) -> Graph:
+    """The graph of one lane."""
+    with np.errstate(all="ignore"):
+        return tracejit.jit(program.function).trace(*copy.deepcopy(program.lanes[0]))
+
+
+def subsets(program: Program) -> Sequence[tuple[bool, ...]]:
+    """The subsets of operands to be batched."""
+    return program.subsets or ((True,) * len(program.lanes[0]),)
+
+
+def loops(graph: Graph) -> int:
+    """How many loops have been made to run lane after lane."""
+    return sum(
+        n.op.name == "while_loop" and n.regions[1].name == "lane" for n in nested(graph.nodes)
+    )
+
+
+ULPS = {"parity": "ulp", "ulp": 8}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
+def test_batches_of_programs_are_their_lanes(program: Program) -> None:
+    graph = traced(program)
+    for flags in subsets(program):
+        made = compare(graph, program.lanes, flags, **ULPS)
+        if program.apart is not None and all(flags):
+            assert bool(loops(made)) == program.apart
+        for lanes in (program.lanes, program.lanes[:1], program.lanes * 2):
+            compare(graph, lanes, flags, size=symbol("b"), **ULPS)

@@ -136,7 +136,7 @@ def _condition(
     c: Calculus, counter: str, loop: _Loop, inputs: Sequence[Value]
 ) -> tuple[Graph, tuple[Dim, ...]]:
     """`counter < size`, and the sizes that the region is given."""
-    inner = Calculus(GraphBuilder("condition"), c.fresh)
+    inner = Calculus(GraphBuilder("lanes_left"), c.fresh)
     for v in inputs:
         inner.builder.input(v.type)
     lane = inner.op("dim_value", dim=symbol(counter))
@@ -148,7 +148,7 @@ def _body(
     c: Calculus, counter: str, loop: _Loop, table: Table, inputs: Sequence[Value]
 ) -> tuple[Graph, tuple[Dim, ...]]:
     """One lane: its operands are cut out, and its results written."""
-    inner = Calculus(GraphBuilder("body"), c.fresh)
+    inner = Calculus(GraphBuilder("lane"), c.fresh)
     params = [inner.builder.input(v.type) for v in inputs]
     carried, captured = _split(params, len(params) - len(loop.captured))
     tokens, batches = _split(carried, len(carried) - len(loop.results))
