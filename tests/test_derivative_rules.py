@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.check_grads import check_grads, graph_of, run
+from tests.compare import assert_same
 from tests.derivative_points import (
     array_points,
     elementwise_names,
@@ -18,6 +19,7 @@ from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES
+from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.forward import jvp_graph
 from tracejit.transforms.reverse import vjp_graph
 
@@ -244,6 +246,31 @@ def test_where_leaks_nothing_of_the_lane_not_taken(name: str, dtype: str) -> Non
     mixed = np.array([0.0, 0.75, -0.0], d)
     (_, g) = run(vjp_graph(guarded(mixed, "not_equal", name, 0.0), [True]), [mixed, mixed + 1])
     assert g[0] == 0 and g[2] == 0 and np.isfinite(g[1])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
+@pytest.mark.parametrize("name", _HOLOMORPHIC)
+def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:
+    """All kernels of a program have strong zeros, as the definition has them."""
+    x = np.array([0.0, 0.75, -0.0, 1.25, 0.0] * 9, DTYPES[dtype])
+    for make in (jvp_graph, vjp_graph):
+        derived = make(guarded(x, "not_equal", name, 0.0), [True])
+        expected = run(derived, [x, np.ones_like(x)])
+        actual = run_graph(derived, [x, np.ones_like(x)])
+        assert not np.any(actual[1][x == 0])
+        for a, b in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=20 * np.finfo(x.dtype).eps)
+
+
+@pytest.mark.parametrize("name", ["strong_multiply", "strong_product", "strong_divide"])
+def test_compiled_strong_zeros(name: str) -> None:
+    with np.errstate(all="ignore"):
+        samples = OPS[name].samples()
+    for inputs, attrs in samples:
+        graph = graph_of(OPS[name], inputs, attrs)
+        (expected,), (actual,) = run(graph, inputs), run_graph(graph, inputs)
+        parity = "ulp" if expected.dtype.kind == "c" else "exact"
+        assert_same(expected, actual, parity=parity, ulp=1)
 
 
 def check_zero(graph: Graph, x: Any) -> None:
