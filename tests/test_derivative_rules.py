@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from tests.check_grads import check_grads, graph_of, run
 from tests.compare import assert_same
@@ -190,6 +191,61 @@ def test_exponents_that_are_not_wanted_need_no_logarithm() -> None:
         assert all(node.op.name != "log" for node in derived.nodes)
 
 
+#: What the derivatives are, in many digits.
+EXACT: dict[str, Any] = {
+    "sqrt": lambda x: 1 / (2 * mp.sqrt(x)),
+    "cbrt": lambda x: 1 / (3 * mp.cbrt(abs(x)) ** 2),
+    "square": lambda x: 2 * x,
+    "reciprocal": lambda x: -1 / x**2,
+    "exp": mp.exp,
+    "exp2": lambda x: 2**x * mp.log(2),
+    "expm1": mp.exp,
+    "log": lambda x: 1 / x,
+    "log2": lambda x: 1 / (x * mp.log(2)),
+    "log10": lambda x: 1 / (x * mp.log(10)),
+    "log1p": lambda x: 1 / (1 + x),
+    "sin": mp.cos,
+    "cos": lambda x: -mp.sin(x),
+    "tan": lambda x: mp.sec(x) ** 2,
+    "arcsin": lambda x: 1 / mp.sqrt(1 - x**2),
+    "arccos": lambda x: -1 / mp.sqrt(1 - x**2),
+    "arctan": lambda x: 1 / (1 + x**2),
+    "sinh": mp.cosh,
+    "cosh": mp.sinh,
+    "tanh": lambda x: mp.sech(x) ** 2,
+    "arcsinh": lambda x: 1 / mp.sqrt(1 + x**2),
+    "arccosh": lambda x: 1 / mp.sqrt(x**2 - 1),
+    "arctanh": lambda x: 1 / (1 - x**2),
+    "erf": lambda x: 2 / mp.sqrt(mp.pi) * mp.exp(-(x**2)),
+}
+#: Their derivatives follow from results that round to 1: the error is small beside 1.
+_BESIDE_ONE = ("tanh", "expm1")
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_accuracy_over_the_whole_domain(name: str) -> None:
+    """Within a few units in the last place, next to the ends of the domain too."""
+    sizes = 10.0 ** np.linspace(-300, 300, 41)
+    near = 1 - 10.0 ** np.linspace(-15, -1, 15)
+    x = np.concatenate([sizes, -sizes, near, -near, 2 - near, np.linspace(-20, 20, 37)])
+    with mp.workdps(700 if name == "tanh" else 60), np.errstate(all="ignore"):
+        (tangent,) = run(jvp_graph(graph_of(OPS[name], [x]), [True]), [x, np.ones_like(x)])[1:]
+        (y,) = run(graph_of(OPS[name], [x]), [x])
+        for a, t, result in zip(x, tangent, y, strict=True):
+            if not np.isfinite(result) or (name in ("erf", "tan") and abs(a) > 1e3):
+                continue
+            try:
+                wanted = float(EXACT[name](mp.mpf(float(a))))
+            except ZeroDivisionError:
+                assert np.isinf(t), f"{name}'({a}) = {t}"
+                continue
+            slack = 2.0**-52 if name in _BESIDE_ONE else 0.0
+            # The square in exp(-x**2) is rounded.
+            units = 12 + (a * a if name == "erf" else 0.0)
+            bound = units * np.spacing(abs(wanted)) + slack
+            assert t == wanted or abs(t - wanted) <= bound, f"{name}'({a}) = {t}, not {wanted}"
+
+
 # The lane that `where` does not take -------------------------------------------------------------
 
 
@@ -284,6 +340,23 @@ def check_zero(graph: Graph, x: Any) -> None:
         out = run(second, [*inputs, *extra])[2:]
         for y in out:
             assert np.array_equal(y, np.zeros_like(x)), f"{make.__name__} of a derivative: {y}"
+
+
+def test_elements_that_nothing_reads_have_gradient_zero() -> None:
+    """sqrt(x)[1:] at x[0] = 0; the first row of a Jacobian has zeros beside its infinity."""
+    x = np.array([0.0, 4.0])
+    builder = GraphBuilder("tail")
+    v = builder.input(type_of(x), "x")
+    c = Calculus(builder, lambda: "unused")
+    root = c.op("sqrt", v)
+    graph = builder.build([c.op("slice", root, start=(1,), size=(1,), step=(1,)), root])
+    pull, push = vjp_graph(graph, [True]), jvp_graph(graph, [True])
+    (g,) = run(pull, [x, np.ones(1), np.zeros(2)])[2:]
+    np.testing.assert_array_equal(g, [0.0, 0.25])
+    (g,) = run(pull, [x, np.zeros(1), np.array([1.0, 0.0])])[2:]
+    np.testing.assert_array_equal(g, [np.inf, 0.0])
+    _, tangent = run(push, [x, np.array([0.0, 1.0])])[2:]
+    np.testing.assert_array_equal(tangent, [0.0, 0.25])
 
 
 def test_a_cotangent_that_is_zero_by_itself_has_a_second_derivative() -> None:
