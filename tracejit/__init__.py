@@ -9,7 +9,7 @@ compiled and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import jit
+from tracejit.api import grad, jit, value_and_grad
 from tracejit.config import eager
 from tracejit.errors import explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
@@ -21,8 +21,10 @@ __all__ = [
     "errors",
     "explain",
     "fori_loop",
+    "grad",
     "jit",
     "scan",
+    "value_and_grad",
     "while_loop",
 ]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
 
-__all__ = ["jit"]
+__all__ = ["grad", "jit", "value_and_grad"]
 
 
 @overload
@@ -60,3 +61,49 @@ def _is_python(called: Any) -> bool:
     while isinstance(called, functools.partial):
         called = called.func
     return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
+
+
+def grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Jitted:
+    """The gradient of a function that gives one real number.
+
+    The result takes the arguments of `function` and gives the derivative by the argument `argnums`
+    (the first by default), of its structure, shapes and dtypes; a tuple of them where `argnums` is
+    a sequence, or names are given. These arguments are floats, complex numbers, arrays of them, or
+    lists, tuples, dicts and dataclasses of such. With `has_aux` the function gives a pair (value,
+    auxiliary), and the result a pair (gradient, auxiliary).
+
+    It is compiled when it is called, like a function under `jit`, through branches, loops and
+    stores; under `eager()` it runs operation by operation on real values. Of a function of complex
+    z = x + iy the gradient is du/dx - i du/dy, as in JAX. At kinks: `abs` and `norm` at 0 give 0,
+    `maximum` of equal operands half to each, `sqrt` at 0 infinity.
+
+    Raises TypeError for a result that is not one real floating-point number, for arguments that
+    have no derivative, and where the derivative of an operation is not known.
+    """
+    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, False)
+
+
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Jitted:
+    """As `grad`; the result gives a pair (value, gradient), the value being what `function` gives.
+
+    Raises as `grad`.
+    """
+    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, True)
+
+
+def _transformed(module: str, name: str, *args: Any) -> Jitted:
+    """A compiled function that a class of `tracejit.transforms` makes."""
+    from tracejit.runtime.dispatch import Jitted
+
+    found = importlib.import_module(f"tracejit.transforms.{module}")
+    return Jitted(getattr(found, name)(*args))

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.linalg_batch import batched_matmul, batched_solve
+from tracejit.ops.linalg_calculus import (
+    CholeskyRules,
+    InvRules,
+    LuDiagonalRules,
+    MatMulBothRules,
+    MatMulRules,
+    SolveRules,
+)
 from tracejit.ops.rules import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.sample_values import FLOATS, LAYOUTS, array, in_layout
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__: list[str] = []
 
 
 @register
-class MatMul(Op):
+class MatMul(MatMulRules, Op):
     """`a @ b` by NumPy's rule: one axis is a vector, more than two are stacks that broadcast."""
 
     name: ClassVar[str] = "matmul"
@@ -47,6 +60,9 @@ class MatMul(Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.matmul(*inputs)),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_matmul(c, s),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for dtype in DTYPES:
@@ -68,7 +84,7 @@ class MatMul(Op):
 
 
 @register
-class MatMulBoth(Op):
+class MatMulBoth(MatMulBothRules, Op):
     """`a @ p` and `r @ a` of one matrix in C order, for real floats: both in one pass over it.
 
     The order of the sums is that of `codegen/matvec.py`.
@@ -154,7 +170,7 @@ def _samples(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
 
 
 @register
-class Solve(Op):
+class Solve(SolveRules, Op):
     """The x with a @ x = b; `vector`: b is one vector, else a stack of matrices.
 
     Bails out for a singular matrix.
@@ -191,6 +207,9 @@ class Solve(Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_solve(c, s),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for a in _samples((4, 4)):
@@ -204,7 +223,7 @@ class Solve(Op):
 
 
 @register
-class Inv(Op):
+class Inv(InvRules, Op):
     """The inverse of square matrices. Bails out for a singular one."""
 
     name: ClassVar[str] = "inv"
@@ -230,13 +249,16 @@ class Inv(Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {}) for a in matrices]
 
 
 @register
-class Cholesky(Op):
+class Cholesky(CholeskyRules, Op):
     """The Cholesky factor, lower or `upper`, of Hermitian matrices, from one triangle of each.
 
     Bails out for a matrix that is not positive definite.
@@ -266,13 +288,16 @@ class Cholesky(Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {"upper": upper}) for a in matrices for upper in (False, True)]
 
 
 @register
-class LuDiagonal(Op):
+class LuDiagonal(LuDiagonalRules, Op):
     """The diagonal of U in the factorisation of square matrices by row interchanges.
 
     Its first element is negated for an odd number of interchanges, so that the product of all is
@@ -301,6 +326,9 @@ class LuDiagonal(Op):
         for k in np.ndindex(a.shape[:-2]):
             out[k] = _signed_pivots(a[k].copy())
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
