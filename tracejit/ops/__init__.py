@@ -25,6 +25,7 @@ from tracejit.ops import (
     scan,
     shape,
     sorting,
+    stack,
 )
 
 __all__ = [
@@ -52,4 +53,5 @@ __all__ = [
     "scan",
     "shape",
     "sorting",
+    "stack",
 ]
