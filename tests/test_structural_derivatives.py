@@ -7,10 +7,11 @@ import pytest
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tests.check_grads import check_grads, run
+from tracejit.runtime.graph_call import fused, run_graph
 from tracejit.transforms.reverse import vjp_graph
 from tracejit.errors import Underivable
 from tracejit.ir.dims import symbol
-from tracejit.ir.evaluate import type_of
+from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
@@ -219,6 +220,18 @@ def test_scans(dtype: Any, layout: str) -> None:
         check("cumprod", x, axis=axis)
         check("linear_recurrence", x, y, axis=axis)
     check("cumsum", np.zeros((0, 2), dtype), axis=0)
+
+
+def test_recurrences_are_compiled() -> None:
+    op = OPS["linear_recurrence"]
+    for inputs, attrs in op.samples():
+        graph = graph_of(op.name, list(inputs), **attrs)
+        assert fused(graph).nodes[0].op.kind == "fusion"
+        with np.errstate(all="ignore"):
+            (found,), (expected,) = run_graph(graph, inputs), evaluate(graph, inputs)
+        if expected.dtype.kind == "f":
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 # Sorting ------------------------------------------------------------------------------------------

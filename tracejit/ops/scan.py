@@ -91,6 +91,7 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
 
     name: ClassVar[str] = "linear_recurrence"
     kind: ClassVar[str] = "scan"
+    parity: ClassVar[str] = "order"
 
     def infer(
         self,
