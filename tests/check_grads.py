@@ -141,7 +141,8 @@ def _precision(graph: Graph) -> Any:
 
 def _moved(x: Any, t: Any, h: float) -> Any:
     if not isinstance(x, (float, complex)) or isinstance(x, np.generic):
-        return x + np.asarray(h, np.asarray(t).real.dtype)[()] * t
+        moved = x + np.asarray(h, np.asarray(t).real.dtype)[()] * t
+        return np.asarray(moved) if isinstance(x, np.ndarray) else moved
     return type(x)(x + h * t.item())
 
 
