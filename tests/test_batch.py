@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracejit
+import tracejit.ops
 from tests.batch_programs import PROGRAMS, Program
 from tests.compare import assert_same
 from tracejit.errors import Bailout
@@ -90,7 +91,10 @@ def compare(
         for k, flag in enumerate(batched)
     ]
     sizes = {s: len(lanes) if s == str(size) else None for s in made.sizes}
-    own = [[x if flag else y for x, y, flag in zip(lane, lanes[0], batched)] for lane in lanes]
+    own = [
+        [x if flag else y for x, y, flag in zip(lane, lanes[0], batched, strict=True)]
+        for lane in lanes
+    ]
     known = None if None in sizes.values() else sizes
     arguments = (given,) if run is not evaluate else (given, known)
     try:
@@ -148,7 +152,8 @@ def test_batches_of_each_op_are_its_lanes(name: str) -> None:
     for number in range(0, len(samples), step):
         inputs, attrs = samples[number]
         with np.errstate(all="ignore"):
-            lanes = list(zip(*(variants(op, samples, number, k) for k in range(len(inputs)))))
+            operands = [variants(op, samples, number, k) for k in range(len(inputs))]
+        lanes = list(zip(*operands, strict=True))
         for flags in itertools.product((True, False), repeat=len(inputs)):
             if any(flags):
                 size = symbol("b") if number % 2 else None
