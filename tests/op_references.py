@@ -231,6 +231,15 @@ def _(name, inputs, attrs):
     return np.moveaxis(np.array(steps, rows.dtype), 0, attrs["axis"])
 
 
+@reference("linear_recurrence")
+def _(inputs, attrs):
+    a, b = (np.moveaxis(x, attrs["axis"], 0) for x in inputs)
+    steps = [b[0]] if len(b) else []
+    for k in range(1, len(b)):
+        steps.append(np.add(np.multiply(a[k], steps[-1]), b[k]))
+    return np.moveaxis(np.array(steps, b.dtype).reshape(b.shape), 0, attrs["axis"])
+
+
 @reference("sort")
 def _(inputs, attrs):
     (x,), axis = inputs, attrs["axis"]

@@ -49,7 +49,7 @@ from tracejit.ops.reduction import Reduction
 
 __all__ = ["lower_fusion"]
 
-_CAST = cast("Elementwise", OPS["cast"])
+_CAST, _ADD, _MULTIPLY = (cast("Elementwise", OPS[name]) for name in ("cast", "add", "multiply"))
 
 
 def _nest(loops: Sequence[tuple[str, Dim]], body: list[Stmt], vector: bool = True) -> list[Stmt]:
@@ -218,8 +218,8 @@ def _lower_arg(low: Lowering, v: Value) -> list[Stmt]:
 
 
 def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
-    """cumsum and cumprod along one axis: strictly from left to right, starting at the first
-    element.
+    """cumsum, cumprod and recurrences along one axis: strictly from left to right, starting at
+    the first element.
     """
     node = low.producer[v]
     t, axis = node.inputs[0].type, node.attrs["axis"]
@@ -228,14 +228,14 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     names = [low.loop_var() for _ in range(t.ndim)]
     index = tuple(symbol(n) for n in names)
     line_scope = low.nested()
-    x = low.element(node.inputs[0], index)
-    parts = x if isinstance(x, tuple) else (x,)
-    fn = "add" if node.op.name == "cumsum" else "multiply"
+    elements = [low.element(x, index) for x in node.inputs]
+    parts = elements[-1] if isinstance(elements[-1], tuple) else (elements[-1],)
+    names_of = [low.name("c") for _ in parts]
+    old = [Var(name, part.dtype) for name, part in zip(names_of, parts, strict=True)]
+    steps = _next_of_scan(low, node, (old[0], old[1]) if len(old) == 2 else old[0], elements)
     first = Call("equal", (IndexValue(symbol(names[axis])), Const(0, "i64")), "b1")
     carries, results = [], []
-    for part in parts:
-        carry = Var(low.name("c"), part.dtype)
-        step = low.let(Call(fn, (carry, part), part.dtype))
+    for carry, part, step in zip(old, parts, steps, strict=True):
         # The first element itself: adding it to a zero would lose the sign of -0.0.
         new = low.let(Call("select", (first, part, step), part.dtype))
         zero = Const(
@@ -252,6 +252,19 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     kept = [a for a in range(t.ndim) if a != axis]
     inner_kept = bool(kept) and kept[-1] == t.ndim - 1
     return _nest([(names[a], t.shape[a]) for a in kept], body, vector=inner_kept)
+
+
+def _next_of_scan(
+    low: Lowering, node: Node, old: Element, elements: Sequence[Element]
+) -> tuple[Expr, ...]:
+    """The parts of what a scan carries on, from those of what it carries and of the operands."""
+    dtype = dtype_name(dtype_of(node.outputs[0].type))
+    step = elements[-1]
+    if node.op.name == "linear_recurrence":
+        old = low.let_element(_MULTIPLY.scalar((elements[0], old), [dtype] * 2, dtype))
+    rule = _MULTIPLY if node.op.name == "cumprod" else _ADD
+    new = low.let_element(rule.scalar((old, step), [dtype] * 2, dtype))
+    return new if isinstance(new, tuple) else (new,)
 
 
 def _lower_concatenate(low: Lowering, v: Value) -> list[Stmt]:
@@ -364,7 +377,7 @@ def _lower_all(
         body = _lower_reduce(low, roots)
     elif node.op.name in ("argmin", "argmax"):
         body = _lower_arg(low, roots[0])
-    elif node.op.name in ("cumsum", "cumprod"):
+    elif node.op.name in ("cumsum", "cumprod", "linear_recurrence"):
         body = _lower_scan(low, roots[0])
     elif node.op.name == "concatenate":
         body = _lower_concatenate(low, roots[0])

@@ -51,18 +51,14 @@ def tangent_type(t: Type) -> Type:
 class Into:
     """A contribution to some elements of a cotangent, which is added in place.
 
-    `read(c, whole)` gives the elements, `write(c, whole, elements)` the whole with new ones.
+    `add(c, whole, value)` gives the whole with `value` added where it belongs. It may be computed
+    from any layout of `whole`, and has the shape of that.
     """
 
-    __slots__ = ("read", "value", "write")
+    __slots__ = ("add", "value")
 
-    def __init__(
-        self,
-        value: Value,
-        read: Callable[[Calculus, Value], Value],
-        write: Callable[[Calculus, Value, Value], Value],
-    ) -> None:
-        self.value, self.read, self.write = value, read, write
+    def __init__(self, value: Value, add: Callable[[Calculus, Value, Value], Value]) -> None:
+        self.value, self.add = value, add
 
 
 class Site:
@@ -230,7 +226,7 @@ class Calculus:
 
     # Arithmetic -----------------------------------------------------------------------------------
 
-    def _pair(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def alike(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Both in one dtype and shape: scalars are broadcast, sizes written alike."""
         dtype = np.result_type(dtype_of(a.type), dtype_of(b.type))
         a, b = self.cast(self.number(a), dtype), self.cast(self.number(b), dtype)
@@ -244,19 +240,35 @@ class Calculus:
 
     def add(self, a: Value, b: Value) -> Value:
         """a + b."""
-        return self.op("add", *self._pair(a, b))
+        return self.op("add", *self.alike(a, b))
 
     def sub(self, a: Value, b: Value) -> Value:
         """a - b."""
-        return self.op("subtract", *self._pair(a, b))
+        return self.op("subtract", *self.alike(a, b))
 
     def mul(self, a: Value, b: Value) -> Value:
         """a * b, by elements."""
-        return self.op("multiply", *self._pair(a, b))
+        return self.op("multiply", *self.alike(a, b))
 
     def div(self, a: Value, b: Value) -> Value:
         """a / b, by elements."""
-        return self.op("divide", *self._pair(a, b))
+        return self.op("divide", *self.alike(a, b))
+
+    def strong_mul(self, v: Value, partial: Value) -> Value:
+        """v * partial, by elements, and 0 where the tangent or cotangent v is exactly 0.
+
+        A partial derivative may be infinite or NaN where nothing asks for it: in the lane that a
+        `where` does not take. Rules use this for every product with what depends on operands.
+        """
+        return self.op("strong_multiply", *self.alike(v, partial))
+
+    def strong_div(self, v: Value, divisor: Value) -> Value:
+        """v / divisor, by elements, and 0 where the tangent or cotangent v is exactly 0."""
+        return self.op("strong_divide", *self.alike(v, divisor))
+
+    def strong_product(self, v: Value, w: Value) -> Value:
+        """v * w, by elements, of two tangents or cotangents: 0 where one is exactly 0."""
+        return self.op("strong_product", *self.alike(v, w))
 
     def scale(self, a: Value, factor: complex) -> Value:
         """`a` times a number of the compiler's; a real one keeps the dtype."""
@@ -273,7 +285,7 @@ class Calculus:
     def where(self, condition: Value, a: Value, b: Value | float) -> Value:
         """`a` where the condition (of its shape) holds, else `b`: neither lane leaks."""
         other = b if isinstance(b, Value) else self.full(a.type, b)
-        a, other = self._pair(a, other)
+        a, other = self.alike(a, other)
         if isinstance(a.type, ArrayType) and not isinstance(condition.type, ArrayType):
             condition = self.shaped(condition, a.type)
         return self.op("select", condition, a, other)
@@ -281,7 +293,7 @@ class Calculus:
     def compare(self, name: str, a: Value, b: Value | float) -> Value:
         """A comparison by its ufunc's name."""
         other = b if isinstance(b, Value) else self.full(a.type, b)
-        return self.op(name, *self._pair(a, other))
+        return self.op(name, *self.alike(a, other))
 
     def matmul(self, a: Value, b: Value) -> Value:
         """a @ b."""

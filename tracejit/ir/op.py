@@ -55,9 +55,7 @@ class Op:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents of the results for those of the operands; None is zero.
 
         Raises Underivable where there is no rule.

@@ -25,6 +25,8 @@ from tracejit.ops import (
     scan,
     shape,
     sorting,
+    stack,
+    strong_zero,
 )
 
 __all__ = [
@@ -52,4 +54,6 @@ __all__ = [
     "scan",
     "shape",
     "sorting",
+    "stack",
+    "strong_zero",
 ]

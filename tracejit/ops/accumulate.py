@@ -13,6 +13,7 @@ from tracejit.ir.types import ArrayType, Type, dtype_name
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.index_batch import batched_scatter
 from tracejit.ops.indexing import checked_indices, gathered_shape, index_samples
+from tracejit.ops.indexing_calculus import ScatterApplyRules
 from tracejit.ops.rules import array_of, only_attrs, take
 from tracejit.ops.sample_values import array
 
@@ -32,7 +33,7 @@ def applied_op(attrs: Attrs) -> Elementwise:
 
 
 @register
-class ScatterApply(Op):
+class ScatterApply(ScatterApplyRules, Op):
     """`x` with x[i] = function(x[i], v[i]) at each index into its first axes, one after another.
 
     The elements of `x` are converted to the dtype of `v` for the function, and its result to

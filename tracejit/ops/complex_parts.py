@@ -12,6 +12,7 @@ from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, dtype_name
 from tracejit.ops.complex_rules import Element, parts_dtype
 from tracejit.ops.elementwise import Elementwise, edge_values
+from tracejit.ops.elementwise_calculus import TIMES
 
 __all__: list[str] = []
 
@@ -47,6 +48,7 @@ class Real(_Part):
     """The real part of a complex operand."""
 
     name = "real"
+    times = TIMES["real"]
     part = 0
 
 
@@ -55,6 +57,7 @@ class Imag(_Part):
     """The imaginary part of a complex operand."""
 
     name = "imag"
+    times = TIMES["imag"]
     part = 1
 
 
@@ -63,6 +66,7 @@ class MakeComplex(Elementwise):
     """The complex number with these real and imaginary parts."""
 
     name = "make_complex"
+    times = TIMES["make_complex"]
     arity = 2
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:

@@ -10,8 +10,10 @@ import numpy as np
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const, Expr
-from tracejit.ir.op import Op, register, require
+from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, NpScalar, PyScalar, Type
+from tracejit.ops.elementwise_calculus import TIMES
+from tracejit.ops.partials import Partials
 from tracejit.ops.pyscalar import SAMPLES
 from tracejit.ops.rules import dtype_attr, only_attrs, scalar_value, take
 from tracejit.ops.sample_values import edges
@@ -70,13 +72,14 @@ def _to_i64(x: Expr, kind: str) -> tuple[Expr, Expr | None]:
 
 
 @register
-class ToPyScalar(Op):
+class ToPyScalar(Partials):
     """Python's float(x), int(x), complex(x) or bool(x), by `kind`, of a scalar.
 
     int(x) bails out for a NaN, an infinity and a value outside i64, and for a float of -2**63.
     """
 
     name: ClassVar[str] = "py_scalar"
+    times = TIMES["cast"]
     kind: ClassVar[str] = "scalar"
 
     def infer(
@@ -141,7 +144,7 @@ class ToPyScalar(Op):
 
 
 @register
-class ToNpScalar(Op):
+class ToNpScalar(Partials):
     """A Python number as a NumPy scalar of `dtype`, as `dtype.type(x)` makes it.
 
     An int that the dtype does not hold bails out; a float becomes the int that int(x) gives first,
@@ -149,6 +152,7 @@ class ToNpScalar(Op):
     """
 
     name: ClassVar[str] = "np_scalar"
+    times = TIMES["cast"]
     kind: ClassVar[str] = "scalar"
 
     def infer(

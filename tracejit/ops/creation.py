@@ -60,6 +60,7 @@ class Constant(Op):
 
     name: ClassVar[str] = "constant"
     kind: ClassVar[str] = "index"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -117,6 +118,7 @@ class Iota(Op):
 
     name: ClassVar[str] = "iota"
     kind: ClassVar[str] = "index"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -148,6 +150,7 @@ class DimValue(Op):
 
     name: ClassVar[str] = "dim_value"
     kind: ClassVar[str] = "scalar"
+    constant: ClassVar[bool] = True
 
     def infer(
         self,
@@ -180,6 +183,7 @@ class BindSize(Op):
     name: ClassVar[str] = "bind_size"
     kind: ClassVar[str] = "control"
     pure: ClassVar[bool] = False
+    constant: ClassVar[bool] = True
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([n], {}) for n in (0, 1, 12345, np.int64(7))]

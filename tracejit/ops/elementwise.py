@@ -8,28 +8,27 @@ says so).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.errors import Bailout, Underivable
+from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const
-from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
+from tracejit.ir.op import register, require
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
 from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
+from tracejit.ops.elementwise_calculus import CONSTANT, TIMES, TRANSPOSED
+from tracejit.ops.partials import Partials
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, Site
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
-
-#: (calculus, node, v) -> v times a partial derivative, by elements; None: zero.
-Times: TypeAlias = "Callable[[Calculus, Site, Value], Value | None]"
 
 #: NumPy ufunc -> the op that means it.
 UFUNC_OPS: dict[Any, Elementwise] = {}
@@ -90,7 +89,7 @@ def _named(dtype: np.dtype[Any]) -> np.dtype[Any]:
         return dtype
 
 
-class Elementwise(Op):
+class Elementwise(Partials):
     """A function of elements."""
 
     kind: ClassVar[str] = "elementwise"
@@ -100,8 +99,6 @@ class Elementwise(Op):
     complex_rule: ClassVar[Any] = None
     #: The op has a kernel function for real inputs.
     has_scalar: ClassVar[bool] = True
-    #: For each operand, v times the partial derivative (None: zero), of a tangent or a cotangent v.
-    times: ClassVar[tuple[Times, ...] | None] = None
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         """The result's dtype. Raises GraphError where the ufunc has no loop for `dtypes`."""
@@ -167,31 +164,6 @@ class Elementwise(Op):
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
-        total: Value | None = None
-        for k, t in enumerate(tangents):
-            term = None if t is None else self._times(k)(c, s, t)
-            if term is not None:
-                term = c.cast(term, dtype_of(s.outputs[0]))
-                total = term if total is None else c.add(total, term)
-        return (total,)
-
-    def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        (g,) = cotangents
-        out: list[Value | None] = []
-        for k, t in enumerate(s.inputs):
-            term = self._times(k)(c, s, g) if g is not None and s.wanted[k] else None
-            out.append(None if term is None else c.cast(term, dtype_of(t)))
-        return out
-
-    def _times(self, k: int) -> Times:
-        """The product with the partial derivative by operand k. Raises Underivable."""
-        if self.times is None or self.times[k] is None:
-            raise Underivable(f"{self.name} has no derivative with respect to operand {k}")
-        return self.times[k]
-
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
         operands = [s.whole(k) for k in range(len(s.values))]
         return c.ops(self.name, operands, **s.attrs)
@@ -252,6 +224,9 @@ def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bo
         "work": work,
         "arity": ufunc.nin,
         "has_scalar": native,
+        "constant": name in CONSTANT,
+        "times": TIMES.get(name),
+        "transposed": TRANSPOSED.get(name),
     }
     if name in COMPLEX_RULES:
         body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
@@ -291,6 +266,7 @@ class Power(Elementwise):
     """`x ** y`. With `nonneg` the exponent of signed integers is known not to be negative."""
 
     name = "power"
+    times = TIMES["power"]
     numpy = np.power
     arity = 2
     parity = "ulp(2)"
@@ -321,6 +297,7 @@ class Erf(Elementwise):
     """The error function, `scipy.special.erf`; real f32 and f64."""
 
     name = "erf"
+    times = TIMES["erf"]
     parity = "ulp(3)"
     work = 20.0
 
@@ -342,6 +319,7 @@ class Select(Elementwise):
     """`a` where the condition holds, else `b`: np.where of three operands of one shape."""
 
     name = "select"
+    times = TIMES["select"]
     arity = 3
     numpy = np.where
 
@@ -373,6 +351,7 @@ class Cast(Elementwise):
     """Conversion to `dtype`, as `astype(dtype)` does it."""
 
     name = "cast"
+    times = TIMES["cast"]
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(attrs["dtype"] in DTYPES, f"cast: unknown dtype {attrs['dtype']}")

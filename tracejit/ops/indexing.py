@@ -18,6 +18,7 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
 from tracejit.ops.index_batch import batched_gather, batched_scatter
+from tracejit.ops.indexing_calculus import GatherRules, ScatterRules, UpdateSliceRules
 from tracejit.ops.rules import array_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, arrays
 from tracejit.ops.shape import (
@@ -79,7 +80,7 @@ def index_samples() -> list[tuple[Any, list[Any]]]:
 
 
 @register
-class Gather(Op):
+class Gather(GatherRules, Op):
     """Elements, or subarrays, of `x` at indices into its first axes: x[i0, ..., ik-1], a copy."""
 
     name: ClassVar[str] = "gather"
@@ -113,7 +114,7 @@ class Gather(Op):
 
 
 @register
-class UpdateSlice(Op):
+class UpdateSlice(UpdateSliceRules, Op):
     """`x` with `v` written to the elements that `slice` with these attributes would read."""
 
     name: ClassVar[str] = "update_slice"
@@ -152,7 +153,7 @@ class UpdateSlice(Op):
 
 
 @register
-class Scatter(Op):
+class Scatter(ScatterRules, Op):
     """`x` with `v` at indices into its first axes; the later of two writes to a place wins."""
 
     name: ClassVar[str] = "scatter"

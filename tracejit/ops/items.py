@@ -21,6 +21,7 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
 from tracejit.ops.index_batch import batched_read, batched_write
+from tracejit.ops.indexing_calculus import ReadItemRules, WriteItemRules
 from tracejit.ops.rules import array_of, only_attrs
 from tracejit.ops.sample_values import LAYOUTS, array
 
@@ -75,7 +76,7 @@ def _samples() -> list[tuple[Any, list[Any], dict[str, Any]]]:
 
 
 @register
-class ReadItem(Op):
+class ReadItem(ReadItemRules, Op):
     """One element of an array, as a NumPy scalar."""
 
     name: ClassVar[str] = "read_item"
@@ -105,7 +106,7 @@ class ReadItem(Op):
 
 
 @register
-class WriteItem(Op):
+class WriteItem(WriteItemRules, Op):
     """An array with one element replaced by a NumPy scalar of its dtype, in its memory order."""
 
     name: ClassVar[str] = "write_item"

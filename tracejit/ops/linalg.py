@@ -12,6 +12,14 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.linalg_batch import batched_matmul, batched_solve
+from tracejit.ops.linalg_calculus import (
+    CholeskyRules,
+    InvRules,
+    LuDiagonalRules,
+    MatMulBothRules,
+    MatMulRules,
+    SolveRules,
+)
 from tracejit.ops.rules import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.sample_values import FLOATS, LAYOUTS, array, in_layout
 
@@ -23,7 +31,7 @@ __all__: list[str] = []
 
 
 @register
-class MatMul(Op):
+class MatMul(MatMulRules, Op):
     """`a @ b` by NumPy's rule: one axis is a vector, more than two are stacks that broadcast."""
 
     name: ClassVar[str] = "matmul"
@@ -76,7 +84,7 @@ class MatMul(Op):
 
 
 @register
-class MatMulBoth(Op):
+class MatMulBoth(MatMulBothRules, Op):
     """`a @ p` and `r @ a` of one matrix in C order, for real floats: both in one pass over it.
 
     The order of the sums is that of `codegen/matvec.py`.
@@ -162,7 +170,7 @@ def _samples(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
 
 
 @register
-class Solve(Op):
+class Solve(SolveRules, Op):
     """The x with a @ x = b; `vector`: b is one vector, else a stack of matrices.
 
     Bails out for a singular matrix.
@@ -215,7 +223,7 @@ class Solve(Op):
 
 
 @register
-class Inv(Op):
+class Inv(InvRules, Op):
     """The inverse of square matrices. Bails out for a singular one."""
 
     name: ClassVar[str] = "inv"
@@ -250,7 +258,7 @@ class Inv(Op):
 
 
 @register
-class Cholesky(Op):
+class Cholesky(CholeskyRules, Op):
     """The Cholesky factor, lower or `upper`, of Hermitian matrices, from one triangle of each.
 
     Bails out for a matrix that is not positive definite.
@@ -289,7 +297,7 @@ class Cholesky(Op):
 
 
 @register
-class LuDiagonal(Op):
+class LuDiagonal(LuDiagonalRules, Op):
     """The diagonal of U in the factorisation of square matrices by row interchanges.
 
     Its first element is negated for an odd number of interchanges, so that the product of all is

@@ -28,6 +28,7 @@ class TruePositions(Op):
     name: ClassVar[str] = "true_positions"
     kind: ClassVar[str] = "library"
     numpy: ClassVar[Any] = np.flatnonzero
+    constant: ClassVar[bool] = True
 
     def infer(
         self,

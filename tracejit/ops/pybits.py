@@ -17,6 +17,7 @@ __all__ = ["PyBits"]
 class PyBits(PyOp):
     """An operation on the bits of two ints; of two bools it gives a bool."""
 
+    constant = True
     highest: ClassVar[str] = "int"
     fn: ClassVar[str]
     #: Its function on bools.
@@ -68,6 +69,7 @@ class PyInvert(PyOp):
     """Python's `~a`, an int for a bool, too."""
 
     name: ClassVar[str] = "py_invert"
+    constant = True
     arity: ClassVar[int] = 1
     highest: ClassVar[str] = "int"
     python: ClassVar[Callable[..., Any]] = lambda a: -int(a) - 1
@@ -81,6 +83,7 @@ class PyInvert(PyOp):
 class _Shift(PyOp):
     """A shift. A negative count bails out."""
 
+    constant = True
     highest: ClassVar[str] = "int"
     fn: ClassVar[str]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import cmath
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.op import register, require
 from tracejit.ir.types import PYCOMPLEX, Type
+from tracejit.ops.elementwise_calculus import TIMES
 from tracejit.ops.pyscalar import PyOp
 from tracejit.ops.rules import only_attrs, take
 from tracejit.ops.scalar_exprs import (
@@ -27,6 +28,9 @@ from tracejit.ops.scalar_exprs import (
     real,
 )
 
+if TYPE_CHECKING:
+    from tracejit.ir.calculus import Calculus, Site
+
 __all__: list[str] = []
 
 
@@ -35,6 +39,7 @@ class PyComplex(PyOp):
     """Python's `complex(a, b)` of real numbers."""
 
     name: ClassVar[str] = "py_complex"
+    times = TIMES["make_complex"]
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = complex
 
@@ -61,6 +66,7 @@ class PyReal(_Part):
     """Python's `a.real`."""
 
     name: ClassVar[str] = "py_real"
+    times = TIMES["real"]
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("real")
 
     def scalar_expr(
@@ -76,6 +82,7 @@ class PyImag(_Part):
     """Python's `a.imag`."""
 
     name: ClassVar[str] = "py_imag"
+    times = TIMES["imag"]
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("imag")
 
     def scalar_expr(
@@ -91,6 +98,7 @@ class PyConjugate(PyOp):
     """Python's `a.conjugate()`."""
 
     name: ClassVar[str] = "py_conjugate"
+    times = TIMES["conjugate"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.methodcaller("conjugate")
@@ -118,6 +126,22 @@ class PyComplexPower(PyOp):
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
         return "complex"
+
+    @staticmethod
+    def _derivative(c: Calculus, s: Site, v: Value) -> Value:
+        """n z**(n - 1), the power by squares, too."""
+        exponent = s.attrs["exponent"] - 1
+        square = s.x(0)
+        out = c.full(s.inputs[0], exponent + 1)
+        while exponent:
+            if exponent & 1:
+                out = c.mul(out, square)
+            exponent >>= 1
+            if exponent:
+                square = c.op("square", square)
+        return c.strong_mul(v, out)
+
+    times = (_derivative,)
 
     def infer(
         self,

@@ -19,6 +19,7 @@ __all__: list[str] = []
 class _OfInts(PyOp):
     """A function of ints that gives an int."""
 
+    constant = True
     highest: ClassVar[str] = "int"
 
     def scalar_expr(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Const, Expr
 from tracejit.ir.op import register
+from tracejit.ops.elementwise_calculus import CONSTANT, TIMES
 from tracejit.ops.pyscalar import SAMPLES, PyOp
 from tracejit.ops.scalar_exprs import ZERO_F, ScalarRule, all_of, any_of, as_float, b1, f64
 
@@ -106,6 +107,21 @@ def _makes_nan(x: Sequence[Expr], out: Expr) -> Expr | None:
 
 # The functions -----------------------------------------------------------------------------------
 
+#: Function of math -> the ufunc of the same meaning, where it has another name.
+_UFUNCS: dict[Any, str] = {
+    math.asin: "arcsin",
+    math.acos: "arccos",
+    math.atan: "arctan",
+    math.atan2: "arctan2",
+    math.asinh: "arcsinh",
+    math.acosh: "arccosh",
+    math.atanh: "arctanh",
+    math.degrees: "rad2deg",
+    math.radians: "deg2rad",
+    math.fabs: "absolute",
+    math.pow: "power",
+}
+
 #: Function of math -> the name of its op.
 MATH_OPS: dict[Any, str] = {}
 
@@ -114,11 +130,14 @@ def _define(
     python: Any, fn: str, fails: Failure = _never, parity: str = "ulp(1)", **more: Any
 ) -> None:
     name = f"py_{python.__name__}"
+    ufunc = _UFUNCS.get(python, python.__name__)
     body = {
         "__doc__": f"Python's `math.{python.__name__}`.",
         "name": name,
         "python": staticmethod(python),
         "fn": fn,
+        "constant": ufunc in CONSTANT,
+        "times": TIMES.get(ufunc),
         "fails": staticmethod(fails),
         "parity": parity,
         "raises": fails is not _never,

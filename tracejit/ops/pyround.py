@@ -36,6 +36,7 @@ MAX_DIGITS = 22
 class _Rounding(PyOp):
     """A whole number near a float, as an int; an int stays."""
 
+    constant = True
     arity: ClassVar[int] = 1
     highest: ClassVar[str] = "float"
     raises: ClassVar[bool] = True
@@ -105,6 +106,7 @@ class PyIsInteger(PyOp):
     """Python's `a.is_integer()`."""
 
     name: ClassVar[str] = "py_is_integer"
+    constant = True
     arity: ClassVar[int] = 1
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = lambda a: type(a) is not float or a.is_integer()
@@ -156,6 +158,7 @@ class PyRoundTo(PyOp):
     """
 
     name: ClassVar[str] = "py_round_to"
+    constant = True
     arity: ClassVar[int] = 1
     highest: ClassVar[str] = "float"
 

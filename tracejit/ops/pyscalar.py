@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Bailout
 from tracejit.ir.graph import Attrs, Graph, Value
-from tracejit.ir.op import Op, register, require
+from tracejit.ir.op import register, require
 from tracejit.ir.types import PYBOOL, PyScalar, Type
+from tracejit.ops.elementwise_calculus import TIMES
+from tracejit.ops.partials import Partials
 from tracejit.ops.rules import only_attrs, take
 from tracejit.ops.scalar_batch import batched_rule, is_elementwise, named_operands
 from tracejit.ops.scalar_exprs import (
@@ -47,7 +49,7 @@ __all__ = ["PyOp"]
 _KINDS = ("bool", "int", "float", "complex")
 
 
-class PyOp(Op):
+class PyOp(Partials):
     """An operation on Python numbers; `python` is its meaning."""
 
     kind: ClassVar[str] = "scalar"
@@ -182,6 +184,7 @@ class PyAdd(_Arithmetic):
     """Python's `a + b`."""
 
     name: ClassVar[str] = "py_add"
+    times = TIMES["add"]
     fn: ClassVar[str] = "add"
     python: ClassVar[Callable[..., Any]] = operator.add
 
@@ -191,6 +194,7 @@ class PySubtract(_Arithmetic):
     """Python's `a - b`."""
 
     name: ClassVar[str] = "py_subtract"
+    times = TIMES["subtract"]
     fn: ClassVar[str] = "subtract"
     python: ClassVar[Callable[..., Any]] = operator.sub
 
@@ -200,6 +204,7 @@ class PyMultiply(_Arithmetic):
     """Python's `a * b`. A complex product with a NaN bails out: Python versions differ there."""
 
     name: ClassVar[str] = "py_multiply"
+    times = TIMES["multiply"]
     fn: ClassVar[str] = "multiply"
     python: ClassVar[Callable[..., Any]] = operator.mul
 
@@ -219,6 +224,7 @@ class PyTrueDivide(PyOp):
     """Python's `a / b`. Ints beyond 2**53 bail out: Python rounds the quotient alone."""
 
     name: ClassVar[str] = "py_truediv"
+    times = TIMES["divide"]
     python: ClassVar[Callable[..., Any]] = operator.truediv
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
@@ -263,6 +269,7 @@ class PyFloorDivide(_Floored):
     """Python's `a // b`."""
 
     name: ClassVar[str] = "py_floordiv"
+    constant = True
     fn: ClassVar[str] = "floor_divide"
     python: ClassVar[Callable[..., Any]] = operator.floordiv
 
@@ -275,6 +282,7 @@ class PyMod(_Floored):
     """Python's `a % b`."""
 
     name: ClassVar[str] = "py_mod"
+    times = TIMES["remainder"]
     fn: ClassVar[str] = "remainder"
     python: ClassVar[Callable[..., Any]] = operator.mod
 
@@ -288,6 +296,7 @@ class PyPower(PyOp):
     """
 
     name: ClassVar[str] = "py_power"
+    times = TIMES["power"]
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = operator.pow
 
@@ -356,6 +365,7 @@ class PyNegative(PyOp):
     """Python's `-a`."""
 
     name: ClassVar[str] = "py_negative"
+    times = TIMES["negative"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.neg
@@ -377,6 +387,7 @@ class PyAbs(PyOp):
     """Python's `abs(a)`, a float for a complex number."""
 
     name: ClassVar[str] = "py_abs"
+    times = TIMES["absolute"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = abs
@@ -401,6 +412,7 @@ class PyAbs(PyOp):
 class _Comparison(PyOp):
     """A comparison. Python compares int and float exactly; ints beyond 2**53 bail out there."""
 
+    constant = True
     highest: ClassVar[str] = "float"
     fn: ClassVar[str]
 
@@ -496,6 +508,7 @@ class PyGreaterEqual(_Comparison):
 class _Logical(PyOp):
     """A logical operation on bools, of which all operands are evaluated."""
 
+    constant = True
     highest: ClassVar[str] = "bool"
     fn: ClassVar[str]
 

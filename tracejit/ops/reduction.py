@@ -17,6 +17,7 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
 from tracejit.ir.types import DTYPES, Type, dtype_name
+from tracejit.ops.reduction_calculus import ExtremeRules, ReduceProdRules, ReduceSumRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take, without
 from tracejit.ops.sample_values import LAYOUTS, array, arrays, edges
 
@@ -133,7 +134,7 @@ class _Accumulating(Reduction):
 
 
 @register
-class ReduceSum(_Accumulating):
+class ReduceSum(ReduceSumRules, _Accumulating):
     """The sum over `axes` in the operand's dtype; integers wrap, no sum is -0.0."""
 
     name: ClassVar[str] = "reduce_sum"
@@ -148,7 +149,7 @@ class ReduceSum(_Accumulating):
 
 
 @register
-class ReduceProd(_Accumulating):
+class ReduceProd(ReduceProdRules, _Accumulating):
     """The product over `axes` in the operand's dtype; integers wrap, an empty product is 1."""
 
     name: ClassVar[str] = "reduce_prod"
@@ -169,7 +170,7 @@ class _Selecting(Reduction):
 
 
 @register
-class ReduceMin(_Selecting):
+class ReduceMin(ExtremeRules, _Selecting):
     """The least element over `axes`; NaN where there is one. Bails out for no element."""
 
     name: ClassVar[str] = "reduce_min"
@@ -179,7 +180,7 @@ class ReduceMin(_Selecting):
 
 
 @register
-class ReduceMax(_Selecting):
+class ReduceMax(ExtremeRules, _Selecting):
     """The largest element over `axes`; NaN where there is one. Bails out for no element."""
 
     name: ClassVar[str] = "reduce_max"
@@ -196,6 +197,7 @@ class ReduceAny(_Selecting):
     combine: ClassVar[str] = "any"
     kinds: ClassVar[str] = "b"
     numpy: ClassVar[Any] = np.any
+    constant: ClassVar[bool] = True
 
 
 @register
@@ -206,12 +208,14 @@ class ReduceAll(_Selecting):
     combine: ClassVar[str] = "all"
     kinds: ClassVar[str] = "b"
     numpy: ClassVar[Any] = np.all
+    constant: ClassVar[bool] = True
 
 
 class ArgExtreme(Op):
     """The i64 position along `axis` of the first extreme; a NaN counts as the extreme."""
 
     kind: ClassVar[str] = "reduction"
+    constant: ClassVar[bool] = True
     combine: ClassVar[str]
 
     def infer(

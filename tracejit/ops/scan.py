@@ -1,4 +1,4 @@
-"""Cumulative sums and products: strictly from left to right along one axis, in the dtype given."""
+"""Cumulative sums, products and linear recurrences: from left to right along one axis."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.reduction_calculus import CumProdRules, CumSumRules, LinearRecurrenceRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, edges
 
@@ -69,7 +70,7 @@ class Scan(Op):
 
 
 @register
-class CumSum(Scan):
+class CumSum(CumSumRules, Scan):
     """Running sums along `axis`."""
 
     name: ClassVar[str] = "cumsum"
@@ -79,10 +80,55 @@ class CumSum(Scan):
 
 
 @register
-class CumProd(Scan):
+class CumProd(CumProdRules, Scan):
     """Running products along `axis`."""
 
     name: ClassVar[str] = "cumprod"
     combine: ClassVar[str] = "multiply"
     ufunc: ClassVar[Any] = np.multiply
     numpy: ClassVar[Any] = np.cumprod
+
+
+@register
+class LinearRecurrence(LinearRecurrenceRules, Op):
+    """y[k] = a[k] * y[k - 1] + b[k] along `axis`, with y[-1] = 0, for floats and complex numbers.
+
+    The derivative of a cumulative product follows one, and that of a recurrence another.
+    """
+
+    name: ClassVar[str] = "linear_recurrence"
+    kind: ClassVar[str] = "scan"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 2)
+        only_attrs(self.name, attrs, "axis")
+        a, b = (array_of(self.name, t, 1) for t in inputs)
+        axis_of(self.name, attrs, a)
+        require((a.dtype, a.shape) == (b.dtype, b.shape), f"{self.name}: {a} and {b} do not fit")
+        require(a.dtype.kind in "fc", f"{self.name} has no rule for {a.dtype}")
+        return (ArrayType(a.dtype, a.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        a, b = (np.moveaxis(x, attrs["axis"], 0) for x in inputs)
+        out = np.array(inputs[1], order="C")
+        y = np.moveaxis(out, attrs["axis"], 0)
+        with np.errstate(all="ignore"):
+            for k in range(1, len(y)):
+                y[k] = a[k] * y[k - 1] + b[k]
+        return (out,)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for dtype in ("f16", "f32", "f64", "c64", "c128"):
+            for axis in range(3):
+                pair = [array(dtype, (2, 5, 3), how) / 8 for how in (LAYOUTS[axis], "C")]
+                out.append(([x.astype(DTYPES[dtype]) for x in pair], {"axis": axis}))
+            out += [([array(dtype, (0, 3))] * 2, {"axis": a}) for a in range(2)]
+        values = edges("f64")
+        return [*out, ([values, values[::-1].copy()], {"axis": 0})]

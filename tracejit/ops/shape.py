@@ -18,6 +18,14 @@ from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
 from tracejit.ops.elementwise import k_order
 from tracejit.ops.rules import array_of, axis_of, only_attrs, sizes_attr, take
 from tracejit.ops.sample_values import LAYOUTS, array, arrays
+from tracejit.ops.shape_calculus import (
+    BroadcastToRules,
+    ConcatenateRules,
+    ElementRules,
+    ReshapeRules,
+    SliceRules,
+    TransposeRules,
+)
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
@@ -27,7 +35,7 @@ __all__ = ["check_slice", "of_all_lanes", "python_slices", "slice_shape"]
 
 
 @register
-class BroadcastTo(Op):
+class BroadcastTo(BroadcastToRules, Op):
     """An array or NumPy scalar repeated along new and unit axes; `shape` is the result's."""
 
     name: ClassVar[str] = "broadcast_to"
@@ -102,7 +110,7 @@ def _memory_order(x: np.ndarray[Any, Any]) -> tuple[int, ...]:
 
 
 @register
-class Reshape(Op):
+class Reshape(ReshapeRules, Op):
     """The elements in C order under another shape.
 
     The products of the sizes are equal; with `assume` that is checked at run time. Adding or
@@ -173,7 +181,7 @@ def _reshape_order(x: ArrayType, shape: tuple[Dim, ...]) -> tuple[int, ...]:
 
 
 @register
-class Transpose(Op):
+class Transpose(TransposeRules, Op):
     """Axis i of the result is axis `axes[i]` of the operand; memory stays as it is."""
 
     name: ClassVar[str] = "transpose"
@@ -251,7 +259,7 @@ def python_slices(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice,
 
 
 @register
-class Slice(Op):
+class Slice(SliceRules, Op):
     """On each axis the elements start + k * step for k < size, all of them inside the operand."""
 
     name: ClassVar[str] = "slice"
@@ -302,7 +310,7 @@ def slice_samples() -> list[tuple[np.ndarray[Any, Any], dict[str, Any]]]:
 
 
 @register
-class Concatenate(Op):
+class Concatenate(ConcatenateRules, Op):
     """Arrays of one dtype, one after the other along `axis`; the other sizes are equal."""
 
     name: ClassVar[str] = "concatenate"
@@ -351,7 +359,7 @@ class Concatenate(Op):
 
 
 @register
-class Element(Op):
+class Element(ElementRules, Op):
     """The element of a 0-d array, as a NumPy scalar."""
 
     name: ClassVar[str] = "element"

@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.reduction_calculus import SortRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import arrays, edges
 
@@ -31,7 +32,7 @@ def _samples() -> list[tuple[list[Any], dict[str, Any]]]:
 
 
 @register
-class Sort(Op):
+class Sort(SortRules, Op):
     """The elements in ascending order along `axis`; NaNs last."""
 
     name: ClassVar[str] = "sort"
@@ -68,6 +69,7 @@ class ArgSort(Op):
     name: ClassVar[str] = "argsort"
     kind: ClassVar[str] = "host"
     numpy: ClassVar[Any] = np.argsort
+    constant: ClassVar[bool] = True
 
     def infer(
         self,

@@ -16,7 +16,7 @@ INDEX = frozenset({"broadcast_to", "reshape", "transpose", "slice", "gather", "i
 ROOTS = frozenset(
     (
         *("concatenate", "update_slice", "scatter", "scatter_apply"),
-        *("argmin", "argmax", "cumsum", "cumprod"),
+        *("argmin", "argmax", "cumsum", "cumprod", "linear_recurrence"),
     )
 )
 

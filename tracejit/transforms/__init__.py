@@ -1,1 +1,1 @@
-"""Transforms: graphs to graphs of another meaning. They run before the passes."""
+"""Transforms of graphs: derivatives forwards and backwards, batching."""

@@ -1,13 +1,75 @@
-"""Closes regions that a transform builds: what a region reads from outside becomes its operand."""
+"""Regions under construction: closed graphs that take what they use of the graph around them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tracejit.ir.dims import Dim, Poly
+from tracejit.ir.calculus import Calculus
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
 
-__all__ = ["close", "nested"]
+__all__ = ["Region", "close", "fresh_sizes", "nested"]
+
+
+def fresh_sizes(graph: Graph, prefix: str = "d") -> Callable[[], str]:
+    """Makes names of size symbols that neither the graph nor its regions use."""
+    taken = _names(graph)
+    count = 0
+
+    def fresh() -> str:
+        nonlocal count
+        while True:
+            count += 1
+            name = f"{prefix}{count}"
+            if name not in taken:
+                taken.add(name)
+                return name
+
+    return fresh
+
+
+def _names(graph: Graph) -> set[str]:
+    taken = set(graph.sizes) | sizes_read(graph)
+    for node in graph.nodes:
+        taken |= set(node.binds)
+        for region in node.regions:
+            taken |= _names(region)
+    return taken
+
+
+class Region:
+    """A region that is being built: its first inputs, then a capture for each value from outside.
+
+    Its size symbols are those of the graph around it, under their own names, but for those that it
+    is given as `own`.
+    """
+
+    def __init__(self, name: str, fresh: Callable[[], str], own: Sequence[str] = ()) -> None:
+        self.builder = GraphBuilder(name)
+        self.calculus = Calculus(self.builder, fresh)
+        self.own = tuple(own)
+        self.captures: dict[Value, Value] = {}
+
+    def capture(self, outer: Value) -> Value:
+        """A value of the graph around it as one of the region."""
+        if outer not in self.captures:
+            self.captures[outer] = Value(outer.type, outer.name)
+        return self.captures[outer]
+
+    def close(
+        self,
+        first: Sequence[Value],
+        captures: Iterable[Value],
+        outputs: Sequence[Value],
+        size_outputs: tuple[Dim, ...] = (),
+    ) -> tuple[Graph, tuple[Dim, ...]]:
+        """The graph for inputs `first` and then `captures`, and the sizes it is to be given.
+
+        `captures` are values of the graph around it: those of all regions of one node.
+        """
+        self.builder.inputs = [*first]
+        self.builder.inputs += [self.captures.get(c) or Value(c.type, c.name) for c in captures]
+        return close(self.builder, self.own, outputs, size_outputs)
 
 
 def close(
@@ -15,7 +77,7 @@ def close(
     sizes: Sequence[str],
     outputs: Sequence[Value],
     size_outputs: tuple[Dim, ...] = (),
-) -> tuple[Graph, tuple[Poly, ...]]:
+) -> tuple[Graph, tuple[Dim, ...]]:
     """The nodes of a builder as a closed region, and the sizes to give it beside `sizes`.
 
     These are the symbols that it reads and neither is given nor binds; they keep their names.

@@ -1,0 +1,349 @@
+"""Derivative rules of products, solutions, inverses and factors.
+
+After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008), and I. Murray, "Differentiation of the Cholesky decomposition"
+(2016), as transposes without conjugation: of A -> M A N it is C -> M.T C N.T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
+
+__all__ = [
+    "CholeskyRules",
+    "InvRules",
+    "LuDiagonalRules",
+    "MatMulBothRules",
+    "MatMulRules",
+    "SolveRules",
+    "adjoint",
+    "columns",
+    "matrix_sum",
+    "product",
+    "triangle",
+    "with_diagonal",
+]
+
+
+# Matrices ----------------------------------------------------------------------------------------
+
+
+def adjoint(c: Calculus, v: Value) -> Value:
+    """The conjugate transposes of a stack of matrices."""
+    return c.conj(c.swapped(v))
+
+
+def columns(c: Calculus, v: Value) -> Value:
+    """Vectors (the last axis) as matrices of one column."""
+    return c.reshape(v, (*shape_of(v.type), 1))
+
+
+def product(c: Calculus, *factors: Value) -> Value:
+    """The matrix product of all factors, from left to right."""
+    out = factors[0]
+    for factor in factors[1:]:
+        out = c.matmul(out, factor)
+    return out
+
+
+def outer(c: Calculus, a: Value, b: Value) -> Value:
+    """All products of an element of the vector `a` and one of `b`."""
+    (m,), (n,) = shape_of(a.type), shape_of(b.type)
+    whole = ArrayType(dtype_of(a.type), (m, n))
+    return c.mul(c.shaped(columns(c, a), whole), c.shaped(b, whole))
+
+
+def matrix_sum(c: Calculus, v: Value, count: int) -> Value:
+    """The sum over the last `count` axes."""
+    ndim = len(shape_of(v.type))
+    return c.sum(v, range(ndim - count, ndim))
+
+
+def _places(c: Calculus, like: Type, axis: int) -> Value:
+    """The index along an axis counted from the end, in the shape of an array."""
+    shape = shape_of(like)
+    numbers = c.op("iota", size=shape[axis], dtype="i64")
+    if axis == -2:
+        numbers = columns(c, numbers)
+    return c.op("broadcast_to", numbers, shape=shape)
+
+
+def triangle(c: Calculus, v: Value, diagonal: float, upper: bool = False) -> Value:
+    """The lower or upper triangle of each matrix, its diagonal times a factor, zeros elsewhere."""
+    row, column = _places(c, v.type, -2), _places(c, v.type, -1)
+    inside = c.where(c.compare("less" if upper else "greater", row, column), v, 0)
+    if not diagonal:
+        return inside
+    middle = v if diagonal == 1 else c.scale(v, diagonal)
+    return c.where(c.compare("equal", row, column), middle, inside)
+
+
+def with_diagonal(c: Calculus, v: Value, value: complex) -> Value:
+    """Each matrix with one number on its diagonal."""
+    same = c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1))
+    return c.where(same, c.full(v.type, value), v)
+
+
+# Products ----------------------------------------------------------------------------------------
+
+
+class MatMulRules:
+    """d(a b) = da b + a db; the cotangents of the stacks that were broadcast add up."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """Two products."""
+        ta, tb = tangents
+        left = None if ta is None else c.matmul(ta, s.x(1))
+        right = None if tb is None else c.matmul(s.x(0), tb)
+        if left is None or right is None:
+            return (left if right is None else right,)
+        return (c.add(left, right),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Two products with transposes."""
+        (g,) = cotangents
+        if g is None:
+            return None, None
+        a, b = s.inputs
+        assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
+        left = _left_cotangent(c, g, s.x(1), a) if s.wanted[0] else None
+        right = _right_cotangent(c, s.x(0), g, b) if s.wanted[1] else None
+        return left, right
+
+
+def _left_cotangent(c: Calculus, g: Value, b: Value, a: ArrayType) -> Value:
+    """g @ b.T, for an operand of type `a`."""
+    ndim = len(shape_of(b.type))
+    if a.ndim == 1 and ndim == 1:
+        return c.mul(c.shaped(g, a), b)
+    if a.ndim == 1:
+        # Vector times stack: the cotangent of each is a combination of columns.
+        vectors = c.matmul(b, columns(c, g))
+        return c.sum_to(c.reshape(vectors, shape_of(vectors.type)[:-1]), a)
+    if ndim == 1:
+        whole = ArrayType(a.dtype, (*shape_of(g.type), a.shape[-1]))
+        return c.sum_to(c.mul(c.shaped(columns(c, g), whole), c.shaped(b, whole)), a)
+    if a.ndim == 2 and ndim > 2:
+        return c.matmul(_beside(c, g), c.swapped(_beside(c, b)))
+    return c.sum_to(c.matmul(g, c.swapped(b)), a)
+
+
+def _right_cotangent(c: Calculus, a: Value, g: Value, b: ArrayType) -> Value:
+    """a.T @ g, for an operand of type `b`."""
+    ndim = len(shape_of(a.type))
+    if ndim == 1 and b.ndim == 1:
+        return c.mul(c.shaped(g, b), a)
+    if ndim == 1:
+        shape = shape_of(g.type)
+        whole = ArrayType(b.dtype, (*shape[:-1], *shape_of(a.type), shape[-1]))
+        rows = c.reshape(g, (*shape[:-1], 1, shape[-1]))
+        return c.sum_to(c.mul(c.shaped(columns(c, a), whole), c.shaped(rows, whole)), b)
+    if b.ndim == 1:
+        # A stack times one vector is one product, of all rows.
+        return c.matmul(_flat(c, g, 1), _flat(c, a, 2))
+    if b.ndim == 2 and ndim > 2:
+        return c.matmul(c.swapped(_flat(c, a, 2)), _flat(c, g, 2))
+    return c.sum_to(c.matmul(c.swapped(a), g), b)
+
+
+def _flat(c: Calculus, v: Value, ndim: int) -> Value:
+    """All axes but the last `ndim - 1` as one."""
+    shape = shape_of(v.type)
+    kept = shape[len(shape) - ndim + 1 :]
+    return c.reshape(v, (prod(shape[: len(shape) - ndim + 1]), *kept))
+
+
+def _beside(c: Calculus, v: Value) -> Value:
+    """The matrices of a stack beside each other: (..., m, n) as (m, ... n)."""
+    ndim = len(shape_of(v.type))
+    turned = c.transpose(v, (ndim - 2, *range(ndim - 2), ndim - 1))
+    shape = shape_of(turned.type)
+    return c.reshape(turned, (shape[0], prod(shape[1:])))
+
+
+class MatMulBothRules:
+    """`a @ p` and `r @ a`."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """As of two products."""
+        ta, tp, tr = tangents
+        left = [c.matmul(ta, s.x(1))] if ta is not None else []
+        right = [c.matmul(s.x(2), ta)] if ta is not None else []
+        left += [c.matmul(s.x(0), tp)] if tp is not None else []
+        right += [c.matmul(tr, s.x(0))] if tr is not None else []
+        return _total(c, left), _total(c, right)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """As of two products."""
+        g, h = cotangents
+        of_a = [outer(c, g, s.x(1))] if g is not None and s.wanted[0] else []
+        of_a += [outer(c, s.x(2), h)] if h is not None and s.wanted[0] else []
+        of_p = c.matmul(g, s.x(0)) if g is not None and s.wanted[1] else None
+        of_r = c.matmul(s.x(0), h) if h is not None and s.wanted[2] else None
+        return _total(c, of_a), of_p, of_r
+
+
+def _total(c: Calculus, terms: Sequence[Value]) -> Value | None:
+    out: Value | None = None
+    for term in terms:
+        out = term if out is None else c.add(out, term)
+    return out
+
+
+# Solutions and inverses --------------------------------------------------------------------------
+
+
+class SolveRules:
+    """a x = b: so a dx = db - da x."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The solution for another right side."""
+        ta, tb = tangents
+        if ta is None and tb is None:
+            return (None,)
+        t = _matrices(c, s, s.outputs[0])
+        right = None
+        if tb is not None:
+            right = c.shaped(columns(c, tb) if s.attrs["vector"] else tb, t)
+        if ta is not None:
+            moved = c.matmul(ta, _as_matrices(c, s, s.y()))
+            right = c.neg(moved) if right is None else c.sub(right, c.shaped(moved, t))
+        assert right is not None
+        out = c.op("solve", s.x(0), right, vector=False)
+        return (c.reshape(out, shape_of(s.outputs[0])),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The solution for the transpose; the outer product of that and the solution."""
+        (g,) = cotangents
+        if g is None:
+            return None, None
+        z = c.op("solve", c.swapped(s.x(0)), _as_matrices(c, s, g), vector=False)
+        of_a = of_b = None
+        if s.wanted[0]:
+            x = _as_matrices(c, s, s.y())
+            of_a = c.neg(c.sum_to(c.matmul(z, c.swapped(x)), s.inputs[0]))
+        if s.wanted[1]:
+            flat = c.reshape(z, shape_of(s.outputs[0]))
+            of_b = c.sum_to(flat, s.inputs[1])
+        return of_a, of_b
+
+
+def _as_matrices(c: Calculus, s: Site, v: Value) -> Value:
+    return columns(c, v) if s.attrs["vector"] else v
+
+
+def _matrices(c: Calculus, s: Site, t: Type) -> ArrayType:
+    tail: tuple[Dim, ...] = (1,) if s.attrs["vector"] else ()
+    return ArrayType(dtype_of(t), (*shape_of(t), *tail))
+
+
+class InvRules:
+    """y = a^-1: dy = -y da y."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """Products with the inverse."""
+        (t,) = tangents
+        return (None if t is None else c.neg(product(c, s.y(), t, s.y())),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Products with the inverse's transpose."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        turned = c.swapped(s.y())
+        return (c.neg(product(c, turned, g, turned)),)
+
+
+# Factors -----------------------------------------------------------------------------------------
+
+
+class CholeskyRules:
+    """dL = L Phi(L^-1 dA L^-H): Phi takes the lower triangle with half of the diagonal.
+
+    The function differentiated is that of (A + A^H) / 2, though only one triangle is read: the
+    cotangent of A is Hermitian but for conjugation, as JAX and PyTorch have it.
+    """
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """Products with the factor and its inverse."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        lower = adjoint(c, s.y()) if s.attrs["upper"] else s.y()
+        inner = _between_inverses(c, lower, hermitian(c, t), c.conj(lower))
+        out = c.matmul(lower, triangle(c, inner, 0.5))
+        return (adjoint(c, out) if s.attrs["upper"] else out,)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The transposes of these products, in reverse order."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        lower, g = (adjoint(c, v) if s.attrs["upper"] else v for v in (s.y(), g))
+        turned = c.swapped(lower)
+        inner = triangle(c, c.matmul(turned, g), 0.5)
+        return (hermitian(c, _between_inverses(c, turned, inner, adjoint(c, lower))),)
+
+
+def hermitian(c: Calculus, v: Value) -> Value:
+    """(v + v^H) / 2, which is its own transpose as a linear map."""
+    return c.scale(c.add(v, adjoint(c, v)), 0.5)
+
+
+def _between_inverses(c: Calculus, a: Value, m: Value, b: Value) -> Value:
+    """a^-1 m b^-T."""
+    left = c.op("solve", a, m, vector=False)
+    return c.swapped(c.op("solve", b, c.swapped(left), vector=False))
+
+
+class LuDiagonalRules:
+    """The derivative of the product of the diagonal, which is the determinant.
+
+    d det(a) = det(a) tr(a^-1 da), in equal shares: each element d_i has the derivative
+    d_i tr(a^-1 da) / n. Any function of the product alone has thereby its exact derivatives, to any
+    order, and no other function is recorded. Bails out for a singular matrix.
+    """
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The elements times their share."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        inverse = c.swapped(c.op("inv", s.x(0)))
+        trace = matrix_sum(c, c.mul(inverse, t), 2)
+        return (c.mul(s.y(), _per_element(c, trace, s.outputs[0])),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The inverse's transpose times the mean of cotangents times elements."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        total = matrix_sum(c, _per_element(c, c.mul(g, s.y()), s.outputs[0]), 1)
+        inverse = c.swapped(c.op("inv", s.x(0)))
+        units = c.reshape(total, (*shape_of(total.type), 1, 1))
+        return (c.mul(inverse, c.shaped(units, inverse.type)),)
+
+
+def _per_element(c: Calculus, v: Value, t: Type) -> Value:
+    """`v`, repeated along the last axis where it lacks that, divided by its size."""
+    shape = shape_of(t)
+    if len(shape_of(v.type)) < len(shape):
+        v = c.shaped(columns(c, v), t)
+    return c.div(v, c.size(shape[-1], dtype_of(t)))

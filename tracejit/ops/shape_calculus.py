@@ -1,0 +1,123 @@
+"""Derivative rules of the ops that say where elements come from: all of them are linear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attrs, Value
+from tracejit.ir.types import ArrayType
+
+__all__ = [
+    "BroadcastToRules",
+    "ConcatenateRules",
+    "ElementRules",
+    "Linear",
+    "ReshapeRules",
+    "SliceRules",
+    "TransposeRules",
+    "slice_of",
+]
+
+
+class Linear:
+    """An op that is linear in its first operand, and has no derivative by the others."""
+
+    name: str
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The op itself, of the tangent."""
+        t, *_ = tangents
+        if t is None:
+            return (None,)
+        rest = [s.x(k) for k in range(1, len(s.inputs))]
+        return (c.op(self.name, t, *rest, **s.attrs),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The transpose, of the cotangent."""
+        (g,) = cotangents
+        rest = [None] * (len(s.inputs) - 1)
+        return (None if g is None or not s.wanted[0] else self.transposed(c, s, g), *rest)
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        """The cotangent of the first operand for that of the result."""
+        raise NotImplementedError
+
+
+class BroadcastToRules(Linear):
+    """The cotangents of all copies of an element add up."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        return c.sum_to(g, s.inputs[0])
+
+
+class ReshapeRules(Linear):
+    """The same elements under the operand's shape."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        t = s.inputs[0]
+        assert isinstance(t, ArrayType)
+        return c.reshape(g, t.shape)
+
+
+class TransposeRules(Linear):
+    """The axes back where they were."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        axes = s.attrs["axes"]
+        return c.transpose(g, [axes.index(k) for k in range(len(axes))])
+
+
+def slice_of(
+    c: Calculus, v: Value, start: tuple[Dim, ...], size: tuple[Dim, ...], step: tuple[int, ...] = ()
+) -> Value:
+    """The elements start + k * step of an array; without `step` one after another."""
+    return c.op("slice", v, start=start, size=size, step=step or (1,) * len(start))
+
+
+def _add_slice(attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
+    there = c.op("slice", whole, **attrs)
+    return c.op("update_slice", whole, c.add(there, v), **attrs)
+
+
+class SliceRules(Linear):
+    """The cotangent is added to the slice of the operand's."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        attrs = dict(s.attrs)
+        return Into(g, lambda c, whole, v: _add_slice(attrs, c, whole, v))
+
+
+class ConcatenateRules:
+    """Each operand has its slice of the result."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The tangents joined."""
+        parts = [c.zeros(t) if v is None else v for v, t in zip(tangents, s.inputs, strict=True)]
+        return (c.op("concatenate", *parts, axis=s.attrs["axis"]),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Slices of the cotangent."""
+        (g,), axis = cotangents, s.attrs["axis"]
+        if g is None:
+            return [None] * len(s.inputs)
+        out: list[Value | Into | None] = []
+        start: Dim = 0
+        for t, wanted in zip(s.inputs, s.wanted, strict=True):
+            assert isinstance(t, ArrayType)
+            begin = tuple(start if k == axis else 0 for k in range(t.ndim))
+            out.append(slice_of(c, g, begin, t.shape) if wanted else None)
+            start = start + t.shape[axis]
+        return out
+
+
+class ElementRules(Linear):
+    """A scalar as a 0-d array."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        return c.shaped(g, s.inputs[0])

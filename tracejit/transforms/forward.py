@@ -1,0 +1,176 @@
+"""Forward mode: tangents are computed beside the values, node by node.
+
+Nodes keep their outputs: those with regions are replaced by nodes that give tangents too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tracejit.errors import Underivable
+from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
+from tracejit.ir.types import Type, type_substitute
+from tracejit.transforms.regions import fresh_sizes
+
+__all__ = ["push_forward", "jvp_graph"]
+
+
+def jvp_graph(graph: Graph, active: Sequence[bool]) -> Graph:
+    """The graph with tangents: its inputs, then one tangent for each active input.
+
+    It gives the outputs, then the tangents of those that are differentiable. Raises Underivable for
+    a node on the way that has no rule.
+    """
+    fresh = fresh_sizes(graph)
+    builder = GraphBuilder(graph.name, graph.sizes)
+    builder.inputs += graph.inputs
+    tangents: dict[Value, Value] = {}
+    for v, is_active in zip(graph.inputs, active, strict=True):
+        if is_active:
+            tangents[v] = builder.input(tangent_type(v.type), f"d_{v.name}" if v.name else "")
+    c = Calculus(builder, fresh)
+    push_forward(c, graph.nodes, tangents)
+    outputs = [v for v in graph.outputs if differentiable(v.type)]
+    return builder.build([*graph.outputs, *(_tangent(c, tangents, v, v.type) for v in outputs)])
+
+
+def push_forward(c: Calculus, nodes: Iterable[Node], tangents: dict[Value, Value]) -> None:
+    """Record `nodes` again, and after each what computes the tangents of its results.
+
+    `tangents` has those known before; those of the results are added.
+    """
+    for node in nodes:
+        before = len(c.builder.nodes)
+        try:
+            _push(c, node, tangents)
+        except Underivable as e:
+            e.where = e.where or node.where
+            raise
+        for new in c.builder.nodes[before:]:
+            new.where = new.where or node.where
+
+
+def _push(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+    given = [tangents.get(v) for v in node.inputs]
+    stacked = node.op.kind == "stack"
+    if not stacked and all(t is None for t in given):
+        c.builder.nodes.append(node)
+        return
+    if node.op.name in _REGIONS:
+        _REGIONS[node.op.name](c, node, tangents)
+        return
+    if stacked:
+        _stack(c, node, tangents)
+        return
+    c.builder.nodes.append(node)
+    if node.op.constant or not any(differentiable(v.type) for v in node.outputs):
+        return
+    types = [v.type for v in node.inputs]
+    outs = [v.type for v in node.outputs]
+    s = Site(node, node.attrs, types, outs, lambda v: v, c, [t is not None for t in given])
+    for v, t in zip(node.outputs, node.op.jvp(c, s, given), strict=True):
+        if t is not None and differentiable(v.type):
+            tangents[v] = t
+
+
+def _tangent(c: Calculus, tangents: Mapping[Value, Value], v: Value, t: Type) -> Value:
+    """The tangent of a value, laid out as a type says; zero where there is none."""
+    found = tangents.get(v)
+    return c.zeros(t) if found is None else c.laid_out(found, t)
+
+
+def _side(
+    c: Calculus, region: Graph, active: Sequence[Value]
+) -> tuple[GraphBuilder, Calculus, dict[Value, Value]]:
+    """A region with tangents for the active inputs (the last inputs of the builder)."""
+    builder = GraphBuilder(region.name, region.sizes)
+    builder.inputs += region.inputs
+    inner = Calculus(builder, c.fresh)
+    tangents = {v: builder.input(tangent_type(v.type)) for v in active}
+    push_forward(inner, region.nodes, tangents)
+    return builder, inner, tangents
+
+
+def _cond(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+    operands = node.inputs[1:]
+    places = [k for k, v in enumerate(operands) if v in tangents]
+    sides = [(r, *_side(c, r, [r.inputs[k] for k in places])) for r in node.regions]
+    wanted = [
+        j
+        for j in range(len(node.outputs))
+        if any(region.outputs[j] in found for region, _, _, found in sides)
+    ]
+    regions = []
+    for region, builder, inner, found in sides:
+        extra = [_tangent(inner, found, region.outputs[j], region.outputs[j].type) for j in wanted]
+        outputs = (*region.outputs, *extra)
+        regions.append(builder.build(outputs, (), region.size_outputs))
+    given = [operands[k] for k in places]
+    inputs = (*node.inputs, *(_tangent(c, tangents, v, v.type) for v in given))
+    new = _record(c, node, inputs, node.attrs, tuple(regions))
+    for j, t in zip(wanted, new, strict=True):
+        tangents[node.outputs[j]] = t
+
+
+def _while(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+    cond, body = node.regions
+    carried = node.attrs["carried"]
+    captures = [k for k in range(carried, len(node.inputs)) if node.inputs[k] in tangents]
+    states = [k for k in range(carried) if node.inputs[k] in tangents]
+    while True:
+        active = [body.inputs[k] for k in (*states, *captures)]
+        builder, inner, found = _side(c, body, active)
+        more = [k for k in range(carried) if body.outputs[k] in found and k not in states]
+        if not more:
+            break
+        states = sorted([*states, *more])
+    back = dict(zip(body.sizes, body.size_outputs, strict=False))
+    outputs = [
+        _tangent(inner, found, body.outputs[k], type_substitute(body.inputs[k].type, back))
+        for k in states
+    ]
+    tangent_inputs = builder.inputs[len(body.inputs) :]
+    split = len(states)
+
+    def arranged(inputs: Sequence[Value], extra: Sequence[Value]) -> list[Value]:
+        return [*inputs[:carried], *extra[:split], *inputs[carried:], *extra[split:]]
+
+    builder.inputs = arranged(body.inputs, tangent_inputs)
+    new_body = builder.build((*body.outputs, *outputs), (), body.size_outputs)
+    test = GraphBuilder(cond.name, cond.sizes)
+    unused = [Value(v.type) for v in tangent_inputs]
+    test.inputs = arranged(cond.inputs, unused)
+    test.nodes = list(cond.nodes)
+    new_cond = test.build(cond.outputs, (), cond.size_outputs)
+    given = [node.inputs[k] for k in (*states, *captures)]
+    extra = [_tangent(c, tangents, v, v.type) for v in given]
+    attrs = {**node.attrs, "carried": carried + split}
+    new = _record(c, node, arranged(node.inputs, extra), attrs, (new_cond, new_body))
+    for k, t in zip(states, new, strict=True):
+        tangents[node.outputs[k]] = t
+
+
+def _record(
+    c: Calculus,
+    node: Node,
+    inputs: Sequence[Value],
+    attrs: Mapping[str, object],
+    regions: tuple[Graph, ...],
+) -> tuple[Value, ...]:
+    """A node with the outputs of `node`, and more: those."""
+    types = node.op.infer([v.type for v in inputs], attrs, regions, node.binds)
+    new = tuple(Value(t) for t in types[len(node.outputs) :])
+    outputs = (*node.outputs, *new)
+    c.builder.nodes.append(
+        Node(node.op, tuple(inputs), attrs, outputs, regions, node.binds, node.where)
+    )
+    return new
+
+
+def _stack(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+    """Records hold the tangents of their differentiable values too."""
+    raise Underivable("a tangent of a stack")
+
+
+_REGIONS = {"cond": _cond, "while_loop": _while}

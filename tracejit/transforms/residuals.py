@@ -1,0 +1,242 @@
+"""What a backward pass needs of the forward one, and how it is had: recomputed, saved or undone.
+
+A `Block` is a list of nodes as the forward pass runs it: a graph, or a region of one of its nodes.
+While the backward pass is written, it notes what the forward pass must save: values pushed on the
+stack at the end of the block, and elements pushed just before they are overwritten, from which the
+backward pass restores an array to what it was. `rebuilt` gives the block with these pushes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tracejit.ir.calculus import differentiable
+from tracejit.ir.dims import symbol
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
+from tracejit.ir.op import OPS
+from tracejit.ir.types import TOKEN
+
+__all__ = [
+    "Block",
+    "Saved",
+    "active_in",
+    "active_outputs",
+    "loop_flags",
+    "overwrites",
+    "reader_of",
+]
+
+
+@dataclass(eq=False)
+class Saved:
+    """A value, or a size, that is pushed at the end of a block."""
+
+    value: Value | None = None
+    size: str | None = None
+
+
+#: Ops that give their first operand with some elements replaced -> the op that reads those.
+_READERS = {
+    "update_slice": "slice",
+    "write_item": "read_item",
+    "scatter": "gather",
+    "scatter_apply": "gather",
+}
+
+
+def overwrites(node: Node) -> bool:
+    """Whether a node gives its first operand with some elements replaced."""
+    return node.op.name in _READERS
+
+
+def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
+    """The op, operands and attributes that read the elements a node replaces."""
+    name = _READERS[node.op.name]
+    indices = node.inputs[1:] if name == "slice" else node.inputs[2:]
+    attrs = dict(node.attrs)
+    if name == "slice":
+        indices = ()
+    if node.op.name == "scatter_apply":
+        attrs = {}
+    return name, (node.inputs[0], *indices), attrs
+
+
+@dataclass(eq=False)
+class Block:
+    """Nodes of the forward pass; `inputs` and `outputs` are those of the graph they belong to."""
+
+    inputs: Sequence[Value]
+    nodes: Sequence[Node]
+    outputs: Sequence[Value]
+    #: Values that depend on what is differentiated by.
+    active: set[Value] = field(default_factory=set)
+    #: What is pushed when the block ends.
+    saved: list[Saved] = field(default_factory=list)
+    #: Nodes before which the elements that they replace are pushed.
+    undone: set[Node] = field(default_factory=set)
+    #: The blocks of the regions of nodes that have been gone through backwards.
+    inner: dict[Node, list[Block]] = field(default_factory=dict)
+    #: Loops that are to count their iterations: the size that the count is bound to.
+    counted: dict[Node, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.producers = {v: n for n in self.nodes for v in n.outputs}
+        self.places = {n: k for k, n in enumerate(self.nodes)}
+        self.bound = {s for n in self.nodes for s in n.binds}
+
+    def spread(self, active: Iterable[Value]) -> None:
+        """Find the values that depend on the active ones."""
+        self.active = set(active)
+        for node in self.nodes:
+            self.active |= active_outputs(node, self.active)
+
+    def forget(self) -> None:
+        """Drop what was noted."""
+        self.saved.clear()
+        self.undone.clear()
+        self.inner.clear()
+        self.counted.clear()
+
+    @property
+    def pushes(self) -> bool:
+        """Whether the forward pass pushes anything here or in the regions inside."""
+        inner = any(b.pushes for blocks in self.inner.values() for b in blocks)
+        return bool(self.saved or self.undone) or inner
+
+    def rebuilt(self, token: Value, stack: str) -> tuple[list[Node], Value]:
+        """The nodes with the pushes among them, and the token after them."""
+        builder = GraphBuilder("")
+        for node in self.nodes:
+            if node in self.undone:
+                name, operands, attrs = reader_of(node)
+                (old,) = builder.emit(OPS[name], operands, attrs, where=node.where)
+                token = _push(builder, token, [old], stack)
+            if node in self.inner:
+                node, token = _with_pushes(node, self.inner[node], self.counted, token, stack)
+            builder.nodes.append(node)
+        values = []
+        for saved in self.saved:
+            if saved.value is not None:
+                values.append(saved.value)
+            else:
+                assert saved.size is not None
+                values += builder.emit(OPS["dim_value"], (), {"dim": symbol(saved.size)})
+        if values:
+            token = _push(builder, token, values, stack)
+        return builder.nodes, token
+
+
+def _push(builder: GraphBuilder, token: Value, values: Sequence[Value], stack: str) -> Value:
+    (out,) = builder.emit(OPS["stack_push"], (token, *values), {"stack": stack})
+    return out
+
+
+def _with_pushes(
+    node: Node, blocks: Sequence[Block], counted: dict[Node, str], token: Value, stack: str
+) -> tuple[Node, Value]:
+    """A node with regions, whose regions push; and the token after it."""
+    pushes = any(b.pushes for b in blocks)
+    count = counted.get(node)
+    if not pushes and count is None:
+        return node, token
+    loop = node.op.name == "while_loop"
+    carried = node.attrs.get("carried", 0)
+    regions = []
+    for k, region in enumerate(node.regions):
+        block = blocks[0] if loop else blocks[k]
+        changes = not loop or k == 1
+        first = Value(TOKEN)
+        nodes, last = (
+            block.rebuilt(first, stack) if pushes and changes else (list(region.nodes), first)
+        )
+        inputs = list(region.inputs)
+        outputs = list(region.outputs)
+        if pushes:
+            inputs.insert(carried, first)
+            outputs += [last] if changes else []
+        sizes, size_outputs = region.sizes, region.size_outputs
+        if count is not None:
+            sizes = (f"{count}_", *sizes)
+            if changes:
+                size_outputs = (symbol(f"{count}_") + 1, *size_outputs)
+        regions.append(
+            Graph(
+                region.name,
+                sizes,
+                tuple(inputs),
+                tuple(nodes),
+                tuple(outputs),
+                region.results,
+                size_outputs,
+            )
+        )
+    inputs, outputs, attrs, binds = (
+        list(node.inputs),
+        list(node.outputs),
+        dict(node.attrs),
+        node.binds,
+    )
+    if pushes:
+        inputs.insert(carried if loop else 1, token)
+        token = Value(TOKEN)
+        outputs.append(token)
+        if loop:
+            attrs["carried"] = carried + 1
+    if count is not None:
+        attrs["sizes"] = tuple((0, *s) for s in attrs["sizes"])
+        binds = (count, *binds)
+    made = Node(node.op, tuple(inputs), attrs, tuple(outputs), tuple(regions), binds, node.where)
+    return made, token
+
+
+# Activity ----------------------------------------------------------------------------------------
+
+
+def active_outputs(node: Node, active: set[Value]) -> set[Value]:
+    """The results of a node that depend, differentiably, on active values."""
+    flags = [v in active for v in node.inputs]
+    if not any(flags):
+        return set()
+    if node.op.name == "cond":
+        return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
+    if node.op.name == "while_loop":
+        return _of_loop(node, flags)
+    if node.op.constant:
+        return set()
+    return {v for v in node.outputs if differentiable(v.type) or _is_stack(node, v)}
+
+
+def _is_stack(node: Node, v: Value) -> bool:
+    return v.type == TOKEN and node.op.kind == "stack"
+
+
+def _of_region(node: Node, region: Graph, flags: Sequence[bool]) -> set[Value]:
+    found = active_in(region, flags)
+    pairs = zip(node.outputs, region.outputs, strict=True)
+    return {out for out, inner in pairs if inner in found}
+
+
+def active_in(region: Graph, flags: Sequence[bool]) -> set[Value]:
+    """The active values of a region whose inputs are active or not."""
+    active = {v for v, flag in zip(region.inputs, flags, strict=True) if flag}
+    for node in region.nodes:
+        active |= active_outputs(node, active)
+    return active
+
+
+def loop_flags(node: Node, flags: Sequence[bool]) -> list[bool]:
+    """Which inputs of a loop's body are active in some iteration."""
+    body, carried, flags = node.regions[1], node.attrs["carried"], list(flags)
+    while True:
+        found = active_in(body, flags)
+        new = [k for k in range(carried) if body.outputs[k] in found and not flags[k]]
+        if not new:
+            return flags
+        for k in new:
+            flags[k] = True
+
+
+def _of_loop(node: Node, flags: Sequence[bool]) -> set[Value]:
+    found = loop_flags(node, flags)
+    return {v for v, flag in zip(node.outputs, found, strict=False) if flag}

@@ -1,0 +1,144 @@
+"""Reverse mode: cotangents are pulled back through the nodes, last first.
+
+The decisions of the forward pass are replayed in reverse: a branch goes back through the side that
+was taken, a loop through its iterations, last first, as often as it ran. What the backward pass
+needs of the forward one is had as `residuals.py` and `scopes.py` say. Nodes of the forward pass
+keep their outputs; those with regions that save something are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracejit.errors import Underivable
+from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
+from tracejit.ir.op import OPS
+from tracejit.ir.types import TOKEN
+from tracejit.transforms.regions import fresh_sizes
+from tracejit.transforms.residuals import Block, overwrites
+from tracejit.transforms.reverse_cond import pull_cond
+from tracejit.transforms.reverse_while import pull_while
+from tracejit.transforms.scopes import Scope
+from tracejit.transforms.segments import Segment
+
+__all__ = ["Pullback", "pull_back", "vjp_graph"]
+
+
+def vjp_graph(graph: Graph, wanted: Sequence[bool]) -> Graph:
+    """The graph with its backward pass.
+
+    It takes the inputs, then a cotangent for each differentiable output; it gives the outputs, then
+    the cotangents of the inputs that are wanted. Raises Underivable for a node on the way that has
+    no rule.
+    """
+    builder = GraphBuilder(graph.name, graph.sizes)
+    builder.inputs += graph.inputs
+    builder.nodes += graph.nodes
+    given = [
+        builder.input(tangent_type(v.type), f"ct_{v.name}" if v.name else "")
+        for v in graph.outputs
+        if differentiable(v.type)
+    ]
+    wrt = [v for v, is_wanted in zip(graph.inputs, wanted, strict=True) if is_wanted]
+    pull = Pullback(Segment(builder, 0), wrt, fresh_sizes(graph), "r")
+    outputs = [v for v in graph.outputs if differentiable(v.type)]
+    gradients = pull.run(outputs, given)
+    return builder.build([*graph.outputs, *gradients])
+
+
+class Pullback:
+    """The backward pass of a segment of nodes, recorded at the end of its builder.
+
+    `stack` is the name of the stack on which residuals are kept, no other pass's.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        wrt: Sequence[Value],
+        fresh: Callable[[], str],
+        stack: str,
+    ) -> None:
+        self.segment, self.wrt, self.stack = segment, tuple(wrt), stack
+        #: Records nodes of the backward pass; cotangents may be computed there.
+        self.calculus = Calculus(segment.builder.beside(), fresh)
+
+    def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
+        """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
+        nodes = self.segment.nodes
+        block = Block(self.wrt, nodes, outputs)
+        block.spread(self.wrt)
+        c = self.calculus
+        scope = Scope(c, block, self.stack)
+        first = scope.token
+        for v, g in zip(outputs, cotangents, strict=True):
+            if g is not None:
+                scope.add(v, g)
+        pull_back(scope)
+        gradients = []
+        for v in self.wrt:
+            found = scope.cotangents.get(v)
+            gradients.append(c.zeros(v.type) if found is None else c.laid_out(found, v.type))
+        forward = nodes
+        if block.pushes or block.counted:
+            (token,) = (
+                new := Node(OPS["stack_new"], (), {"stack": self.stack}, (Value(TOKEN),))
+            ).outputs
+            forward, last = block.rebuilt(token, self.stack)
+            if block.pushes:
+                forward.insert(0, new)
+            for node in c.builder.nodes:
+                node.inputs = tuple(last if v is first else v for v in node.inputs)
+        builder = self.segment.builder
+        if c.builder is not builder:
+            self.segment.replace(forward)
+            builder.nodes += c.builder.nodes
+        return gradients
+
+
+def pull_back(scope: Scope) -> None:
+    """Record the backward pass of a scope's block, from the cotangents that the scope holds."""
+    builder = scope.c.builder
+    for node in reversed(scope.block.nodes):
+        before = len(builder.nodes)
+        try:
+            _pull(scope, node)
+        except Underivable as e:
+            e.where = e.where or node.where
+            raise
+        for new in builder.nodes[before:]:
+            new.where = new.where or node.where
+
+
+def _pull(scope: Scope, node: Node) -> None:
+    found = [scope.cotangents.pop(v, None) for v in node.outputs]
+    if overwrites(node) and scope.holds(node.outputs[0]):
+        scope.undo(node)
+    held = any(scope.holds(v) for v in node.outputs)
+    if not held and all(g is None for g in found):
+        return
+    if node.op.name == "cond":
+        pull_cond(scope, node, found, pull_back)
+        return
+    if node.op.name == "while_loop":
+        pull_while(scope, node, found, pull_back)
+        return
+    if node.op.kind == "stack":
+        scope.pull_stack(node, found)
+        return
+    wanted = [v in scope.block.active for v in node.inputs]
+    if node.op.constant or not any(wanted):
+        return
+    s = Site(
+        node,
+        scope.attrs(node.attrs),
+        [scope.type(v.type) for v in node.inputs],
+        [scope.type(v.type) for v in node.outputs],
+        scope.primal,
+        scope.c,
+        wanted,
+    )
+    for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
+        if g is not None and is_wanted:
+            scope.add(v, g)

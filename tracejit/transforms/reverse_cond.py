@@ -1,0 +1,144 @@
+"""Reverse mode of branches: back through the side that was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import TOKEN, Type
+from tracejit.transforms.regions import Region
+from tracejit.transforms.residuals import Block
+from tracejit.transforms.scopes import RegionScope, Scope, previous_state
+
+__all__ = ["pull_cond"]
+
+
+def pull_cond(
+    scope: Scope,
+    node: Node,
+    found: Sequence[Value | None],
+    pull_back: Callable[[Scope], None],
+) -> None:
+    """Record the backward pass of a `cond` for the cotangents of its results."""
+    operands = node.inputs[1:]
+    given = {j: g for j, g in enumerate(found) if g is not None}
+    read = [k for k, v in enumerate(operands) if _is_pulled(scope, v)]
+    states = _states(scope, node)
+    sides = [_Side(scope, node, number, given, read, states) for number in range(2)]
+    for side in sides:
+        pull_back(side.inner)
+    kept = [k for k in read if any(side.adds_to(k) for side in sides)]
+    pushes = any(side.block.pushes for side in sides)
+    inputs = [scope.primal(node.inputs[0]), *given.values()]
+    inputs += [scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]) for k in kept]
+    inputs += [scope.held(node.outputs[j]) for j in states]
+    if pushes:
+        inputs.append(scope.token)
+    captures = list(dict.fromkeys(v for side in sides for v in side.region.captures))
+    closed = [side.close(kept, pushes, captures) for side in sides]
+    results = list(
+        scope.c.ops(
+            "cond",
+            [*inputs, *captures],
+            regions=tuple(graph for graph, _ in closed),
+            sizes=tuple(sizes for _, sizes in closed),
+        )
+    )
+    if pushes:
+        scope.token = results.pop()
+        scope.block.inner[node] = [side.block for side in sides]
+    for k in kept:
+        g = results.pop(0)
+        if operands[k].type == TOKEN:
+            scope.cotangents[operands[k]] = g
+        else:
+            scope.add(operands[k], g)
+    for j, place in states.items():
+        scope.hold(node.outputs[j], operands[place], results.pop(0))
+
+
+def _is_pulled(scope: Scope, v: Value) -> bool:
+    return v in scope.block.active and (differentiable(v.type) or v.type == TOKEN)
+
+
+def _cotangent_type(scope: Scope, v: Value) -> Type:
+    return v.type if v.type == TOKEN else tangent_type(scope.type(v.type))
+
+
+def _states(scope: Scope, node: Node) -> dict[int, int]:
+    """The results whose arrays are restored, with the operands that these are states of."""
+    out = {}
+    for j, v in enumerate(node.outputs):
+        if scope.holds(v):
+            place = previous_state(node, v)
+            assert place is not None
+            out[j] = place - 1
+    return out
+
+
+class _Side:
+    """One side on the way back: it takes the cotangents `given` of results, by number, those so
+    far of the operands `read`, and the arrays to be restored.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        node: Node,
+        number: int,
+        given: dict[int, Value],
+        read: Sequence[int],
+        states: dict[int, int],
+    ) -> None:
+        graph, operands = node.regions[number], node.inputs[1:]
+        self.graph, self.states = graph, states
+        self.given = {j: Value(g.type) for j, g in given.items()}
+        self.so_far = {k: Value(_cotangent_type(scope, operands[k])) for k in read}
+        self.arrays = {j: Value(scope.type(node.outputs[j].type)) for j in states}
+        self.block = Block(graph.inputs, graph.nodes, graph.outputs)
+        pairs = zip(graph.inputs, operands, strict=True)
+        self.block.spread(v for v, o in pairs if o in scope.block.active)
+        self.region = Region(f"{graph.name}_back", scope.c.fresh)
+        attr = node.attrs["sizes"][number]
+        sizes = {s: scope.dim(d) for s, d in zip(graph.sizes, attr, strict=True)}
+        chains = {place: j for j, place in states.items()}
+        held = {place: self.arrays[j] for j, place in states.items()}
+        self.inner = RegionScope(
+            scope, self.region, graph, self.block, operands, sizes, chains, held
+        )
+        self.first = self.inner.open()
+        self._begin()
+
+    def _begin(self) -> None:
+        inner, graph = self.inner, self.graph
+        for k, v in self.so_far.items():
+            if graph.inputs[k] in self.block.active:
+                inner.cotangents[graph.inputs[k]] = v
+        for j, v in self.given.items():
+            out = graph.outputs[j]
+            if out in self.block.active:
+                inner.add(out, inner.laid_out(v, out))
+
+    def adds_to(self, k: int) -> bool:
+        """Whether the cotangent of operand k changes on this side."""
+        v = self.graph.inputs[k]
+        return self.inner.cotangents.get(v, self.so_far[k]) is not self.so_far[k]
+
+    def _result(self, k: int) -> Value:
+        like = self.so_far[k]
+        g = self.inner.cotangents.get(self.graph.inputs[k], like)
+        return g if like.type == TOKEN else self.inner.c.laid_out(g, like.type)
+
+    def close(
+        self, kept: Sequence[int], pushes: bool, captures: Sequence[Value]
+    ) -> tuple[Graph, tuple[Dim, ...]]:
+        """The region's graph and its sizes."""
+        last = [self._result(k) for k in kept]
+        last += [self.inner.held(self.graph.inputs[place]) for place in self.states.values()]
+        token = self.inner.finish()
+        first = [*self.given.values(), *(self.so_far[k] for k in kept), *self.arrays.values()]
+        if pushes:
+            first, last = [*first, token], [*last, self.inner.token]
+        return self.region.close(first, captures, last)

@@ -1,0 +1,183 @@
+"""Reverse mode of loops: a loop back through the iterations, as many as there were.
+
+It carries the cotangents of what the loop carries, those of what the loop reads from outside (added
+up in place), and the arrays that are restored to the states that they were in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracejit.errors import Underivable
+from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.dims import Dim, floordiv, symbol
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import TOKEN, Type, type_sizes
+from tracejit.transforms.regions import Region
+from tracejit.transforms.residuals import Block, loop_flags
+from tracejit.transforms.scopes import RegionScope, Restart, Scope, chains_of
+
+__all__ = ["pull_while"]
+
+
+def pull_while(
+    scope: Scope,
+    node: Node,
+    found: Sequence[Value | None],
+    pull_back: Callable[[Scope], None],
+) -> None:
+    """Record the backward pass of a `while_loop` for the cotangents of its results."""
+    chains = chains_of(node.regions[1])
+    restored = {k for k in chains if scope.holds(node.outputs[k])}
+    while True:
+        attempt = _Backward(scope, node, chains, restored)
+        try:
+            attempt.run(pull_back)
+        except Restart as e:
+            if e.scope is not attempt.inner:
+                raise
+            restored = restored | {e.place}
+            continue
+        attempt.commit(found)
+        return
+
+
+class _Backward:
+    """One attempt at the backward pass, with the arrays `restored`, by number, restored."""
+
+    def __init__(
+        self, scope: Scope, node: Node, chains: dict[int, int], restored: set[int]
+    ) -> None:
+        self.scope, self.node, self.restored = scope, node, sorted(restored)
+        self.carried = node.attrs["carried"]
+        self.body: Graph = node.regions[1]
+        self.flags = loop_flags(node, [v in scope.block.active for v in node.inputs])
+        self.block = Block(self.body.inputs, self.body.nodes, self.body.outputs)
+        self.block.spread(v for v, f in zip(self.body.inputs, self.flags, strict=True) if f)
+        fresh = scope.c.fresh
+        self.k = fresh()
+        #: The size that the forward loop's iterations are counted in, if it does not count them.
+        self.count: str | None = None
+        self.trips, sizes = self._iterations()
+        self.region = Region(f"{self.body.name}_back", fresh, (self.k,))
+        self.states = {k: Value(scope.type(node.outputs[k].type)) for k in self.restored}
+        operands = [None if k < self.carried else v for k, v in enumerate(node.inputs)]
+        self.inner = RegionScope(
+            scope, self.region, self.body, self.block, operands, sizes, chains, self.states
+        )
+        self.first = self.inner.open()
+
+    def _iterations(self) -> tuple[Dim, dict[str, Dim]]:
+        """How many there were, and the body's size symbols in the terms of the backward one."""
+        node, body, scope = self.node, self.body, self.scope
+        count = len(body.size_outputs)
+        starts = [scope.dim(d) for d in node.attrs["sizes"][1]]
+        steps = []
+        for s, new in zip(body.sizes, body.size_outputs, strict=False):
+            step = new - symbol(s)
+            if not isinstance(step, int):
+                raise Underivable("a loop carries arrays whose sizes change")
+            steps.append(step)
+        moving = [j for j, step in enumerate(steps) if step]
+        if moving:
+            j = min(moving, key=lambda j: abs(steps[j]))
+            trips = floordiv(scope.dim(symbol(node.binds[j])) - starts[j], 1)
+            if steps[j] != 1:
+                trips = floordiv(trips * (1 if steps[j] > 0 else -1), abs(steps[j]))
+        else:
+            self.count = scope.c.fresh()
+            trips = scope.dim(symbol(self.count))
+        back = trips - 1 - symbol(self.k)
+        sizes = {s: starts[j] + steps[j] * back for j, s in enumerate(body.sizes[:count])}
+        sizes |= dict(zip(body.sizes[count:], starts[count:], strict=True))
+        for v in body.inputs[: self.carried]:
+            if type_sizes(v.type) & set(body.sizes[:count]):
+                raise Underivable("a loop carries arrays whose sizes change")
+        return trips, sizes
+
+    def _is_pulled(self, k: int) -> bool:
+        t = self.body.inputs[k].type
+        return self.flags[k] and (differentiable(t) or t == TOKEN)
+
+    def _cotangent(self, k: int) -> Value:
+        t = self.node.inputs[k].type
+        return Value(t if t == TOKEN else tangent_type(self.scope.type(t)))
+
+    def run(self, pull_back: Callable[[Scope], None]) -> None:
+        """Record the body."""
+        inner, body = self.inner, self.body
+        self.pulled = [k for k in range(self.carried) if self._is_pulled(k)]
+        read = [k for k in range(self.carried, len(body.inputs)) if self._is_pulled(k)]
+        self.given = {k: self._cotangent(k) for k in (*self.pulled, *read)}
+        for k in read:
+            inner.cotangents[body.inputs[k]] = self.given[k]
+        for k in self.pulled:
+            inner.add(body.outputs[k], self.given[k])
+        pull_back(inner)
+        # What nothing was added to need not go round.
+        self.read = [k for k in read if inner.cotangents.get(body.inputs[k]) is not self.given[k]]
+        self.results = {}
+        for k in (*self.pulled, *self.read):
+            v = body.inputs[k]
+            g = inner.laid_out(inner.cotangents.get(v), v)
+            t = self.given[k].type
+            self.results[k] = g if t == TOKEN else inner.c.laid_out(g, t)
+        self.ends = {k: inner.held(body.inputs[k]) for k in self.restored}
+
+    def commit(self, found: Sequence[Value | None]) -> None:
+        """Record the loop, and hand its results to the scope."""
+        scope, node, inner, c = self.scope, self.node, self.inner, self.scope.c
+        token = inner.finish()
+        pushes = self.block.pushes
+        order = [*self.pulled, *self.read]
+        first = [self.given[k] for k in order] + [self.states[k] for k in self.restored]
+        last = [self.results[k] for k in order] + [self.ends[k] for k in self.restored]
+        initial = [scope.laid_out(found[k], node.outputs[k]) for k in self.pulled]
+        initial += [self._so_far(k) for k in self.read]
+        for k in self.restored:
+            out = node.outputs[k]
+            initial.append(scope.held(out) if scope.holds(out) else scope.primal(out))
+        if pushes:
+            first, last, initial = [*first, token], [*last, inner.token], [*initial, scope.token]
+        captures = list(self.region.captures)
+        body, body_sizes = self.region.close(first, captures, last, (symbol(self.k) + 1,))
+        cond, cond_sizes = self._condition([v.type for v in (*first, *captures)])
+        attrs = {"carried": len(first), "sizes": ((0, *cond_sizes), (0, *body_sizes))}
+        binds = (c.fresh(),)
+        results = list(
+            c.ops("while_loop", [*initial, *captures], regions=(cond, body), binds=binds, **attrs)
+        )
+        self._hand_over(results, pushes)
+
+    def _so_far(self, k: int) -> Value:
+        """What has been added up of the cotangent of a value that the loop reads."""
+        v = self.node.inputs[k]
+        so_far = self.scope.cotangents.pop(v, None)
+        return self.scope.laid_out(so_far, v)
+
+    def _hand_over(self, results: list[Value], pushes: bool) -> None:
+        scope, node = self.scope, self.node
+        if pushes:
+            scope.token = results.pop()
+        for k in self.pulled + self.read:
+            g = results.pop(0)
+            if node.inputs[k].type == TOKEN:
+                scope.cotangents[node.inputs[k]] = g
+            else:
+                scope.add(node.inputs[k], g)
+        for k in self.restored:
+            array = results.pop(0)
+            if scope.holds(node.outputs[k]):
+                scope.hold(node.outputs[k], node.inputs[k], array)
+        if pushes:
+            scope.block.inner[node] = [self.block]
+        if self.count is not None:
+            scope.block.inner.setdefault(node, [self.block])
+            scope.block.counted[node] = self.count
+
+    def _condition(self, types: Sequence[Type]) -> tuple[Graph, tuple[Dim, ...]]:
+        """Whether there is an iteration left."""
+        test = Region(f"{self.body.name}_left", self.scope.c.fresh, (self.k,))
+        c = test.calculus
+        values = [c.op("dim_value", dim=d) for d in (symbol(self.k), self.trips)]
+        return test.close([Value(t) for t in types], (), [c.op("py_less", *values)])

@@ -1,0 +1,365 @@
+"""Where a backward pass is recorded, and how it has there what the forward pass knew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
+from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
+from tracejit.ir.graph import Attr, Graph, Node, Value
+from tracejit.ir.op import OPS
+from tracejit.ir.types import PYINT, TOKEN, ArrayType, Type, type_substitute
+from tracejit.ops.stack import record_types
+from tracejit.transforms.regions import Region
+from tracejit.transforms.residuals import Block, Saved, overwrites, reader_of
+from tracejit.transforms.stacks import stack_of
+
+__all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
+
+
+class Scope:
+    """The backward pass of a block beside it, in the same graph: all its values are at hand."""
+
+    def __init__(self, c: Calculus, block: Block, stack: str) -> None:
+        self.c, self.block, self.stack = c, block, stack
+        #: The cotangents of values of the block, as far as they have been added up.
+        self.cotangents: dict[Value, Value] = {}
+        #: Stands for the stack as it is here.
+        self.token = Value(TOKEN)
+
+    # What the forward pass knew -------------------------------------------------------------------
+
+    def primal(self, v: Value) -> Value:
+        """A value of the forward pass, as one of the graph that is recorded."""
+        return v
+
+    def dim(self, d: Dim) -> Dim:
+        """A size of the forward pass in terms of the graph that is recorded."""
+        return d
+
+    def attrs(self, attrs: Mapping[str, Attr]) -> dict[str, Attr]:
+        """Attributes of the forward pass, in these terms."""
+        return {k: self._attr(a) for k, a in attrs.items()}
+
+    def _attr(self, attr: Attr) -> Attr:
+        return attr
+
+    def type(self, t: Type) -> Type:
+        """A type of the forward pass, in these terms."""
+        return t
+
+    # Arrays that are restored ---------------------------------------------------------------------
+
+    def holds(self, v: Value) -> bool:
+        """Whether `v` is the state that an array has been restored to."""
+        return False
+
+    def undo(self, node: Node) -> None:
+        """Restore the array that a node has stored into to what it was before."""
+        raise AssertionError("nothing is restored here")
+
+    def held(self, v: Value) -> Value:
+        """The array that is in the state `v`."""
+        raise AssertionError("nothing is restored here")
+
+    def hold(self, old: Value, new: Value, array: Value) -> None:
+        """Note that the array in the state `old` has been restored to the state `new`."""
+        raise AssertionError("nothing is restored here")
+
+    # Cotangents -----------------------------------------------------------------------------------
+
+    def add(self, v: Value, g: Value | Into) -> None:
+        """Add to the cotangent of a value of the block, if it is of any use."""
+        if v not in self.block.active:
+            return
+        have = self.cotangents.get(v)
+        if isinstance(g, Into):
+            whole = self.c.zeros(self.type(v.type)) if have is None else have
+            self.cotangents[v] = g.add(self.c, whole, g.value)
+        else:
+            self.cotangents[v] = g if have is None else self.c.add(have, g)
+
+    def zero(self, v: Value) -> Value:
+        """The cotangent zero of a value; an empty stack of cotangents for a stack."""
+        if v.type == TOKEN:
+            return self.c.op("stack_new", stack=self._cotangent_stack(v))
+        return self.c.zeros(self.type(v.type))
+
+    def laid_out(self, g: Value | None, v: Value) -> Value:
+        """A cotangent of `v` with its exact type; zero for None."""
+        if g is None:
+            return self.zero(v)
+        return g if g.type == TOKEN else self.c.laid_out(g, tangent_type(self.type(v.type)))
+
+    # Stacks of an inner backward pass -------------------------------------------------------------
+
+    def _cotangent_stack(self, v: Value) -> str:
+        return f"{self.stack}_{stack_of(self.block, v)}"
+
+    def pull_stack(self, node: Node, found: Sequence[Value | None]) -> None:
+        """Pull back through a stack: what was popped is pushed, and the other way round."""
+        g = found[0]
+        if node.op.name == "stack_push":
+            values = [v for v in node.inputs[1:] if differentiable(v.type)]
+            if g is None or not values:
+                if g is not None:
+                    self.cotangents[node.inputs[0]] = g
+                return
+            types = record_types([tangent_type(self.type(v.type)) for v in values])
+            name = self._cotangent_stack(node.outputs[0])
+            token, *popped = self.c.ops("stack_pop", (g,), stack=name, types=types)
+            self.cotangents[node.inputs[0]] = token
+            for v, ct in zip(values, popped, strict=True):
+                self.add(v, ct)
+        elif node.op.name == "stack_pop":
+            pairs = [
+                (v, ct)
+                for v, ct in zip(node.outputs[1:], found[1:], strict=True)
+                if differentiable(v.type)
+            ]
+            token = self.zero(node.outputs[0]) if g is None else g
+            if pairs:
+                values = [self.laid_out(ct, v) for v, ct in pairs]
+                name = self._cotangent_stack(node.outputs[0])
+                token = self.c.op("stack_push", token, *values, stack=name)
+            self.cotangents[node.inputs[0]] = token
+
+
+class Restart(Exception):
+    """The backward pass of a loop is to be recorded again, with more arrays restored."""
+
+    def __init__(self, scope: RegionScope, place: int) -> None:
+        super().__init__(place)
+        self.scope, self.place = scope, place
+
+
+#: Reads of arrays whose indices the forward pass has checked.
+_CHECKED = ("gather", "read_item")
+#: The work, in additions, from which on a result is saved rather than computed again.
+_DEAR = 10.0
+_DEPTH = 24
+
+
+class RegionScope(Scope):
+    """The backward pass of a region, in a region of its own.
+
+    `operands` are what the region's inputs are outside (None: what a loop carries), `sizes` its
+    size symbols in terms of the region that is recorded. `chains` are the inputs that are
+    arrays whose state at the end the region leaves, stored into, in an output; those in `restored`
+    are given in that state and restored to that at the beginning.
+    """
+
+    def __init__(
+        self,
+        outer: Scope,
+        region: Region,
+        graph: Graph,
+        block: Block,
+        operands: Sequence[Value | None],
+        sizes: Mapping[str, Dim],
+        chains: Mapping[int, int],
+        restored: Mapping[int, Value],
+    ) -> None:
+        super().__init__(region.calculus, block, outer.stack)
+        self.outer, self.region, self.graph = outer, region, graph
+        self.operands = dict(zip(graph.inputs, operands, strict=True))
+        self.sizes = dict(sizes)
+        self._memo: dict[Value, Value] = {}
+        #: The states that restored arrays are in: number of the input -> (state, array).
+        self._held = {k: (graph.outputs[chains[k]], v) for k, v in restored.items()}
+        #: The values that are states of such an array: value -> number of its input.
+        self._states: dict[Value, int] = {}
+        for k, j in chains.items():
+            self._states |= dict.fromkeys(states_of(block, graph.outputs[j]), k)
+        self._popped: list[Value] = []
+
+    # What the forward pass knew -------------------------------------------------------------------
+
+    def primal(self, v: Value) -> Value:
+        found = self._at_hand(v)
+        if found is not None:
+            return found
+        node = self.block.producers.get(v)
+        if node is None or not self._is_recomputed(v, node):
+            return self._save(v)
+        inputs = [self.primal(x) for x in node.inputs]
+        attrs = self.attrs(node.attrs)
+        if node.op.name in _CHECKED:
+            attrs["checked"] = False
+        (self._memo[v],) = self.c.ops(node.op.name, inputs, **attrs)
+        return self._memo[v]
+
+    def _at_hand(self, v: Value) -> Value | None:
+        if v in self._memo:
+            return self._memo[v]
+        if self.holds(v):
+            return self.held(v)
+        operand = self.operands.get(v)
+        if operand is None:
+            return None
+        self._memo[v] = self.region.capture(self.outer.primal(operand))
+        return self._memo[v]
+
+    def _is_recomputed(self, v: Value, node: Node) -> bool:
+        if not _is_cheap(node):
+            return False
+        missing: dict[Value, None] = {}
+        for x in node.inputs:
+            missing |= dict.fromkeys(self._missing(x, 1))
+        return not missing or len(missing) == 1 and _is_smaller(next(iter(missing)), v)
+
+    def _missing(self, v: Value, depth: int) -> list[Value]:
+        """What would have to be saved for `v` to be computed again."""
+        if v in self._memo or self.holds(v) or self.operands.get(v) is not None:
+            return []
+        if v in self._states and self._states[v] not in self._held:
+            raise Restart(self, self._states[v])
+        node = self.block.producers.get(v)
+        if node is None or depth > _DEPTH or not _is_cheap(node):
+            return [v]
+        out: dict[Value, None] = {}
+        for x in node.inputs:
+            out |= dict.fromkeys(self._missing(x, depth + 1))
+            if len(out) > 1:
+                return [v, *out]
+        return list(out)
+
+    def _save(self, v: Value) -> Value:
+        if v in self._states and self._states[v] not in self._held:
+            raise Restart(self, self._states[v])
+        self.block.saved.append(Saved(value=v))
+        self._memo[v] = popped = Value(self.type(v.type), v.name)
+        self._popped.append(popped)
+        return popped
+
+    def dim(self, d: Dim) -> Dim:
+        for s in sorted(free_symbols(d) - self.sizes.keys()):
+            self.block.saved.append(Saved(size=s))
+            self._popped.append(Value(PYINT))
+            self.sizes[s] = symbol(self.c.fresh())
+        return substitute(d, self.sizes)
+
+    def _attr(self, attr: Attr) -> Attr:
+        if isinstance(attr, tuple):
+            return tuple(map(self._attr, attr))
+        return attr if not hasattr(attr, "terms") else self.dim(attr)
+
+    def type(self, t: Type) -> Type:
+        if isinstance(t, ArrayType):
+            for d in t.shape:
+                self.dim(d)
+        return type_substitute(t, self.sizes)
+
+    # Arrays that are restored ---------------------------------------------------------------------
+
+    def holds(self, v: Value) -> bool:
+        return any(state is v for state, _ in self._held.values())
+
+    def held(self, v: Value) -> Value:
+        return next(array for state, array in self._held.values() if state is v)
+
+    def hold(self, old: Value, new: Value, array: Value) -> None:
+        place = next(k for k, (state, _) in self._held.items() if state is old)
+        self._held[place] = new, array
+
+    def undo(self, node: Node) -> None:
+        name, operands, attrs = reader_of(node)
+        (out,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
+        self.token, old = self.c.ops(
+            "stack_pop", (self.token,), stack=self.stack, types=record_types([self.type(out)])
+        )
+        array, indices = self.held(node.outputs[0]), [self.primal(v) for v in operands[1:]]
+        writer = {"slice": "update_slice", "read_item": "write_item", "gather": "scatter"}[name]
+        attrs = self.attrs(attrs)
+        if name in _CHECKED:
+            attrs["checked"] = False
+        self.block.undone.add(node)
+        restored = self.c.op(writer, array, old, *indices, **attrs)
+        self.hold(node.outputs[0], node.inputs[0], restored)
+
+    # The end --------------------------------------------------------------------------------------
+
+    def open(self) -> Value:
+        """Record the pop of what is saved, in front; the token that the region begins with."""
+        first = self.first = Value(TOKEN)
+        self.token = self._after_pop = Value(TOKEN)
+        return first
+
+    def finish(self) -> Value:
+        """The token that the region is to begin with, once all that is saved is known."""
+        saved = self.block.saved
+        if not saved:
+            return self._after_pop
+        types = record_types([v.type for v in self._popped])
+        outputs = (self._after_pop, *self._popped)
+        attrs = {"stack": self.stack, "types": types}
+        front = [Node(OPS["stack_pop"], (self.first,), attrs, outputs)]
+        for s, v in zip(saved, self._popped, strict=True):
+            if s.size is not None:
+                (name,) = free_symbols(self.sizes[s.size])
+                front.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
+        self.c.builder.nodes[:0] = front
+        return self.first
+
+
+def states_of(block: Block, v: Value) -> list[Value]:
+    """The values that are the array `v` before the stores into it, `v` first."""
+    out = [v]
+    while (node := block.producers.get(out[-1])) is not None:
+        k = previous_state(node, out[-1])
+        if k is None:
+            break
+        out.append(node.inputs[k])
+    return out
+
+
+def previous_state(node: Node, v: Value) -> int | None:
+    """The operand that is the array `v`, a result of the node, before the node stores into it."""
+    if overwrites(node):
+        return 0
+    if node.op.name == "while_loop":
+        k = node.outputs.index(v)
+        return k if k < node.attrs["carried"] and k in chains_of(node.regions[1]) else None
+    if node.op.name == "cond":
+        k = node.outputs.index(v)
+        ends = {_begin(r, k) for r in node.regions}
+        (end,) = ends if len(ends) == 1 else (None,)
+        return None if end is None else end + 1
+    return None
+
+
+def _begin(graph: Graph, k: int) -> int | None:
+    """The input that output k is a later state of."""
+    block = Block(graph.inputs, graph.nodes, graph.outputs)
+    last = states_of(block, graph.outputs[k])[-1]
+    return graph.inputs.index(last) if last in graph.inputs else None
+
+
+def chains_of(body: Graph) -> dict[int, int]:
+    """The carried arrays of a loop's body that it stores into: number -> number, the same."""
+    out = {}
+    for k, v in enumerate(body.outputs):
+        if isinstance(v.type, ArrayType) and v is not body.inputs[k] and _begin(body, k) == k:
+            out[k] = k
+    return out
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether to compute a result again costs about what reading it from memory does."""
+    if node.regions or len(node.outputs) != 1 or not node.op.pure:
+        return False
+    if node.op.kind not in ("index", "elementwise", "scalar"):
+        return False
+    types = [v.type for v in node.inputs]
+    return node.op.cost(types, node.attrs) < _DEAR and not node.op.name.startswith("math_")
+
+
+def _is_smaller(a: Value, b: Value) -> bool:
+    """Whether saving `a` takes no more memory than saving `b`, as far as can be told."""
+    if not isinstance(a.type, ArrayType):
+        return True
+    if not isinstance(b.type, ArrayType):
+        return False
+    if isinstance(a.type.size, int) and isinstance(b.type.size, int):
+        return a.type.size <= b.type.size
+    return a.type.size == b.type.size
