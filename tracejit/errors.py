@@ -14,6 +14,7 @@ __all__ = [
     "FallbackError",
     "GraphError",
     "TraceError",
+    "Unbatchable",
     "Underivable",
     "Where",
     "explain",
@@ -259,6 +260,10 @@ class Underivable(Exception):
     """A derivative is needed through an operation that has none; `where` is the user's line."""
 
     where: Where | None = None
+
+
+class Unbatchable(Exception):
+    """The lanes of a batch give or do what no batch can hold: arrays of unlike sizes, stores."""
 
 
 class Bailout(Exception):

@@ -137,6 +137,9 @@ def _call_function(
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
+    traced = getattr(f, "__tracejit_traced__", None)
+    if traced is not None:
+        return traced(hooks, *args, **kwargs)
     if f in FORMS:
         hooks.capture.object_source(f, f.__name__)
         return _call_rewritten(hooks, f, args, kwargs)

@@ -7,7 +7,7 @@ tape, and what it has recorded is differentiated in turn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from tracejit.frontend.concrete_arguments import Arguments, in_containers
 from tracejit.frontend.concrete_calls import ConcreteHooks
 
 if TYPE_CHECKING:
+    from tracejit.frontend.trace import Trace
     from tracejit.transforms.function import Transformed
 
-__all__ = ["run_eagerly"]
+__all__ = ["pull_eagerly", "run_eagerly"]
 
 
 def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -34,14 +35,35 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     outer = concrete_trace()
     if outer is not None:
         return ConcreteHooks(outer).transformed(transformed, *args, **kwargs)
-    trace = ConcreteTrace(transformed.__name__)
+
+    def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return transformed.record(hooks, transformed.function, args, kwargs)
+
+    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs)
+
+
+def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
+    """What `pull(hooks, args, kwargs)` gives for a cotangent, in a trace of a run that is over.
+
+    Raises as `run_eagerly`, and TypeError for a trace that is compiled.
+    """
+    if not isinstance(trace, ConcreteTrace):
+        raise TypeError("a pullback of a compiled function is called outside it")
+    return _run(trace, pull, (cotangent,), {})
+
+
+def _run(
+    trace: ConcreteTrace,
+    record: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
     with trace.active():
         arguments = Arguments(trace, args, kwargs, is_inner=False)
         hooks: Any = ConcreteHooks(trace)
-        function = transformed.function
         try:
             with np.errstate(all="ignore"):
-                result = transformed.record(hooks, function, arguments.args, arguments.kwargs)
+                result = record(hooks, arguments.args, arguments.kwargs)
         except LostGradient:
             raise
         except Underivable as e:

@@ -48,9 +48,7 @@ class Gradient(Transformed):
         result, aux = self._parts(primal.result)
         value = _real_number(result, self.transform)
         trace = primal.trace
-        pull = Pullback(
-            trace.builder, primal.start, primal.values, fresh_name(trace), stack_name(trace)
-        )
+        pull = Pullback(primal.segment, primal.values, fresh_name(trace), stack_name(trace))
         one = pull.calculus.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
         gradients = [

@@ -15,6 +15,7 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name
+from tracejit.transforms.segments import Segment
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -81,11 +82,10 @@ def _fresh(trace: Trace, x: Tracer) -> Tracer:
 
 @dataclass
 class Primal:
-    """A call of a function that has been recorded: nodes from `start` to `end` of the trace."""
+    """A call of a function that has been recorded."""
 
     trace: Trace
-    start: int
-    end: int
+    segment: Segment
     variables: list[Variables]
     result: Any
 
@@ -105,7 +105,7 @@ def call_primal(
 ) -> Primal:
     """Call `f` with the arguments at `places` as variables."""
     trace = here()
-    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p], what) for p in places}  # type: ignore[index,call-overload]
+    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p], what) for p in places}  # type: ignore[index]
     start = len(trace.builder.nodes)
     given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
     named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}
@@ -120,7 +120,7 @@ def call_primal(
         raise TraceError("TJ014", "", user_line())
     for x in chosen.values():
         _store_back(trace, start, x)
-    return Primal(trace, start, len(trace.builder.nodes), list(chosen.values()), result)
+    return Primal(trace, Segment(trace.builder, start), list(chosen.values()), result)
 
 
 def _store_back(trace: Trace, start: int, x: Variables) -> None:
