@@ -75,12 +75,21 @@ class _NumberHooks:
 _NUMBER_HOOKS: Any = _NumberHooks()
 
 
+class _Capture:
+    """What compiled runs know of the program's objects: here nothing has to be followed."""
+
+    def is_outside(self, x: Any) -> bool:
+        """Whether `x` is an object from outside, which is used as it is."""
+        return True
+
+
 class ConcreteHooks:
     """What a rewritten program asks, for one trace. Once the trace is over all is plain Python."""
 
     def __init__(self, trace: ConcreteTrace) -> None:
         self.trace = trace
         self._errors: Any = np.geterr()
+        self.capture = _Capture()
 
     # What transforms ask --------------------------------------------------------------------------
 
@@ -172,6 +181,9 @@ class ConcreteHooks:
         """What to call in place of a function written in Python."""
         if is_rewritten(f):
             return f
+        traced = getattr(f, "__tracejit_traced__", None)
+        if traced is not None:
+            return functools.partial(traced, self)
         if f in HANDLERS or _top(f) == "numpy":
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:

@@ -58,7 +58,7 @@ def _rewritten_code(f: FunctionType) -> CodeType | None:
     except (TraceError, SyntaxError, ValueError, RecursionError):
         pass
     key = id(code)
-    _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new
+    _REWRITTEN[key] = weakref.ref(code, lambda _, known=_REWRITTEN: known.pop(key, None)), new
     return new
 
 
