@@ -183,7 +183,9 @@ class _Writer:
             f"regions=(then, orelse)), {types})",
         ]
 
-    def _loop(self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]) -> list[str]:
+    def _loop(
+        self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]
+    ) -> list[str]:
         """`j` counts by `step` while `test` holds."""
         rest = [v for v, _ in GIVEN if v not in kept]
         order = [*kept, *rest, "most"]

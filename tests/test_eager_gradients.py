@@ -3,6 +3,7 @@
 import copy
 import sys
 import traceback
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import tests.eager_observed as observed
 import tracejit
 from tests.eager_programs import PROGRAMS
+from tests.eager_transforms import PROGRAMS as TRANSFORMING
 from tracejit.frontend.concrete import LostGradient
 from tracejit.transforms.gradient import Gradient
 
@@ -246,3 +248,28 @@ def test_other_code_gets_numbers_where_it_only_looks() -> None:
     (((x, first), named),) = seen
     assert repr(x) == "array([0.5, 1.5])" and repr(first) == "np.float64(0.5)"
     assert repr(named["value"]) == "np.float64(2.0)"
+
+
+# Transforms inside -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", TRANSFORMING, ids=lambda f: f.__name__)
+def test_derivatives_of_programs_that_take_derivatives(f: Any) -> None:
+    x = np.array([0.7, 1.3])
+    value, slopes = gradient(f)(x)
+    assert np.isclose(value, f(x), rtol=1e-12)
+    steps = 1e-6 * np.eye(2)
+    assert np.allclose(slopes, [(f(x + s) - f(x - s)) / 2e-6 for s in steps], rtol=1e-5)
+
+
+def test_a_loop_of_stores_keeps_one_array() -> None:
+    """The states of an array take the memory of what was stored, not of an array each."""
+    count, size = 100, 100_000
+    x = np.linspace(0.0, 1.0, size)
+    tracemalloc.start()
+    slopes = gradient(observed.filtered)(x, count)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.allclose(slopes[:count], [2 - 0.5 ** (count - 1 - k) for k in range(count)])
+    assert not slopes[count:].any()
+    assert peak < 30 * x.nbytes

@@ -95,7 +95,9 @@ def _rounded_as(
         if not isinstance(y, np.ndarray):
             trace.builder.table[value] = y
         elif y.shape == known.shape:
-            trace.builder.table[value] = np.copyto(kept := np.empty_like(known), y) or kept
+            kept = np.empty_like(known)
+            kept[...] = y
+            trace.builder.table[value] = kept
 
 
 def _local(trace: ConcreteTrace, x: Any) -> Any:
@@ -136,8 +138,8 @@ class Given:
         self.trace, self.copies = trace, copies
         #: Whether a derivative depends on an argument.
         self.active = False
-        #: id of a tracer -> (the tracer, its value, the array that is handed over).
-        self.arrays: dict[int, tuple[TracedArray, Any, Any]] = {}
+        #: id of a tracer -> (the tracer, its bytes, the array that is handed over).
+        self.arrays: dict[int, tuple[TracedArray, bytes, Any]] = {}
         #: Lists and dicts that hold tracers, what is handed over, and what that held.
         self.containers: list[tuple[Any, Any, Any]] = []
 
@@ -165,14 +167,14 @@ class Given:
         if id(x) not in self.arrays:
             copy = known.copy(order="K")
             copy.flags.writeable = x.is_writeable
-            self.arrays[id(x)] = x, known, copy
+            self.arrays[id(x)] = x, known.tobytes(), copy
         return self.arrays[id(x)][2]
 
     def put_back(self, name: str) -> None:
         """Let the tracers and containers hold what the call has left in their stand-ins."""
         assert self.trace is not None
         for x, known, copy in self.arrays.values():
-            if copy.tobytes() != known.tobytes():
+            if copy.tobytes() != known:
                 if self.active:
                     raise LostGradient(f"what {name}() stores")
                 x.store(self.trace.foreign(copy))
