@@ -7,13 +7,14 @@ import pytest
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tests.check_grads import check_grads, run
-from tests.straight_derivatives import jvp_graph, vjp_graph
 from tracejit.errors import Underivable
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.transforms.forward import jvp_graph
+from tracejit.transforms.reverse import vjp_graph
 
 LAYOUTS = ("C", "F", "strided")
 
