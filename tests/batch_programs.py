@@ -230,3 +230,49 @@ def mixed(x, n):
     if n > 1:
         z = z[::-1]
     return z, y @ x
+
+
+# Effects: in each lane those of a Python loop over the batch --------------------------------------
+
+
+def prints(x, k):
+    print("lane", k, x[0])
+    y = np.exp(x)
+    if x[0] > 0:
+        print("positive", x.max())
+    for i in range(int(k)):
+        print(i, end=" ")
+    print()
+    return y + k
+
+
+def prints_the_same(x):
+    print("hello")
+    return x + 1
+
+
+def raises(x, k):
+    print("before", k)
+    if x[0] < 0:
+        raise ValueError(f"negative {x[0]}")
+    return np.sqrt(x[0]) + k
+
+
+def draws(x):
+    y = np.random.normal(size=3)
+    return y + x[0], np.random.randint(10)
+
+
+def draws_from_its_own(x, k):
+    rng = np.random.default_rng(int(k))
+    a = rng.normal(size=2)
+    return a + x[0], rng.integers(100)
+
+
+EFFECTS = [
+    Program(prints, lanes(V, INTS), BOTH),
+    Program(prints_the_same, lanes(V)),
+    Program(raises, lanes(V, INTS), BOTH),
+    Program(draws, lanes(V)),
+    Program(draws_from_its_own, lanes(V, INTS), BOTH),
+]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
+import io
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +15,8 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.batch_programs import PROGRAMS, Program
+import tracejit.ops
+from tests.batch_programs import EFFECTS, PROGRAMS, Program
 from tests.compare import assert_same
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, symbol
@@ -21,6 +25,7 @@ from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
+from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.batch import batch_graph
 from tracejit.transforms.regions import nested
 
@@ -90,7 +95,10 @@ def compare(
         for k, flag in enumerate(batched)
     ]
     sizes = {s: len(lanes) if s == str(size) else None for s in made.sizes}
-    own = [[x if flag else y for x, y, flag in zip(lane, lanes[0], batched)] for lane in lanes]
+    own = [
+        [x if flag else y for x, y, flag in zip(lane, lanes[0], batched, strict=True)]
+        for lane in lanes
+    ]
     known = None if None in sizes.values() else sizes
     arguments = (given,) if run is not evaluate else (given, known)
     try:
@@ -148,7 +156,8 @@ def test_batches_of_each_op_are_its_lanes(name: str) -> None:
     for number in range(0, len(samples), step):
         inputs, attrs = samples[number]
         with np.errstate(all="ignore"):
-            lanes = list(zip(*(variants(op, samples, number, k) for k in range(len(inputs)))))
+            operands = [variants(op, samples, number, k) for k in range(len(inputs))]
+        lanes = list(zip(*operands, strict=True))
         for flags in itertools.product((True, False), repeat=len(inputs)):
             if any(flags):
                 size = symbol("b") if number % 2 else None
@@ -188,3 +197,49 @@ def test_batches_of_programs_are_their_lanes(program: Program) -> None:
             assert bool(loops(made)) == program.apart
         for lanes in (program.lanes, program.lanes[:1], program.lanes * 2):
             compare(graph, lanes, flags, size=symbol("b"), **ULPS)
+
+
+def outcome(run: Callable[[], Any]) -> tuple[Any, str, str]:
+    """What a run gives, what it prints, and the exception that leaves it; seeded."""
+    np.random.seed(7)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            return run(), printed.getvalue(), ""
+        except ValueError as e:
+            return None, printed.getvalue(), repr(e)
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["evaluated", "native"])
+@pytest.mark.parametrize("program", EFFECTS, ids=lambda p: p.function.__name__)
+def test_effects_are_those_of_a_loop_over_the_lanes(program: Program, native: bool) -> None:
+    graph = traced(program)
+    run = run_graph if native else evaluate
+    for flags in subsets(program):
+        own = [
+            [x if flag else y for x, y, flag in zip(lane, program.lanes[0], flags, strict=True)]
+            for lane in program.lanes
+        ]
+        expected, printed, error = outcome(lambda own=own: [program.function(*a) for a in own])
+        made, batched = batch_graph(graph, flags, 3, fresh_names())
+        verify(made, "trace")
+        given = [
+            stacked([lane[k] for lane in own]) if f else own[0][k] for k, f in enumerate(flags)
+        ]
+        results, text, raised = outcome(functools.partial(run, made, given))
+        assert (text, raised) == (printed, error)
+        for j, lane in enumerate(expected or ()):
+            lane = lane if isinstance(lane, tuple) else (lane,)
+            for out, flag, value in zip(results, batched, lane, strict=True):
+                np.testing.assert_allclose(out[j] if flag else out, value, rtol=1e-14)
+
+
+def test_no_lanes_have_no_effects() -> None:
+    for program in EFFECTS:
+        graph = traced(program)
+        flags = (True,) * len(graph.inputs)
+        made, _ = batch_graph(graph, flags, symbol("b"), fresh_names())
+        given = [stacked(column)[:0] for column in zip(*program.lanes, strict=True)]
+        for run in (evaluate, run_graph):
+            results, text, raised = outcome(functools.partial(run, made, given))
+            assert (text, raised) == ("", "")
+            assert all(len(x) == 0 for x in results)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tracejit.ir.dims import Dim
+from tracejit.ir.batching import stretched
 from tracejit.ir.graph import Value
 from tracejit.ir.kernel import Call, Const, Expr, Var
 from tracejit.ir.op import OPS
-from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_name, dtype_of
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.complex_rules import parts_dtype
 from tracejit.ops.elementwise import Elementwise
 from tracejit.ops.scalar_exprs import INT_MIN, ScalarRule, i64, int_const
@@ -123,32 +123,45 @@ def batched_rule(c: Calculus, s: BatchSite, rule: ScalarRule | None) -> tuple[Va
     value, bail = rule
     emit = _Emitter(c, s)
     if bail is not None:
-        holds = c.op("reduce_all", c.op("logical_not", emit(bail)), axes=(0,))
-        c.ops("check", [c.op("element", holds)])
+        holds = c.op("logical_not", emit(bail))
+        if isinstance(holds.type, ArrayType):
+            holds = c.op("element", c.op("reduce_all", holds, axes=(0,)))
+        c.ops("check", [holds])
     if isinstance(value, tuple):
-        return (c.op("make_complex", *map(emit, value)),)
-    return (emit(value),)
+        return (c.op("make_complex", *(emit.whole(part) for part in value)),)
+    return (emit.whole(value),)
 
 
 class _Emitter:
-    """Records the nodes of expressions; of one that occurs in several places, once."""
+    """Records the nodes of expressions; of one that occurs in several places, once.
+
+    What has no batched operand is a NumPy scalar until it meets something that has.
+    """
 
     def __init__(self, c: Calculus, s: BatchSite) -> None:
         self.c, self.size = c, s.size
         #: Keeps each expression too, whose identity is the key.
         self.done: dict[int, tuple[Expr, Value]] = {}
-        self.operands = {str(k): s.whole(k) for k in range(len(s.values))}
+        self.operands = {str(k): c.number(v) for k, v in enumerate(s.values)}
 
     def __call__(self, e: Expr) -> Value:
         if id(e) not in self.done:
             self.done[id(e)] = e, self.emit(e)
         return self.done[id(e)][1]
 
-    def emit(self, e: Expr) -> Value:
+    def whole(self, e: Expr) -> Value:
         """The vector of an expression's values."""
+        return self.stretched(self(e))
+
+    def stretched(self, v: Value) -> Value:
+        """A value as a vector."""
+        return v if isinstance(v.type, ArrayType) else stretched(self.c, v, self.size)
+
+    def emit(self, e: Expr) -> Value:
+        """An expression's values."""
         match e:
             case Const():
-                return self.c.full(_vector(e.dtype, self.size), e.value)
+                return self.c.full(NpScalar(DTYPES[e.dtype]), e.value)
             case Var():
                 name, _, part = e.name.partition(".")
                 x = self.operands[name]
@@ -160,16 +173,14 @@ class _Emitter:
         raise NotImplementedError(f"no batch of {e}")
 
     def call(self, e: Call) -> Value:
-        """The vector of a function's values, in the dtype of the expression."""
+        """A function's values, in the dtype of the expression."""
         name = _op_name(e.fn)
         assert name is not None
         operands = [self(a) for a in e.args]
         if name == "cast":
             return self.c.cast(operands[0], e.dtype)
+        if any(isinstance(v.type, ArrayType) for v in operands):
+            operands = [self.stretched(v) for v in operands]
         # The check that comes with an int's power has seen that no exponent is negative.
         more = {"nonneg": True} if name == "power" and e.dtype == "i64" else {}
         return self.c.cast(self.c.op(name, *operands, **more), e.dtype)
-
-
-def _vector(dtype: str, size: Dim) -> ArrayType:
-    return ArrayType(DTYPES[dtype], (size,))

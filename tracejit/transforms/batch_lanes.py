@@ -110,6 +110,7 @@ def _check_result(t: Type, own_sizes: set[str]) -> None:
 def _record(c: Calculus, loop: _Loop, table: Table) -> tuple[Value | None, Sequence[Value]]:
     """The loop's node: its token, if it has effects, and the batches of its results."""
     tokens = list(dict.fromkeys(table[v][0] for v in loop.tokens))[:1]
+    before = len(c.builder.nodes)
     carried = [*tokens, *(_blank(c, v.type, loop) for v in loop.results)]
     inputs = [*carried, *(table[v][0] for v in loop.captured)]
     counter = c.fresh()
@@ -121,9 +122,15 @@ def _record(c: Calculus, loop: _Loop, table: Table) -> tuple[Value | None, Seque
         {"carried": len(carried), "sizes": ((0, *its_sizes), (0, *body_sizes))},
         regions=(condition, body),
         binds=(c.fresh(),),
-        where=loop.nodes[0].where,
     )
+    _place(c.builder, before, loop)
     return (outs[0], outs[1:]) if tokens else (None, outs)
+
+
+def _place(builder: GraphBuilder, before: int, loop: _Loop) -> None:
+    """Give the nodes that the loop needs besides the line of its first node."""
+    for node in builder.nodes[before:]:
+        node.where = node.where or loop.nodes[0].where
 
 
 def _blank(c: Calculus, t: Type, loop: _Loop) -> Value:
@@ -159,6 +166,7 @@ def _body(
     last = _run_nodes(inner, loop, values, tokens)
     for k, v in enumerate(loop.results):
         batches[k] = _written(inner, batches[k], values[v], counter)
+    _place(inner.builder, 0, loop)
     outputs = [*([last] if last is not None else []), *batches]
     return close(inner.builder, (counter,), outputs, (symbol(counter) + 1,))
 
