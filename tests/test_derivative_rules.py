@@ -35,7 +35,6 @@ WITHOUT: dict[str, str] = {
     ),
     **dict.fromkeys(("stack_new", "stack_push", "stack_pop"), "the transforms record residuals"),
     **dict.fromkeys(("start_token", "print_text", "raise_error", "check"), "gives no floats"),
-    **dict.fromkeys(("host_call", "host_draw"), "functions of which nothing is known are refused"),
     "undefined": "has no operands",
 }
 
