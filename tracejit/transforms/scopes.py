@@ -18,6 +18,7 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
 from tracejit.transforms.stacks import stack_of
@@ -31,7 +32,7 @@ class Scope:
     def __init__(self, c: Calculus, block: Block, stack: str) -> None:
         self.c, self.block, self.stack = c, block, stack
         #: The cotangents of values of the block, as far as they have been added up.
-        self.cotangents: dict[Value, Value] = {}
+        self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
 
@@ -80,12 +81,8 @@ class Scope:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
-        have = self.cotangents.get(v)
-        if isinstance(g, Into):
-            whole = self.c.zeros(self.type(v.type)) if have is None else have
-            self.cotangents[v] = g.add(self.c, whole, g.value)
-        else:
-            self.cotangents[v] = g if have is None else self.c.add(have, g)
+        into = isinstance(g, Into) and not self.cotangents.has(v)
+        self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
