@@ -155,3 +155,82 @@ def test_qr(shape: Any, dtype: Any) -> None:
     else:
         with pytest.raises(Underivable, match="complete"):
             check(lambda x: np.linalg.qr(x, "complete"), x)
+
+
+@KINDS
+def test_general_eigenvalues(dtype: Any) -> None:
+    x = spread(4, 4, dtype)
+    check(lambda x: np.linalg.eigvals(x), x)
+
+    def f(x):
+        w, v = np.linalg.eig(x)
+        return w, np.abs(v) ** 2
+
+    check(f, x)
+    real = np.diag([1.0, 2, 4]) + numbers(3, 3) / 10
+    check(lambda x: np.linalg.eig(x), real)
+    check(lambda x: np.linalg.eigvals(x), np.stack([real, real * 2]))
+
+
+@KINDS
+@SHAPES
+def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
+    x = spread(*shape, dtype)
+    check(lambda x: np.linalg.pinv(x), x)
+    check(lambda x: np.linalg.norm(x, 2), x)
+    check(lambda x: np.linalg.norm(x, -2), x)
+    check(lambda x: np.linalg.norm(x, "nuc"), x)
+    check(lambda x: np.linalg.norm(x, 2, axis=(0, 2), keepdims=True), np.stack([x, 2 * x], 1))
+    check(lambda x: np.linalg.cond(x), x)
+    check(lambda x: np.linalg.cond(x, -2), x)
+    b = numbers(shape[0], 2, dtype=dtype)
+    check(lambda x, b: np.linalg.lstsq(x, b)[0], x, b)
+    check(lambda x, b: np.linalg.lstsq(x, b)[0], x, b[:, 0].copy())
+
+
+@KINDS
+def test_chains_of_products(dtype: Any) -> None:
+    a, b = numbers(2, 3, dtype=dtype), numbers(3, 3, dtype=dtype)
+    check(lambda a, b: np.linalg.multi_dot([a, b, b, a.T]), a, b)
+    check(lambda a, b: np.linalg.multi_dot([a[0], b, b[1]]), a, b)
+
+
+# Determinants and norms ---------------------------------------------------------------------------
+
+
+@KINDS
+def test_determinants(dtype: Any) -> None:
+    for x in (spread(3, 3, dtype), spread(2, 2, dtype, 4)):
+        check(lambda x: np.linalg.det(x), x)
+        check(lambda x: np.linalg.slogdet(x), x)
+    x = spread(3, 3)
+    g = gradient(lambda x: np.linalg.det(x), x)
+    np.testing.assert_allclose(g, np.linalg.det(x) * np.linalg.inv(x).T, rtol=1e-12)
+
+
+NORMS: list[F] = [
+    lambda x: np.linalg.norm(x),
+    lambda x: np.linalg.norm(x, axis=0).sum(),
+    lambda x: np.linalg.norm(x, axis=(0, 1)),
+    lambda x: np.linalg.norm(x, "fro"),
+    lambda x: np.linalg.norm(x[0]),
+    lambda x: np.linalg.norm(x[0], 2),
+    lambda x: np.linalg.norm(x[0], 3),
+    lambda x: np.linalg.norm(x[0], 1),
+    lambda x: np.linalg.norm(x[0], np.inf),
+    lambda x: np.linalg.norm(x, 1),
+    lambda x: np.linalg.norm(x, 2),
+    lambda x: np.linalg.norm(x, "nuc"),
+    lambda x: np.std(x),
+    lambda x: np.std(x, axis=1).sum(),
+]
+
+
+@KINDS
+@pytest.mark.parametrize("k", range(len(NORMS)))
+def test_norms(k: int, dtype: Any) -> None:
+    check(NORMS[k], numbers(3, 4, dtype=dtype))
+    g = gradient(NORMS[k], np.zeros((3, 4), dtype))
+    assert np.isfinite(g).all()
+    if not (k in (10, 11)):  # any subgradient
+        assert not g.any()

@@ -17,8 +17,8 @@ Where it is not unique:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,16 +38,16 @@ from tracejit.ops.linalg_calculus import (
 )
 from tracejit.ops.shape_calculus import slice_of
 
-__all__: list[str] = []
+__all__ = ["Results", "Tangents", "gaps_of", "real_dtype", "total_of", "values_jvp", "values_vjp"]
 
-Results = Sequence[Value | None]
-Tangents = Mapping[str, Value]
+Results: TypeAlias = Sequence[Value | None]
+Tangents: TypeAlias = Mapping[str, Value]
 
 
 # Parts of formulas -------------------------------------------------------------------------------
 
 
-def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
@@ -84,7 +84,7 @@ def _reciprocal(c: Calculus, v: Value) -> Value:
     return c.where(zero, c.full(v.type, 0), c.div(c.ones(v.type), c.where(zero, c.ones(v.type), v)))
 
 
-def _gaps(c: Calculus, v: Value) -> Value:
+def gaps_of(c: Calculus, v: Value) -> Value:
     """1 / (v[j] - v[i]), and 0 where they are equal."""
     shape = shape_of(v.type)
     whole = ArrayType(dtype_of(v.type), (*shape, shape[-1]))
@@ -102,7 +102,7 @@ def _rejected(c: Calculus, basis: Value, v: Value) -> Value:
     return c.sub(v, product(c, basis, adjoint(c, basis), v))
 
 
-def _total(c: Calculus, terms: Sequence[Value]) -> Value | None:
+def total_of(c: Calculus, terms: Sequence[Value]) -> Value | None:
     out: Value | None = None
     for term in terms:
         out = term if out is None else c.add(out, term)
@@ -116,16 +116,15 @@ def _conjugated(c: Calculus, v: Value | None) -> Value | None:
 # Singular values ---------------------------------------------------------------------------------
 
 
-def _factors(site: HostSite, name: str = "a") -> tuple[Value, Value, Value]:
-    """U, s and V^H of an operand, as many as it has singular values."""
-    t = site.type(name)
+def _factors(site: HostSite, x: Value) -> tuple[Value, Value, Value]:
+    """U, s and V^H of matrices, as many as they have singular values."""
+    t = x.type
     assert isinstance(t, ArrayType)
     *stack, m, n = t.shape
     k = _fewer(site, m, n)
     u, v = ArrayType(t.dtype, (*stack, m, k)), ArrayType(t.dtype, (*stack, k, n))
-    s = ArrayType(_real(t.dtype), (*stack, k))
-    path = "numpy.linalg:svd"
-    found = host(site.c, path, [site.x(name)], u, s, v, full_matrices=False)
+    s = ArrayType(real_dtype(t.dtype), (*stack, k))
+    found = host(site.c, "numpy.linalg:svd", [x], u, s, v, full_matrices=False)
     return found[0], found[1], found[2]
 
 
@@ -133,38 +132,41 @@ def _fewer(site: HostSite, m: Dim, n: Dim) -> Dim:
     """The smaller one of two sizes, which a size of the results tells where they are symbols."""
     if isinstance(m, int) and isinstance(n, int):
         return min(m, n)
-    name = site.path.partition(":")[2]
     if m == n:
         return m
-    if name in ("svd", "svdvals"):
+    if site.path.endswith(("svd", "svdvals")):
         return shape_of(site.s.outputs[1 if len(site.s.outputs) > 1 else 0])[-1]
     raise site.underivable(f"of a matrix of {m} times {n} has no derivative rule")
 
 
-def _values_jvp(site: HostSite, t: Value, name: str = "a") -> tuple[Value, Value]:
-    """The tangents of the singular values, and the values."""
+def values_jvp(site: HostSite, x: Value, t: Value) -> tuple[Value, Value]:
+    """The tangents of the singular values of `x` for its own, and the values."""
     c = site.c
-    u, s, vh = _factors(site, name)
+    u, s, vh = _factors(site, x)
     return _diagonal(c, product(c, adjoint(c, u), t, adjoint(c, vh))), s
 
 
-def _values_vjp(site: HostSite, weigh: Any, name: str = "a") -> Value:
-    """The cotangent of the operand for `weigh(s)`, that of the singular values."""
+def values_vjp(site: HostSite, x: Value, weigh: Callable[[Value], Value]) -> Value:
+    """The cotangent of `x` where that of its singular values s is `weigh(s)`."""
     c = site.c
-    u, s, vh = _factors(site, name)
+    u, s, vh = _factors(site, x)
     return c.conj(c.matmul(_scaled(c, u, weigh(s)), vh))
+
+
+def _operand(site: HostSite) -> str:
+    return "x" if site.path.endswith("svdvals") else "a"
 
 
 def _svdvals_jvp(site: HostSite, tangents: Tangents) -> Results:
     (t,) = tangents.values()
-    return (_values_jvp(site, t, "x" if "x" in tangents else "a")[0],)
+    return (values_jvp(site, site.x(_operand(site)), t)[0],)
 
 
 def _svdvals_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    name = "x" if site.path.endswith("svdvals") else "a"
-    return {name: _values_vjp(site, lambda s: g, name)}
+    name = _operand(site)
+    return {name: values_vjp(site, site.x(name), lambda s: g)}
 
 
 def _thin(site: HostSite) -> tuple[Value, Value, Value, bool]:
@@ -188,7 +190,7 @@ def _svd_jvp(site: HostSite, tangents: Tangents) -> Results:
     u, s, vh, is_cut = _thin(site)
     v, squares = adjoint(c, vh), c.mul(s, s)
     inner = product(c, adjoint(c, u), t, v)
-    gaps, turned, inverse = _gaps(c, squares), adjoint(c, inner), _reciprocal(c, s)
+    gaps, turned, inverse = gaps_of(c, squares), adjoint(c, inner), _reciprocal(c, s)
     gaps = c.cast(gaps, dtype_of(inner.type))
     du = c.add(_scaled(c, inner, s), _scaled_rows(c, turned, s))
     dv = c.add(_scaled_rows(c, inner, s), _scaled(c, turned, s))
@@ -233,7 +235,7 @@ def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
         assert gs is not None
         return {"a": c.conj(c.matmul(_scaled(c, u, gs), vh))}
     v, inverse = adjoint(c, vh), _reciprocal(c, s)
-    gaps = c.cast(_gaps(c, c.mul(s, s)), dtype_of(u.type))
+    gaps = c.cast(gaps_of(c, c.mul(s, s)), dtype_of(u.type))
     inner, outer, turn = [], [], []
     if gu is not None:
         m = c.matmul(adjoint(c, u), gu)
@@ -246,16 +248,16 @@ def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
         inner.append(_scaled_rows(c, c.mul(gaps, _skew(c, m)), s))
         outer.append(c.matmul(u, adjoint(c, _rejected(c, v, _scaled(c, gv, inverse)))))
         turn.append(c.neg(_diagonal(c, m, "imag")))
-    middle = _total(c, inner)
+    middle = total_of(c, inner)
     assert middle is not None
     if gs is not None:
         middle = c.add(middle, _as_diagonal(c, gs, middle))
     if dtype_of(u.type).kind == "c":
-        phase = _total(c, turn)
+        phase = total_of(c, turn)
         assert phase is not None
         phase = c.scale(c.mul(phase, inverse), 0.5)
         middle = c.add(middle, c.scale(_as_diagonal(c, phase, middle), 1j))
-    total = _total(c, [product(c, u, middle, vh), *outer])
+    total = total_of(c, [product(c, u, middle, vh), *outer])
     assert total is not None
     return {"a": c.conj(total)}
 
@@ -268,7 +270,7 @@ def _eigenvectors(site: HostSite) -> tuple[Value, Value]:
         return site.s.y(0), site.s.y(1)
     t = site.type("a")
     assert isinstance(t, ArrayType)
-    values = ArrayType(_real(t.dtype), t.shape[:-1])
+    values = ArrayType(real_dtype(t.dtype), t.shape[:-1])
     vectors = ArrayType(t.dtype, t.shape)
     uplo = site.constant("UPLO", "L")
     found = host(site.c, "numpy.linalg:eigh", [site.x("a")], values, vectors, UPLO=uplo)
@@ -282,7 +284,7 @@ def _eigh_jvp(site: HostSite, tangents: Tangents) -> Results:
     dw = _diagonal(c, inner)
     if len(site.s.outputs) == 1:
         return (dw,)
-    gaps = c.cast(_gaps(c, w), dtype_of(v.type))
+    gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
     return dw, c.matmul(v, c.mul(gaps, inner))
 
 
@@ -294,9 +296,9 @@ def _eigh_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
     if gw is not None:
         parts.append(_scaled(c, v, gw))
     if gv is not None:
-        gaps = c.cast(_gaps(c, w), dtype_of(v.type))
+        gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
         parts.append(c.matmul(v, c.mul(gaps, c.matmul(adjoint(c, v), c.conj(gv)))))
-    total = _total(c, parts)
+    total = total_of(c, parts)
     assert total is not None
     return {"a": c.conj(hermitian(c, c.matmul(total, adjoint(c, v))))}
 
@@ -385,7 +387,7 @@ def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
             gq, gr = of_q if gq is None else c.add(gq, of_q), _left_part(c, gr, k)
     parts = [] if gq is None else [c.matmul(adjoint(c, q), gq)]
     parts += [] if gr is None else [c.neg(c.matmul(gr, adjoint(c, first)))]
-    y = _total(c, parts)
+    y = total_of(c, parts)
     assert y is not None
     skew = triangle(c, _skew(c, y), 0)
     if dtype_of(y.type).kind == "c":
