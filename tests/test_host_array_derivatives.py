@@ -9,7 +9,6 @@ from tests.test_host_derivatives import KINDS, RNG, F, check, gradient, numbers
 from tracejit.errors import Underivable
 
 
-
 def apart(*shape: int) -> Any:
     """Numbers that lie apart from each other."""
     x = RNG.permutation(int(np.prod(shape))).reshape(shape) / 3 - 1.2
@@ -52,8 +51,8 @@ def test_interpolation() -> None:
 
 def test_partitions() -> None:
     x = apart(4, 7)
-    for axis in (0, 1):
-        check(lambda x: np.partition(x, 2, axis=axis), x)
+    check(lambda x: np.partition(x, 2), x)
+    check(lambda x: np.partition(x, 2, axis=0), x)
     check(lambda x: np.partition(x, (2, 9), axis=None), x)
 
 

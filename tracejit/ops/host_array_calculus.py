@@ -11,8 +11,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
@@ -73,7 +71,10 @@ def _convolve_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | N
     assert g is not None
     whole, backwards = _whole(site, g), site.path.endswith("correlate")
     dtype = dtype_of(whole.type)
-    a, v = (c.cast(c.reshape(_array(c, site.x(k)), n), dtype) for k, n in zip("av", _lengths(site)))
+    a, v = (
+        c.cast(c.reshape(_array(c, site.x(k)), n), dtype)
+        for k, n in zip("av", _lengths(site), strict=True)
+    )
     if backwards:
         v = c.conj(flipped(c, v, 0))
     of_a, of_v = (
@@ -236,7 +237,7 @@ class _Quantiles:
         rest = [k for k in range(t.ndim) if k not in chosen]
         self.axes = [*rest, *chosen]
         self.rows = tuple(t.shape[k] for k in rest)
-        self.count: Dim = prod(t.shape[k] for k in chosen)
+        self.count: Dim = prod([t.shape[k] for k in chosen])
         self.moved = tuple(t.shape[k] for k in self.axes)
         x = self.arranged(site.x("a"))
         self.order = _order(c, x, len(rest))
@@ -392,6 +393,4 @@ rule(_numpy("percentile quantile"), "a", jvp=_quantile_jvp, vjp=_quantile_vjp)
 rule(_numpy("unwrap"), "p", jvp=_same_jvp, vjp=_same_vjp)
 rule(_numpy("bincount"), "weights", jvp=_bincount_jvp, vjp=_bincount_vjp)
 rule(_numpy("sinc"), "x", jvp=_sinc_jvp, vjp=_sinc_vjp)
-rule(
-    _numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp
-)
+rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp)

@@ -205,8 +205,9 @@ def _svd_jvp(site: HostSite, tangents: Tangents) -> Results:
     dv = c.add(c.matmul(v, dv), _rejected(c, v, right))
     dvh = adjoint(c, dv)
     if is_cut:
-        du, dvh = _completed(c, site.s.y(0), du, u), adjoint(
-            c, _completed(c, adjoint(c, site.s.y(2)), dv, v)
+        du, dvh = (
+            _completed(c, site.s.y(0), du, u),
+            adjoint(c, _completed(c, adjoint(c, site.s.y(2)), dv, v)),
         )
     return du, _diagonal(c, inner), dvh
 

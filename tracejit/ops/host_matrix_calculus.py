@@ -1,9 +1,9 @@
-"""Derivatives of functions of matrices that NumPy makes of decompositions, and of chains of products.
+"""Derivatives of what NumPy makes of decompositions, and of chains of products.
 
 The pseudo-inverse after G. Golub and V. Pereyra (1973), at constant rank. Of equal largest, or
-least, singular values the 2-norms take the derivative of one. Eigenvectors of general matrices have
-their length held at one; their phase is free, and only functions that do not depend on it have right
-derivatives.
+least, singular values the 2-norms take the derivative of one. Eigenvectors of general matrices
+have their length held at one; their phase is free, and only functions that do not depend on it
+have right derivatives.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _lstsq_parts(site: HostSite) -> tuple[Value, Value, Value, bool]:
     eps = float(np.finfo(t.dtype).eps)
     if cutoff is None:
         if not all(isinstance(d, int) for d in t.shape):
-            raise site.underivable("with sizes known at run time and no rcond= has no derivative rule")
+            raise site.underivable(
+                "with sizes known at run time and no rcond= has no derivative rule"
+            )
         cutoff = eps * max(d for d in t.shape if isinstance(d, int))
     elif cutoff < 0:
         cutoff = eps

@@ -95,9 +95,7 @@ def on_diagonal(c: Calculus, v: Value) -> Value:
 class MatMulRules:
     """d(a b) = da b + a db; the cotangents of the stacks that were broadcast add up."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """Two products."""
         ta, tb = tangents
         left = None if ta is None else c.matmul(ta, s.x(1))
@@ -173,9 +171,7 @@ def _beside(c: Calculus, v: Value) -> Value:
 class MatMulBothRules:
     """`a @ p` and `r @ a`."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """As of two products."""
         ta, tp, tr = tangents
         left = [c.matmul(ta, s.x(1))] if ta is not None else []
@@ -209,9 +205,7 @@ def _total(c: Calculus, terms: Sequence[Value]) -> Value | None:
 class SolveRules:
     """a x = b: so a dx = db - da x."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The solution for another right side."""
         ta, tb = tangents
         if ta is None and tb is None:
@@ -257,9 +251,7 @@ def _matrices(c: Calculus, s: Site, t: Type) -> ArrayType:
 class InvRules:
     """y = a^-1: dy = -y da y."""
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """Products with the inverse."""
         (t,) = tangents
         return (None if t is None else c.neg(product(c, s.y(), t, s.y())),)
@@ -285,9 +277,7 @@ class CholeskyRules:
     cotangent of A is Hermitian but for conjugation, as JAX and PyTorch have it.
     """
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """Products with the factor and its inverse."""
         (t,) = tangents
         if t is None:
@@ -329,9 +319,7 @@ class LuDiagonalRules:
     order, and no other function is recorded. Bails out for a singular matrix.
     """
 
-    def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The elements times their share."""
         (t,) = tangents
         if t is None:

@@ -70,7 +70,7 @@ class ReduceProdRules(_Weighted):
         order = [*kept, *axes]
         rows = tuple(t.shape[k] for k in kept)
         x = c.transpose(s.x(0), order)
-        x = c.reshape(x, (*rows, prod(t.shape[k] for k in axes)))
+        x = c.reshape(x, (*rows, prod([t.shape[k] for k in axes])))
         last = len(kept)
         before = _exclusive_products(c, x, last)
         after = flipped(c, _exclusive_products(c, flipped(c, x, last), last), last)
@@ -270,7 +270,7 @@ def _flat_places(c: Calculus, places: Value, length: Dim, axis: int) -> Value:
     """Places along an axis of `length` as indices into all elements, that axis being the last."""
     shape = shape_of(places.type)
     order = _axis_last(len(shape), axis)
-    rows = prod(shape[k] for k in order[:-1])
+    rows = prod([shape[k] for k in order[:-1]])
     index = c.reshape(c.transpose(places, order), (rows, shape[axis]))
     row = c.reshape(c.op("iota", size=rows, dtype="i64"), (rows, 1))
     base = c.shaped(c.mul(row, c.size(length, dtype_of(row.type))), index.type)
