@@ -9,7 +9,7 @@ compiled and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import jit
+from tracejit.api import grad, hessian, hvp, jacobian, jit, jvp, value_and_grad, vjp, vmap
 from tracejit.config import eager
 from tracejit.errors import explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
@@ -21,8 +21,16 @@ __all__ = [
     "errors",
     "explain",
     "fori_loop",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jit",
+    "jvp",
     "scan",
+    "value_and_grad",
+    "vjp",
+    "vmap",
     "while_loop",
 ]
 

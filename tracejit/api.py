@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
 
-__all__ = ["jit"]
+__all__ = [
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jit",
+    "jvp",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 
 @overload
@@ -60,3 +71,196 @@ def _is_python(called: Any) -> bool:
     while isinstance(called, functools.partial):
         called = called.func
     return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _makes(make: F) -> F:
+    """Decorator: a traced program may call `make`, which gives a function."""
+
+    def traced(hooks: Any, *args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        made = inner = getattr(made, "__tracejit__", made)
+        while hasattr(inner, "traced_call") and not hooks.capture.is_outside(inner):
+            inner = hooks.new(inner).function
+        return made
+
+    make.__tracejit_traced__ = traced  # type: ignore[attr-defined]
+    return make
+
+
+@_makes
+def grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Jitted:
+    """The gradient of a function that gives one real number.
+
+    The result takes the arguments of `function` and gives the derivative by the argument `argnums`
+    (the first by default), of its structure, shapes and dtypes; a tuple of them where `argnums` is
+    a sequence, or names are given. These arguments are floats, complex numbers, arrays of them, or
+    lists, tuples, dicts and dataclasses of such. With `has_aux` the function gives a pair (value,
+    auxiliary), and the result a pair (gradient, auxiliary).
+
+    It is compiled when it is called, like a function under `jit`, through branches, loops and
+    stores; under `eager()` it runs operation by operation on real values. Of a function of complex
+    z = x + iy the gradient is du/dx - i du/dy, as in JAX. At kinks: `abs` and `norm` at 0 give 0,
+    `maximum` of equal operands half to each, `sqrt` at 0 infinity.
+
+    Raises TypeError for a result that is not one real floating-point number, for arguments that
+    have no derivative, and where the derivative of an operation is not known.
+    """
+    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, False)
+
+
+@_makes
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Jitted:
+    """As `grad`; the result gives a pair (value, gradient), the value being what `function` gives.
+
+    Raises as `grad`.
+    """
+    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, True)
+
+
+def jvp(
+    function: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> Any:
+    """(result, tangent): `function(*primals)`, and its derivative along `tangents`.
+
+    Each tangent has the structure, shapes and dtypes of its argument; None stands for zero, as for
+    arguments that are no floats. With `has_aux` the function gives a pair (result, auxiliary), and
+    a third value is the auxiliary one. Compiled as by `jit`, once for each function.
+
+    Raises TypeError for tangents that do not fit, and where a derivative is not known.
+    """
+    return _compiled_once("products", "Jvp", function, has_aux)(tuple(primals), tuple(tangents))
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """(result, pullback): `function(*primals)`, and the function that takes a cotangent of the
+    result to a tuple of those of the arguments (None for arguments that are no floats).
+
+    A cotangent has the structure, shapes and dtypes of the result. The pullback may be called any
+    number of times; what is done to the arguments after `vjp` does not change what it gives. With
+    `has_aux` the function gives a pair (result, auxiliary), and a third value is the auxiliary one.
+
+    Inside a compiled function all of it is compiled. A call from plain Python runs the function
+    operation by operation. Raises TypeError for cotangents that do not fit, and where a derivative
+    is not known.
+    """
+    found = importlib.import_module("tracejit.transforms.products")
+    return found.Vjp(function, has_aux)(*primals)
+
+
+@_makes
+def _traced_jvp(
+    hooks: Any, function: Any, primals: Any, tangents: Any, has_aux: bool = False
+) -> Any:
+    from tracejit.transforms.products import Jvp
+
+    return hooks.call(hooks.new(Jvp(function, has_aux)), primals, tangents)
+
+
+def _traced_vjp(hooks: Any, function: Any, *primals: Any, has_aux: bool = False) -> Any:
+    from tracejit.transforms.products import Vjp
+
+    return hooks.call(hooks.new(Vjp(function, has_aux)), *primals)
+
+
+jvp.__tracejit_traced__ = _traced_jvp  # type: ignore[attr-defined]
+vjp.__tracejit_traced__ = _traced_vjp  # type: ignore[attr-defined]
+
+
+@_makes
+def jacobian(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    mode: str = "reverse",
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Jitted:
+    """The derivative of each element of the result by each element of an argument.
+
+    For a result of shape R and an argument of shape A it has the shape (*R, *A); containers of
+    results hold containers of arguments. `mode` is "reverse" (a backward pass for each element of
+    the result) or "forward" (a forward pass for each element of the argument). Complex numbers are
+    taken only with `holomorphic=True`.
+
+    Raises TypeError for arguments and results that have no derivative, ValueError for another mode.
+    """
+    return _transformed("jacobian", "Jacobian", function, argnums, mode, holomorphic, has_aux)
+
+
+@_makes
+def hessian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, holomorphic: bool = False
+) -> Jitted:
+    """The second derivatives of a function of one real result: forward over reverse mode.
+
+    For an argument of shape A it has the shape (*A, *A). Raises as `jacobian`.
+    """
+    from tracejit.transforms.jacobian import Jacobian
+
+    inner = Jacobian(function, argnums, "reverse", holomorphic)
+    return _transformed("jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False)
+
+
+@_makes
+def hvp(function: Callable[..., Any], argnums: int = 0) -> Jitted:
+    """The Hessian of a function of one real result times a direction.
+
+    `hvp(f)(x, v)` is `hessian(f)(x)` times v, without the matrix: the arguments of `function`, then
+    the direction, of the structure and shapes of the argument `argnums`. Raises as `grad`.
+    """
+    return _transformed("jacobian", "HessianProduct", function, argnums)
+
+
+@_makes
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Jitted:
+    """The function of batches that gives, stacked, what `function` gives for each element.
+
+    `in_axes` is the axis of the arguments that is mapped over, or None for those that are the same
+    for all; or a tuple of such, one for each positional argument, which may be containers that
+    follow those of the argument. `out_axes` says in the same way where the new axis of the results
+    is; None for results that do not differ. A row of a vector is a NumPy scalar. Arguments given by
+    name are mapped over axis 0.
+
+    The result is that of a Python loop over the elements, effects in that order; it is vectorised
+    where every element takes the same branches, and a compiled loop where not.
+
+    Raises TypeError for axes that do not fit, ValueError for unlike sizes.
+    """
+    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    return _transformed("mapping", "Vmap", function, axes, out_axes)
+
+
+def _transformed(module: str, name: str, *args: Any) -> Jitted:
+    """A compiled function that a class of `tracejit.transforms` makes."""
+    from tracejit.runtime.dispatch import Jitted
+
+    found = importlib.import_module(f"tracejit.transforms.{module}")
+    return Jitted(getattr(found, name)(*args))
+
+
+def _compiled_once(module: str, name: str, function: Callable[..., Any], *args: Any) -> Jitted:
+    """As `_transformed`, the same one for the same function wherever that can be told."""
+    own = getattr(function, "__dict__", None)
+    if not isinstance(own, dict):
+        return _transformed(module, name, function, *args)
+    # Kept by the function itself: the two are collected together.
+    made: dict[Any, Jitted] = own.setdefault("__tracejit_transforms__", {})
+    key = (name, args)
+    if key not in made:
+        made[key] = _transformed(module, name, function, *args)
+    return made[key]

@@ -14,6 +14,7 @@ __all__ = [
     "FallbackError",
     "GraphError",
     "TraceError",
+    "Unbatchable",
     "Underivable",
     "Where",
     "explain",
@@ -137,6 +138,10 @@ CODES: dict[str, tuple[str, str]] = {
         "a loop runs over something whose steps are only known at run time",
         "loop over a range, an array, or a list of known length",
     ),
+    "TJ031": (
+        "a derivative is needed through an operation that has none here",
+        "stop it with tracejit.stop_gradient where it is not wanted, or see `tracejit ops`",
+    ),
     "TJ030": (
         "an argument that is written cannot be written in place",
         "pass a writeable array whose elements do not overlap, or return a new array",
@@ -255,6 +260,10 @@ class Underivable(Exception):
     """A derivative is needed through an operation that has none; `where` is the user's line."""
 
     where: Where | None = None
+
+
+class Unbatchable(Exception):
+    """The lanes of a batch give or do what no batch can hold: arrays of unlike sizes, stores."""
 
 
 class Bailout(Exception):

@@ -42,6 +42,8 @@ class IntRanges:
         self._sizes = sizes
         self._known: dict[Value, Interval] = {}
         nodes = [n for _, n in graph.nodes() if any(map(_is_integer, n.outputs))]
+        # Of the results of an op that gives several nothing is known.
+        nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.name in RENAMES]
         self._producer = {v: n for n in nodes for v in n.outputs}
         self._counted = {
             v: found
@@ -68,10 +70,10 @@ class IntRanges:
         while changed:
             changed = False
             for node in nodes:
-                found = self._transfer(node)
-                if found is None:
-                    continue
-                for v in node.outputs:
+                for v in filter(_is_integer, node.outputs):
+                    found = self._transfer(node, v)
+                    if found is None:
+                        continue
                     before = self._known.get(v)
                     after = found if before is None else _hull(before, found)
                     if after == before:
@@ -83,9 +85,8 @@ class IntRanges:
                     self._known[v] = after
                     changed = True
 
-    def _transfer(self, node: Node) -> Interval | None:
-        """The interval of a node's result; None while nothing has reached it."""
-        (v, *_) = node.outputs
+    def _transfer(self, node: Node, v: Value) -> Interval | None:
+        """The interval of a node's result `v`; None while nothing has reached it."""
         name = node.op.name
         if name in RENAMES:
             return self._at(node.inputs[0])
@@ -97,7 +98,7 @@ class IntRanges:
         if name == "dim_value":
             low, high = bounds(node.attrs["dim"], self._sizes)
             return _cut((INT_MIN if low is None else low, INT_MAX if high is None else high))
-        if not all(_is_integer(x) for x in node.inputs):
+        if len(node.outputs) > 1 or not all(_is_integer(x) for x in node.inputs):
             return _whole(v)
         operands = [self._at(x) for x in node.inputs]
         known = [x for x in operands if x is not None]

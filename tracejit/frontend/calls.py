@@ -34,6 +34,7 @@ from tracejit.frontend.random import RandomFunction
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.streams import StreamMethod
+from tracejit.frontend.traceable import Traceable
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.frontend.ufunc_calls import array_ufunc
 from tracejit.frontend.ufuncs import cast_value
@@ -110,6 +111,8 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise TypeError("a number or array is not callable")
     if isinstance(f, (StreamMethod, RandomFunction)):
         return f.call(hooks, *args, **kwargs)
+    if isinstance(f, Traceable):
+        return f.traced_call(hooks, args, kwargs)
     if cls.__module__.partition(".")[0] == "tracejit":
         return hooks.call(_jitted(hooks, f), *args, **kwargs)
     method = objects.special(hooks, f, "__call__")
@@ -134,6 +137,9 @@ def _call_function(
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
+    traced = getattr(f, "__tracejit_traced__", None)
+    if traced is not None:
+        return traced(hooks, *args, **kwargs)
     if f in FORMS:
         hooks.capture.object_source(f, f.__name__)
         return _call_rewritten(hooks, f, args, kwargs)

@@ -178,6 +178,10 @@ class GraphBuilder:
         self.nodes: list[Node] = []
         self.size_map: dict[str, Dim] = {}
 
+    def beside(self) -> GraphBuilder:
+        """Collects nodes that will be put among those of this builder, or at their end."""
+        return GraphBuilder(self.name)
+
     def input(self, type_: Type, name: str = "") -> Value:
         """A new graph input."""
         value = Value(type_, name)

@@ -16,6 +16,7 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.types import Type
 
 if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
     from tracejit.ir.calculus import Calculus, Into, Site
 
 __all__ = ["OPS", "Op", "register", "require"]
@@ -69,6 +70,21 @@ class Op:
         Only those that `s.wanted` asks for are used. Raises Underivable where there is no rule.
         """
         raise Underivable(f"{self.name} has no derivative rule")
+
+    def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
+        """Whether `batch` has a rule where these operands have a batch axis, at least one of them.
+
+        The types and attributes are those of one lane. Without a rule, lane follows lane in a loop.
+        """
+        return type(self).batch is not Op.batch
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        """The results of all lanes, each with the batch axis, of size `s.size`, in front.
+
+        At least one operand has that axis, and `vectorises` holds. Where a lane would bail out, all
+        do. Raises GraphError where a lane's types do not fit.
+        """
+        raise NotImplementedError(f"{self.name} has no batching rule")
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         """Concrete (inputs, attrs) that feed every generic test."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import OPS, Op, register, require
 from tracejit.ir.types import ArrayType, Type, dtype_name
 from tracejit.ops.elementwise import Elementwise
+from tracejit.ops.index_batch import batched_scatter
 from tracejit.ops.indexing import checked_indices, gathered_shape, index_samples
 from tracejit.ops.indexing_calculus import ScatterApplyRules
 from tracejit.ops.rules import array_of, only_attrs, take
 from tracejit.ops.sample_values import array
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["ScatterApply", "applied_op"]
 
@@ -75,6 +80,9 @@ class ScatterApply(ScatterApplyRules, Op):
                 (new,) = op.evaluate((old, np.asarray(v[k])), {})
                 out[key] = np.asarray(new).astype(x.dtype)
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_scatter(c, s, self.name),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

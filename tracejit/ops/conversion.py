@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, NpScalar, PyScalar, Type
@@ -17,6 +17,7 @@ from tracejit.ops.partials import Partials
 from tracejit.ops.pyscalar import SAMPLES
 from tracejit.ops.rules import dtype_attr, only_attrs, scalar_value, take
 from tracejit.ops.sample_values import edges
+from tracejit.ops.scalar_batch import batched_rule, is_elementwise, named_operands
 from tracejit.ops.scalar_exprs import (
     INT_MAX,
     INT_MIN,
@@ -34,6 +35,10 @@ from tracejit.ops.scalar_exprs import (
     real,
     truncated,
 )
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__: list[str] = []
 
@@ -117,6 +122,16 @@ class ToPyScalar(Partials):
         out = _to_f64(real(x), source)
         return ((out, ZERO_F) if kind == "complex" else out), None
 
+    def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
+        return is_elementwise(self.rule_for(attrs, inputs))
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+
+    def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule:
+        """`scalar_expr` of an operand that is named by its number."""
+        return self.scalar_expr(named_operands(inputs), (str(inputs[0]),), attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         values = [v for vs in SAMPLES.values() for v in vs]
         values += [x for dtype in DTYPES for x in edges(dtype)]
@@ -195,6 +210,16 @@ class ToNpScalar(Partials):
         if source != "bool" and high < INT_MAX:
             bail = any_of(bail, b1("greater", value, int_const(high)))
         return (value if name == "i64" else Call("cast", (value,), name)), bail
+
+    def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
+        return is_elementwise(self.rule_for(attrs, inputs))
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+
+    def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule:
+        """`scalar_expr` of an operand that is named by its number."""
+        return self.scalar_expr(named_operands(inputs), (str(inputs[0]),), attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         values = [v for vs in SAMPLES.values() for v in vs]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import (
     DTYPES,
@@ -30,6 +30,10 @@ from tracejit.ir.types import (
 )
 from tracejit.ops.rules import dtype_attr, only_attrs, sizes_attr, take
 from tracejit.ops.templates import check_object, check_text, make_object, referred, render
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["Check", "PrintText", "RaiseError", "StartToken", "Undefined", "undefined_attrs"]
 
@@ -203,6 +207,10 @@ class Check(Op):
         if not inputs[0]:
             raise Bailout("a check does not hold")
         return ()
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        holds = c.op("reduce_all", s.values[0], axes=(0,))
+        return c.ops(self.name, [c.op("element", holds)])
 
 
 _KINDS = ("array", "numpy", "bool", "int", "float", "complex", "token", "none")

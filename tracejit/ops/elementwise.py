@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const
 from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
 from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
 from tracejit.ops.elementwise_calculus import CONSTANT, TIMES, TRANSPOSED
 from tracejit.ops.partials import Partials
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
 
@@ -159,6 +163,10 @@ class Elementwise(Partials):
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        operands = [s.whole(k) for k in range(len(s.values))]
+        return c.ops(self.name, operands, **s.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

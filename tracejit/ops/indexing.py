@@ -8,19 +8,30 @@ relies on it. A write gives a new array in the old one's memory order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
+from tracejit.ops.index_batch import batched_gather, batched_scatter
 from tracejit.ops.indexing_calculus import GatherRules, ScatterRules, UpdateSliceRules
 from tracejit.ops.rules import array_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, arrays
-from tracejit.ops.shape import check_slice, python_slices, slice_samples, slice_shape
+from tracejit.ops.shape import (
+    check_slice,
+    of_all_lanes,
+    python_slices,
+    slice_samples,
+    slice_shape,
+)
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["checked_indices", "gathered_shape", "index_samples"]
 
@@ -91,6 +102,9 @@ class Gather(GatherRules, Op):
         x, *indices = inputs
         return (c_array(x[checked_indices(x.shape, indices)]),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_gather(c, s),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [
             ([x, *indices], attrs)
@@ -127,6 +141,9 @@ class UpdateSlice(UpdateSliceRules, Op):
         out[(*python_slices(x.shape, attrs), ...)] = v
         return (out,)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, s.whole(0), s.whole(1), **of_all_lanes(s)),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for x, attrs in slice_samples():
@@ -161,6 +178,9 @@ class Scatter(ScatterRules, Op):
         out = x.copy(order="K")
         out[checked_indices(x.shape, indices)] = v
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_scatter(c, s, self.name),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

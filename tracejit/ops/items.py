@@ -11,18 +11,23 @@ the axis it bails out. With `checked=False` none is outside: compiled code relie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Poly
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, Type
+from tracejit.ops.index_batch import batched_read, batched_write
 from tracejit.ops.indexing_calculus import ReadItemRules, WriteItemRules
 from tracejit.ops.rules import array_of, only_attrs
 from tracejit.ops.sample_values import LAYOUTS, array
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__: list[str] = []
 
@@ -93,6 +98,9 @@ class ReadItem(ReadItemRules, Op):
         x, *indices = inputs
         return (x[_place(x.shape, indices, attrs)],)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_read(c, s),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x, *indices], attrs) for x, indices, attrs in _samples()]
 
@@ -122,6 +130,9 @@ class WriteItem(WriteItemRules, Op):
         out = x.copy(order="K")
         out[_place(x.shape, indices, attrs)] = v
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_write(c, s),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x, x.dtype.type(1), *indices], attrs) for x, indices, attrs in _samples()]

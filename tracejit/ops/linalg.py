@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.linalg_batch import batched_matmul, batched_solve
 from tracejit.ops.linalg_calculus import (
     CholeskyRules,
     InvRules,
@@ -21,6 +22,10 @@ from tracejit.ops.linalg_calculus import (
 )
 from tracejit.ops.rules import array_of, broadcast_shapes, c_array, only_attrs, take
 from tracejit.ops.sample_values import FLOATS, LAYOUTS, array, in_layout
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__: list[str] = []
 
@@ -54,6 +59,9 @@ class MatMul(MatMulRules, Op):
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.matmul(*inputs)),)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_matmul(c, s),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -199,6 +207,9 @@ class Solve(SolveRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (batched_solve(c, s),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for a in _samples((4, 4)):
@@ -238,6 +249,9 @@ class Inv(InvRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {}) for a in matrices]
@@ -274,6 +288,9 @@ class Cholesky(CholeskyRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
         return [([a], {"upper": upper}) for a in matrices for upper in (False, True)]
@@ -309,6 +326,9 @@ class LuDiagonal(LuDiagonalRules, Op):
         for k in np.ndindex(a.shape[:-2]):
             out[k] = _signed_pivots(a[k].copy())
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]

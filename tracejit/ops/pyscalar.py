@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import register, require
 from tracejit.ir.types import PYBOOL, PyScalar, Type
 from tracejit.ops.elementwise_calculus import TIMES
 from tracejit.ops.partials import Partials
 from tracejit.ops.rules import only_attrs, take
+from tracejit.ops.scalar_batch import batched_rule, is_elementwise, named_operands
 from tracejit.ops.scalar_exprs import (
     EXACT_INT,
     INT_MAX,
@@ -38,6 +39,10 @@ from tracejit.ops.scalar_exprs import (
     pair_of,
     real,
 )
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["PyOp"]
 
@@ -117,6 +122,21 @@ class PyOp(Partials):
         `args` are i64, f64 and b1 expressions, pairs of f64 for complex numbers; so is the result.
         """
         raise NotImplementedError
+
+    def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
+        return is_elementwise(self.rule_for(attrs, inputs))
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+
+    def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule | None:
+        """`scalar_expr` of operands that are named by their numbers; None where it has no rule."""
+        kinds = self.kinds_of(inputs)
+        try:
+            rule = self.scalar_expr(named_operands(inputs), kinds, attrs)
+        except NotImplementedError:
+            return None
+        return rule if self.native(kinds) else None
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         kinds = _KINDS[: _KINDS.index(self.highest) + 1]

@@ -8,18 +8,22 @@ layout.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
 from tracejit.ir.types import DTYPES, Type, dtype_name
 from tracejit.ops.reduction_calculus import ExtremeRules, ReduceProdRules, ReduceSumRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take, without
 from tracejit.ops.sample_values import LAYOUTS, array, arrays, edges
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["ArgExtreme", "Reduction"]
 
@@ -69,6 +73,10 @@ class Reduction(Op):
     def native(self, dtypes: Sequence[str]) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
         return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        axes = tuple(a + 1 for a in s.attrs["axes"])
+        return (c.op(self.name, *s.values, axes=axes),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -233,6 +241,9 @@ class ArgExtreme(Op):
     def native(self, dtypes: Sequence[str]) -> bool:
         """Whether kernels can compute it: not for complex operands."""
         return not any(d in ("c64", "c128") for d in dtypes)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.reduction_calculus import CumProdRules, CumSumRules, LinearRecurrenceRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import LAYOUTS, array, edges
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["Scan"]
 
@@ -46,6 +50,9 @@ class Scan(Op):
     def native(self, dtypes: Sequence[str]) -> bool:
         """Whether kernels can compute it; complex sums go part by part."""
         return self.combine == "add" or not any(d in ("c64", "c128") for d in dtypes)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, prod
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, dims_text, register, require
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
 from tracejit.ops.elementwise import k_order
@@ -27,7 +27,11 @@ from tracejit.ops.shape_calculus import (
     TransposeRules,
 )
 
-__all__ = ["check_slice", "python_slices", "slice_shape"]
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
+
+__all__ = ["check_slice", "of_all_lanes", "python_slices", "slice_shape"]
 
 
 @register
@@ -69,6 +73,12 @@ class BroadcastTo(BroadcastToRules, Op):
         out = memory.transpose(tuple(order.index(a) for a in range(source.ndim)))
         out[...] = source
         return (out,)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        shape, own = s.attrs["shape"], s.shape(0)
+        new = (1,) * (len(shape) - len(own))
+        x = c.reshape(s.values[0], (s.size, *new, *own))
+        return (c.op("broadcast_to", x, shape=(s.size, *shape)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -135,6 +145,10 @@ class Reshape(ReshapeRules, Op):
             raise Bailout(f"cannot reshape {x.shape} to {shape}")
         return (x.reshape(shape),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        attrs = {**s.attrs, "shape": (s.size, *s.attrs["shape"])}
+        return c.ops(self.name, s.values, **attrs)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
             ([x], {"shape": (3, 2)}) for x in arrays((6,), (2, 3))
@@ -192,6 +206,10 @@ class Transpose(TransposeRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (inputs[0].transpose(attrs["axes"]),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        axes = (0, *(a + 1 for a in s.attrs["axes"]))
+        return (c.op(self.name, *s.values, axes=axes),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
             ([x], {"axes": (1, 0)}) for x in arrays((2, 3), (0, 2))
@@ -219,6 +237,12 @@ def check_slice(name: str, x: ArrayType, attrs: Attrs) -> None:
 def slice_shape(attrs: Attrs) -> tuple[Dim, ...]:
     """The shape of the elements that `start`, `size` and `step` address."""
     return tuple(attrs["size"])
+
+
+def of_all_lanes(s: BatchSite) -> dict[str, Any]:
+    """The attributes of a slice of each lane, for the batch."""
+    first = {"start": 0, "size": s.size, "step": 1}
+    return {name: (d, *s.attrs[name]) for name, d in first.items()}
 
 
 def python_slices(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
@@ -258,6 +282,9 @@ class Slice(SliceRules, Op):
         (x,) = inputs
         # With an Ellipsis a 0-d operand gives an array, not a scalar.
         return (x[(*python_slices(x.shape, attrs), ...)],)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, *s.values, **of_all_lanes(s)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x], a) for x, a in slice_samples()]
@@ -315,6 +342,10 @@ class Concatenate(ConcatenateRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (np.concatenate(inputs, axis=attrs["axis"]),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        parts = [s.whole(k) for k in range(len(s.values))]
+        return (c.op(self.name, *parts, axis=s.attrs["axis"] + 1),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
             ([x, x[:1], x[:0]], {"axis": 0}) for x in arrays((3,), (2, 3))
@@ -349,6 +380,9 @@ class Element(ElementRules, Op):
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (inputs[0][()],)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return s.values
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x], {}) for x in arrays(())]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.reduction_calculus import SortRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
 from tracejit.ops.sample_values import arrays, edges
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__: list[str] = []
 
@@ -51,6 +55,9 @@ class Sort(SortRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.sort(inputs[0], axis=attrs["axis"])),)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return _samples()
 
@@ -82,6 +89,9 @@ class ArgSort(Op):
         stable = attrs["stable"] or None
         out = np.argsort(inputs[0], axis=attrs["axis"], stable=stable)
         return (c_array(out.astype(np.int64, copy=False)),)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **{**s.attrs, "axis": s.attrs["axis"] + 1})
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [(x, {**a, "stable": s}) for x, a in _samples() for s in (False, True)]

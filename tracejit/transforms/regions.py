@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracejit.ir.calculus import Calculus
-from tracejit.ir.dims import Dim, symbol
-from tracejit.ir.graph import Graph, GraphBuilder, Value, sizes_read
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
 
-__all__ = ["Region", "fresh_sizes"]
+__all__ = ["Region", "close", "fresh_sizes", "nested"]
 
 
 def fresh_sizes(graph: Graph, prefix: str = "d") -> Callable[[], str]:
@@ -67,21 +67,32 @@ class Region:
 
         `captures` are values of the graph around it: those of all regions of one node.
         """
-        inputs = (*first, *(self.captures.get(c) or Value(c.type, c.name) for c in captures))
-        return close(self.builder, self.own, inputs, outputs, size_outputs)
+        self.builder.inputs = [*first]
+        self.builder.inputs += [self.captures.get(c) or Value(c.type, c.name) for c in captures]
+        return close(self.builder, self.own, outputs, size_outputs)
 
 
 def close(
     builder: GraphBuilder,
-    own: tuple[str, ...],
-    inputs: tuple[Value, ...],
+    sizes: Sequence[str],
     outputs: Sequence[Value],
     size_outputs: tuple[Dim, ...] = (),
 ) -> tuple[Graph, tuple[Dim, ...]]:
-    """What was recorded as a graph of its own; the sizes that it takes of those around it."""
-    nodes = tuple(builder.nodes)
-    raw = Graph(builder.name, (), inputs, nodes, tuple(outputs), (), size_outputs)
-    bound = {s for n in nodes for s in n.binds}
-    free = sorted(sizes_read(raw) - set(own) - bound)
-    closed = Graph(raw.name, (*own, *free), inputs, nodes, raw.outputs, (), size_outputs)
-    return closed, tuple(symbol(s) for s in free)
+    """The nodes of a builder as a closed region, and the sizes to give it beside `sizes`.
+
+    These are the symbols that it reads and neither is given nor binds; they keep their names.
+    """
+    raw = builder.build(outputs, (), size_outputs)
+    bound = {s for n in raw.nodes for s in n.binds}
+    free = sorted(sizes_read(raw) - set(sizes) - bound)
+    names = (*sizes, *free)
+    closed = Graph(raw.name, names, raw.inputs, raw.nodes, raw.outputs, (), size_outputs)
+    return closed, symbols(free)
+
+
+def nested(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The nodes and all those in their regions."""
+    for node in nodes:
+        yield node
+        for region in node.regions:
+            yield from nested(region.nodes)

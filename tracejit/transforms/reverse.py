@@ -20,6 +20,7 @@ from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
 from tracejit.transforms.scopes import Scope
+from tracejit.transforms.segments import Segment
 
 __all__ = ["Pullback", "pull_back", "vjp_graph"]
 
@@ -40,34 +41,32 @@ def vjp_graph(graph: Graph, wanted: Sequence[bool]) -> Graph:
         if differentiable(v.type)
     ]
     wrt = [v for v, is_wanted in zip(graph.inputs, wanted, strict=True) if is_wanted]
-    pull = Pullback(builder, 0, wrt, fresh_sizes(graph), "r")
+    pull = Pullback(Segment(builder, 0), wrt, fresh_sizes(graph), "r")
     outputs = [v for v in graph.outputs if differentiable(v.type)]
     gradients = pull.run(outputs, given)
     return builder.build([*graph.outputs, *gradients])
 
 
 class Pullback:
-    """The backward pass of the nodes that a builder has recorded from number `start` on.
+    """The backward pass of a segment of nodes, recorded at the end of its builder.
 
     `stack` is the name of the stack on which residuals are kept, no other pass's.
     """
 
     def __init__(
         self,
-        builder: GraphBuilder,
-        start: int,
+        segment: Segment,
         wrt: Sequence[Value],
         fresh: Callable[[], str],
         stack: str,
     ) -> None:
-        self.builder, self.start, self.wrt, self.stack = builder, start, tuple(wrt), stack
-        self.end = len(builder.nodes)
+        self.segment, self.wrt, self.stack = segment, tuple(wrt), stack
         #: Records nodes of the backward pass; cotangents may be computed there.
-        self.calculus = Calculus(GraphBuilder(builder.name), fresh)
+        self.calculus = Calculus(segment.builder.beside(), fresh)
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
-        nodes = self.builder.nodes[self.start : self.end]
+        nodes = self.segment.nodes
         block = Block(self.wrt, nodes, outputs)
         block.spread(self.wrt)
         c = self.calculus
@@ -91,8 +90,10 @@ class Pullback:
                 forward.insert(0, new)
             for node in c.builder.nodes:
                 node.inputs = tuple(last if v is first else v for v in node.inputs)
-        tail = self.builder.nodes[self.end :]
-        self.builder.nodes[self.start :] = [*forward, *tail, *c.builder.nodes]
+        builder = self.segment.builder
+        if c.builder is not builder:
+            self.segment.replace(forward)
+            builder.nodes += c.builder.nodes
         return gradients
 
 

@@ -1,0 +1,104 @@
+"""Functions made of functions: what all transforms have in common, and where they take a call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import Underivable
+from tracejit.frontend.traceable import Traceable, part_of
+from tracejit.transforms.primal import as_error
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["Transformed", "argument_places"]
+
+
+class Transformed(Traceable):
+    """A function made of `function`. A plain call runs it operation by operation on real values."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            kind = type(function).__name__
+            raise TypeError(f"{self.transform} takes a function, not {kind}")
+        self.function = function
+        self.__name__ = f"{self.transform}_{getattr(function, '__name__', 'function')}"
+        self.__qualname__ = f"{self.transform}({getattr(function, '__qualname__', function)})"
+        self.__module__ = getattr(function, "__module__", __name__)
+        self.__doc__ = getattr(function, "__doc__", None)
+
+    #: The name of the transform.
+    transform: str = "transform"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        from tracejit.transforms.eager import run_eagerly
+
+        return run_eagerly(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.__qualname__}>"
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.record(hooks, part_of(hooks, self, "function"), args, kwargs)
+        except Underivable as e:
+            raise as_error(e) from None
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The result of a call on tracers; `function` is the one to be called."""
+        raise NotImplementedError
+
+
+@functools.lru_cache(maxsize=256)
+def _positions(function: Callable[..., Any]) -> dict[str, int]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    kinds = inspect.Parameter
+    by_place = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    return {x.name: k for k, x in enumerate(parameters) if x.kind in by_place}
+
+
+def argument_places(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int],
+    argnames: Sequence[str],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> list[int | str]:
+    """Where the chosen arguments are in this call: numbers of positional ones, names of others.
+
+    Raises TypeError for one that was not given.
+    """
+    names = {k: name for name, k in _positions(function).items()}
+    out: list[int | str] = []
+    for k in (argnums,) if isinstance(argnums, int) else argnums:
+        place = k + len(args) if k < 0 else k
+        if place < len(args) and place >= 0:
+            out.append(place)
+        elif names.get(place) in kwargs:
+            out.append(names[place])
+        else:
+            raise TypeError(f"argument {k} was not given: there are {len(args)} by position")
+    for name in argnames:
+        if name in kwargs:
+            out.append(name)
+        elif _positions(function).get(name, len(args)) < len(args):
+            out.append(_positions(function)[name])
+        else:
+            raise TypeError(f"the argument {name!r} was not given")
+    return out

@@ -1,0 +1,222 @@
+"""Matrices of derivatives: Jacobians by rows or columns, and products with the Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.frontend.branches import settle
+from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.shapes import unwrap
+from tracejit.frontend.trace import here
+from tracejit.frontend.traceable import Traceable
+from tracejit.frontend.tracer import Tracer, lift
+from tracejit.ir.calculus import differentiable
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.types import dtype_of, shape_of
+from tracejit.transforms.function import Transformed, argument_places
+from tracejit.transforms.gradient import Gradient
+from tracejit.transforms.mapping import Vmap
+from tracejit.transforms.products import Jvp, Vjp
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["HessianProduct", "Jacobian"]
+
+
+class _Call(Traceable):
+    """A function of the transforms' own, for another transform to call."""
+
+    def __init__(self, run: Callable[[Hooks, Any], Any]) -> None:
+        self.run = run
+        self.__name__ = "element"
+
+    def __call__(self, x: Any) -> Any:
+        raise NotImplementedError("only traced")
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.run(hooks, *args)
+
+
+class _Chosen(Traceable):
+    """A function of the chosen arguments alone, a tuple of them; the others are fixed."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        places: Sequence[int | str],
+    ) -> None:
+        self.function, self.args, self.kwargs, self.places = function, args, kwargs, places
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError("only traced")
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        new = dict(zip(self.places, args, strict=True))
+        given = [new.get(k, x) for k, x in enumerate(self.args)]
+        named = {k: new.get(k, x) for k, x in self.kwargs.items()}
+        return hooks.call(self.function, *given, **named)
+
+
+class Jacobian(Transformed):
+    """The derivative of every element of the results by every element of the chosen arguments."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        argnums: int | Sequence[int] = 0,
+        mode: str = "reverse",
+        holomorphic: bool = False,
+        has_aux: bool = False,
+        transform: str = "jacobian",
+    ) -> None:
+        self.transform = transform
+        super().__init__(function)
+        if mode not in ("forward", "reverse"):
+            raise ValueError(f"{transform}: mode is 'forward' or 'reverse', not {mode!r}")
+        self.argnums = argnums if isinstance(argnums, int) else tuple(argnums)
+        self.mode, self.holomorphic, self.has_aux = mode, holomorphic, has_aux
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        places = argument_places(function, self.argnums, (), args, kwargs)
+        chosen = tuple(settle(kwargs[p] if type(p) is str else args[p]) for p in places)  # type: ignore[index]
+        f = hooks.new(_Chosen(function, args, kwargs, places))
+        leaves, tree = flatten_state(chosen)
+        inputs = [lift(x) for x in leaves]
+        self._check(inputs, "argument")
+        build = self._forward if self.mode == "forward" else self._reverse
+        blocks, results, aux = build(hooks, f, chosen, inputs, tree)
+        out = unflatten(
+            results,
+            [self._by_argument(hooks, tree, row) for row in blocks],
+            hooks.new,
+        )
+        return (out, aux) if self.has_aux else out
+
+    def _check(self, values: Sequence[Tracer], what: str) -> None:
+        for x in values:
+            if not differentiable(x.type):
+                raise TypeError(f"{self.transform} takes floating-point numbers, not {x.type}")
+            if dtype_of(x.type).kind == "c" and not self.holomorphic:
+                raise TypeError(
+                    f"{self.transform}: a complex {what}; say holomorphic=True if the function is"
+                )
+
+    def _by_argument(self, hooks: Hooks, tree: TreeDef, row: Sequence[Any]) -> Any:
+        parts = unflatten(tree, row, hooks.new)
+        return parts[0] if isinstance(self.argnums, int) else parts
+
+    def _forward(
+        self,
+        hooks: Hooks,
+        f: Callable[..., Any],
+        chosen: tuple[Any, ...],
+        inputs: Sequence[Tracer],
+        tree: TreeDef,
+    ) -> tuple[list[list[Any]], TreeDef, Any]:
+        """Column by column: for each argument, along every direction at once."""
+        rows: list[list[Any]] = []
+        found = None
+        for k, x in enumerate(inputs):
+
+            def along(hooks: Hooks, direction: Any, k: int = k) -> Any:
+                zeros = [None if j != k else direction for j in range(len(inputs))]
+                tangents = unflatten(tree, zeros, hooks.new)
+                jvp = hooks.new(Jvp(f, self.has_aux))
+                result, tangent, *aux = jvp.record(hooks, f, (chosen, tangents), {})
+                self._check([lift(v) for v in flatten_state(result)[0]], "result")
+                return (tangent, *aux)
+
+            axes = (-1, None) if self.has_aux else (-1,)
+            mapped = hooks.new(Vmap(hooks.new(_Call(along)), 0, axes))
+            tangent, *aux = hooks.call(mapped, _basis(hooks, x))
+            parts, found = flatten_state(tangent)
+            shape = _shape(x)
+            rows.append([np.reshape(p, (*p.shape[:-1], *shape)) for p in parts])
+        assert found is not None
+        return [list(column) for column in zip(*rows, strict=True)], found, aux[0] if aux else None
+
+    def _reverse(
+        self,
+        hooks: Hooks,
+        f: Callable[..., Any],
+        chosen: tuple[Any, ...],
+        inputs: Sequence[Tracer],
+        tree: TreeDef,
+    ) -> tuple[list[list[Any]], TreeDef, Any]:
+        """Row by row: for each result, back from every element at once."""
+        vjp = hooks.new(Vjp(f, self.has_aux))
+        result, _, *aux = vjp.record(hooks, f, chosen, {})
+        leaves, found = flatten_state(result)
+        outputs = [lift(x) for x in leaves]
+        self._check(outputs, "result")
+        rows = []
+        for k, y in enumerate(outputs):
+
+            def back(hooks: Hooks, cotangent: Any, k: int = k) -> Any:
+                given = [_zero(hooks, v) if j != k else cotangent for j, v in enumerate(outputs)]
+                inner = hooks.new(Vjp(f, self.has_aux))
+                _, pulled, *_ = inner.record(hooks, f, chosen, {})
+                return hooks.call(pulled, unflatten(found, given, hooks.new))
+
+            mapped = hooks.new(Vmap(hooks.new(_Call(back)), 0, 0))
+            parts, _ = flatten_state(hooks.call(mapped, _basis(hooks, y)))
+            rows.append([np.reshape(p, (*_shape(y), *p.shape[1:])) for p in parts])
+        return rows, found, aux[0] if aux else None
+
+
+def _shape(x: Tracer) -> tuple[Any, ...]:
+    env = here().env
+    return tuple(unwrap(d, env) for d in shape_of(x.type))
+
+
+def _zero(hooks: Hooks, x: Tracer) -> Any:
+    return hooks.call(np.zeros, _shape(x), dtype=dtype_of(x.type))
+
+
+def _basis(hooks: Hooks, x: Tracer) -> Any:
+    """All directions of a value, along a new first axis."""
+    count: Dim = prod(shape_of(x.type))
+    eye = hooks.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
+    return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))  # type: ignore[call-overload]
+
+
+class HessianProduct(Transformed):
+    """The Hessian of a function of one real result times a direction, the last argument."""
+
+    transform = "hvp"
+
+    def __init__(self, function: Callable[..., Any], argnums: int = 0) -> None:
+        super().__init__(function)
+        self.argnums = argnums
+
+    __signature__ = None  # type: ignore[assignment]
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        if len(args) < 2:
+            raise TypeError("hvp takes the arguments of the function, and then a direction")
+        *given, along = args
+        (place,) = argument_places(function, self.argnums, (), given, kwargs)
+        f = hooks.new(_Chosen(function, given, kwargs, (place,)))
+        gradient = hooks.new(Gradient(f, 0, None, False, False))
+        jvp = hooks.new(Jvp(gradient))
+        chosen = kwargs[place] if type(place) is str else given[place]  # type: ignore[index]
+        return jvp.record(hooks, gradient, ((chosen,), (along,)), {})[1]

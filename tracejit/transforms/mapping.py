@@ -1,0 +1,230 @@
+"""Functions of single elements made functions of batches: `vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError, Unbatchable
+from tracejit.frontend.branches import settle
+from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.regions import Names, entered
+from tracejit.frontend.trace import Trace, here, user_line
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.ir.batching import batched_type, stretched
+from tracejit.ir.calculus import Calculus
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
+from tracejit.transforms.batch import batch_nodes
+from tracejit.transforms.function import Transformed
+from tracejit.transforms.primal import fresh_name
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["Vmap"]
+
+
+class Vmap(Transformed):
+    """A function of batches: its results for each element along the mapped axes, stacked."""
+
+    transform = "vmap"
+
+    def __init__(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> None:
+        super().__init__(function)
+        self.in_axes, self.out_axes = in_axes, out_axes
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        leaves, tree = flatten_state(tuple(map(settle, (*args, *kwargs.values()))))
+        axes = self._axes(args, kwargs, tree)
+        given = [x if a is None else lift(x) for x, a in zip(leaves, axes, strict=True)]
+        axes = [_axis(x, a) for x, a in zip(given, axes, strict=True)]
+        size = _batch_size(given, axes)
+
+        def called(lanes: Sequence[Any]) -> Any:
+            parts = unflatten(tree, lanes, hooks.new)
+            named = dict(zip(kwargs, parts[len(args) :], strict=True))
+            return settle(hooks.call(function, *parts[: len(args)], **named))
+
+        if getattr(here().builder, "active", None) is not None:
+            return self._one_by_one(hooks, called, given, axes, size)
+        batch = _Batch(here(), size)
+        lanes = [x if a is None else batch.lane(x, a) for x, a in zip(given, axes, strict=True)]
+        results, shape = batch.run(lanes, lambda found: self._results(called(found)))
+        return unflatten(shape, results, hooks.new)
+
+    def _axes(self, args: Sequence[Any], kwargs: dict[str, Any], tree: TreeDef) -> list[int | None]:
+        """The mapped axis of each leaf. Arguments given by name are mapped along axis 0."""
+        spec = self.in_axes
+        if isinstance(spec, (list, tuple)):
+            if len(spec) != len(args):
+                raise TypeError(f"vmap: {len(spec)} in_axes for {len(args)} arguments")
+            parts = list(spec)
+        else:
+            parts = [spec] * len(args)
+        parts += [0] * len(kwargs)
+        out: list[int | None] = []
+        for part, node in zip(parts, tree.root[2], strict=True):
+            out += _spread(part, node, "in_axes")
+        return out
+
+    def _results(self, result: Any) -> tuple[list[tuple[Tracer, int | None]], TreeDef]:
+        leaves, tree = flatten_state(result)
+        axes = _spread(self.out_axes, tree.root, "out_axes")
+        return [(lift(x), a) for x, a in zip(leaves, axes, strict=True)], tree
+
+    def _one_by_one(
+        self,
+        hooks: Hooks,
+        called: Callable[[Sequence[Any]], Any],
+        given: Sequence[Any],
+        axes: Sequence[int | None],
+        size: Dim,
+    ) -> Any:
+        """Where values are concrete: one call for each element, in order."""
+        rows: list[list[tuple[Tracer, int | None]]] = []
+        tree = None
+        assert isinstance(size, int)
+        if size == 0:
+            raise TypeError("vmap of a batch of no elements is not run eagerly")
+        for i in range(size):
+            lanes = [
+                x if a is None else x[(slice(None),) * a + (i,)]  # type: ignore[index]
+                for x, a in zip(given, axes, strict=True)
+            ]
+            found, tree = self._results(called(lanes))
+            rows.append(found)
+        out = [
+            column[0][0]
+            if column[0][1] is None
+            else np.stack([x for x, _ in column], axis=column[0][1])  # type: ignore[call-overload]
+            for column in zip(*rows, strict=True)
+        ]
+        assert tree is not None
+        return unflatten(tree, out, hooks.new)
+
+
+def _spread(part: Any, node: Any, what: str) -> list[int | None]:
+    """An axis, or a container of axes, for every leaf of a tree. Raises TypeError."""
+    if part is None or type(part) is int:
+        return [part] * _count(node)
+    children = node[2] if isinstance(node, tuple) else ()
+    if isinstance(part, dict) and node[0] is dict:
+        parts = [part.get(getattr(k, "value", k)) for k in node[1]]
+    elif isinstance(part, (list, tuple)) and len(part) == len(children):
+        parts = list(part)
+    else:
+        raise TypeError(f"vmap: {what}={part!r} does not fit what it is given")
+    return [
+        axis for p, child in zip(parts, children, strict=True) for axis in _spread(p, child, what)
+    ]
+
+
+def _count(node: Any) -> int:
+    if isinstance(node, tuple):
+        return sum(map(_count, node[2]))
+    return int(isinstance(node, str))
+
+
+def _axis(x: Any, axis: int | None) -> int | None:
+    """The mapped axis of an array, counted from the front. Raises TypeError."""
+    if axis is None:
+        return None
+    if not isinstance(x, TracedArray) or not -x.ndim <= axis < x.ndim:
+        kind = f"an array of {x.ndim} axes" if isinstance(x, TracedArray) else f"{x.type}"
+        raise TypeError(f"vmap: {kind} has no axis {axis} to map over; give in_axes=None for it")
+    return axis % x.ndim
+
+
+def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
+    """The size of the mapped axes. Raises TypeError, and ValueError where they differ."""
+    env = here().env
+    size: Dim | None = None
+    for x, a in zip(given, axes, strict=True):
+        if a is None:
+            continue
+        d = x.type.shape[a]
+        if size is not None and not env.expect(size, "==", d):
+            raise ValueError(f"vmap: the mapped axes have the sizes {size} and {d}")
+        size = d if size is None or isinstance(d, int) else size
+    if size is None:
+        raise TypeError("vmap takes at least one argument with an axis to map over")
+    return size
+
+
+class _Batch:
+    """A call for one element, recorded in a region and then for all of them."""
+
+    def __init__(self, trace: Trace, size: Dim) -> None:
+        self.trace, self.size = trace, size
+        self.calculus = Calculus(trace.builder, fresh_name(trace))
+        self.region = Trace(f"{trace.builder.name}_lane", trace.env, trace)
+        #: Inputs of the region -> what they are for all elements.
+        self.table: dict[Value, tuple[Value, bool]] = {}
+
+    def lane(self, x: Any, axis: int) -> Value:
+        """What stands in the region for one element of the array `x` along an axis."""
+        t, c = x.type, self.calculus
+        rest = tuple(k for k in range(t.ndim) if k != axis)
+        shape = tuple(t.shape[k] for k in rest)
+        lane: Type = ArrayType(t.dtype, shape, c_order(len(shape))) if shape else NpScalar(t.dtype)
+        whole = c.laid_out(c.transpose(x.value(), (axis, *rest)), batched_type(lane, self.size))
+        value = self.region.builder.input(lane)
+        self.table[value] = whole, True
+        return value
+
+    def run(
+        self,
+        lanes: Sequence[Any],
+        call: Callable[[Sequence[Any]], tuple[list[tuple[Tracer, int | None]], TreeDef]],
+    ) -> tuple[list[Tracer], TreeDef]:
+        """The results for all elements, and the containers around them.
+
+        `lanes` are values of the region, and what is the same for all.
+        """
+        trace, region = self.trace, self.region
+        with entered(region, Names((), ())) as side:
+            found, tree = call([region.wrap(x) if isinstance(x, Value) else x for x in lanes])
+            values = [(x.value(), a) for x, a in found]
+        effects = trace.root._effects
+        if side.changed or any(cell is not effects for cell in side.stored):
+            raise TraceError(
+                "TJ005", "a function under vmap stores into what is not its own", user_line()
+            )
+        self.table |= {inner: (outer, False) for outer, inner in region.captures.items()}
+        wanted = [v for v, _ in values] + list(side.stored.values())
+        try:
+            batch_nodes(self.calculus, region.builder.nodes, self.table, self.size, wanted)
+        except Unbatchable as e:
+            raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
+        for v in side.stored.values():
+            trace.set_token(self.table[v][0])
+        return [self._stacked(v, a) for v, a in values], tree
+
+    def _stacked(self, v: Value, axis: int | None) -> Tracer:
+        """A result with the batch axis where it is to be."""
+        whole, flag = self.table[v]
+        c = self.calculus
+        if axis is None:
+            if flag:
+                raise TypeError("vmap: out_axes=None for a result that differs between elements")
+            return self.trace.wrap(whole)
+        if not flag:
+            whole = stretched(c, whole, self.size)
+        t = whole.type
+        assert isinstance(t, ArrayType)
+        place = axis + t.ndim if axis < 0 else axis
+        if not 0 <= place < t.ndim:
+            raise TypeError(f"vmap: out_axes={axis} for a result of {t.ndim} axes")
+        axes = [*range(1, t.ndim)]
+        axes.insert(place, 0)
+        return self.trace.wrap(c.transpose(whole, axes))

@@ -1,0 +1,157 @@
+"""The part of a trace that calls a function, with the values that it is to be derived by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError, Underivable
+from tracejit.frontend.branches import settle
+from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.trace import Trace, here, user_line
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.ir.calculus import differentiable
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, PyScalar, dtype_name
+from tracejit.transforms.segments import Segment
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["Primal", "Variables", "as_error", "call_primal", "fresh_name", "like", "stack_name"]
+
+
+@dataclass
+class Variables:
+    """An argument whose leaves are values of their own, so that only what is computed of them
+    depends on them.
+    """
+
+    #: The argument with these leaves.
+    argument: Any
+    #: What the leaves were before, and are now.
+    given: list[Tracer]
+    tracers: list[Tracer]
+    #: Their values; nothing else is the same value.
+    values: list[Value]
+    tree: TreeDef
+
+    def rebuilt(self, hooks: Hooks, leaves: Sequence[Any]) -> Any:
+        """The argument's containers around other leaves."""
+        return unflatten(self.tree, leaves, hooks.new)
+
+
+def variables(hooks: Hooks, argument: Any, what: str) -> Variables:
+    """An argument to be derived by. Raises TypeError where a leaf is no float or complex number."""
+    leaves, tree = flatten_state(settle(argument))
+    given = [lift(x) for x in leaves]
+    for x in given:
+        if not differentiable(x.type):
+            kind = f"an array of {x.type.dtype}" if isinstance(x.type, ArrayType) else f"{x.type}"
+            raise TypeError(
+                f"{what} takes real or complex floating-point arguments, not {kind}; "
+                "pass a float, or choose other arguments by argnums"
+            )
+    tracers = [_fresh(here(), x) for x in given]
+    values = [x.value() for x in tracers]
+    return Variables(unflatten(tree, tracers, hooks.new), given, tracers, values, tree)
+
+
+def _fresh(trace: Trace, x: Tracer) -> Tracer:
+    """A copy of a number or an array, as a value that nothing else is."""
+    v = x.value()
+    t = v.type
+    if isinstance(t, ArrayType):
+        new = trace.emit("reshape", (v,), shape=t.shape)
+    elif isinstance(t, PyScalar):
+        new = trace.emit("py_scalar", (v,), kind=t.kind)
+    else:
+        new = trace.emit("cast", (v,), dtype=dtype_name(t.dtype))  # type: ignore[union-attr]
+    if v in trace.unordered:
+        trace.unordered.add(new)
+    active = getattr(trace.builder, "active", None)
+    if active is not None:
+        active.add(new)
+    return trace.wrap(new)
+
+
+@dataclass
+class Primal:
+    """A call of a function that has been recorded."""
+
+    trace: Trace
+    segment: Segment
+    variables: list[Variables]
+    result: Any
+
+    @property
+    def values(self) -> list[Value]:
+        """The values that it is to be derived by."""
+        return [v for x in self.variables for v in x.values]
+
+
+def call_primal(
+    hooks: Hooks,
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    places: Sequence[int | str],
+    what: str,
+) -> Primal:
+    """Call `f` with the arguments at `places` as variables."""
+    trace = here()
+    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p], what) for p in places}  # type: ignore[index]
+    start = len(trace.builder.nodes)
+    given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
+    named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}
+    try:
+        result = settle(hooks.call(f, *given, **named))
+    except Exception:
+        # Where values are real, the caller sees what was stored before the exception.
+        for x in chosen.values():
+            _store_back(trace, start, x)
+        raise
+    if here() is not trace:
+        raise TraceError("TJ014", "", user_line())
+    for x in chosen.values():
+        _store_back(trace, start, x)
+    return Primal(trace, Segment(trace.builder, start), list(chosen.values()), result)
+
+
+def _store_back(trace: Trace, start: int, x: Variables) -> None:
+    """What the function has stored into its argument is in the caller's array."""
+    for old, new in zip(x.given, x.tracers, strict=True):
+        if not isinstance(new, TracedArray) or not new.cell.written:
+            continue
+        assert isinstance(old, TracedArray)
+        before = old.value()
+        if any(before in node.inputs for node in trace.builder.nodes[start:]):
+            raise TraceError(
+                "TJ005", "an argument that is derived by, and read under another name", user_line()
+            )
+        old.store(new.value())
+
+
+def like(x: Tracer, v: Value) -> Tracer:
+    """A derivative as what `x` is: a Python number, a NumPy scalar or an array."""
+    trace = here()
+    t = x.type
+    if isinstance(t, PyScalar):
+        return trace.wrap(trace.emit("py_scalar", (v,), kind=t.kind))
+    return trace.wrap(v)
+
+
+def fresh_name(trace: Trace) -> Callable[[], str]:
+    """Makes names of size symbols for a trace."""
+    return lambda: trace.fresh_size()
+
+
+def stack_name(trace: Trace) -> str:
+    """A name of a stack that no other has."""
+    return f"r{trace.fresh_size()}"
+
+
+def as_error(e: Underivable) -> TraceError:
+    """What stops a trace for want of a derivative."""
+    return TraceError("TJ031", str(e), e.where or user_line())

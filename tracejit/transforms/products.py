@@ -1,0 +1,224 @@
+"""Products of a function's Jacobian: with a tangent (`jvp`), and of a cotangent with it (`vjp`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError, Underivable
+from tracejit.frontend.branches import settle
+from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.trace import here, user_line
+from tracejit.frontend.traceable import Traceable
+from tracejit.frontend.tracer import Tracer, lift
+from tracejit.ir.calculus import Calculus, differentiable, tangent_type
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
+from tracejit.transforms.batch_lanes import copy_node
+from tracejit.transforms.forward import push_forward
+from tracejit.transforms.function import Transformed
+from tracejit.transforms.primal import (
+    Primal,
+    as_error,
+    call_primal,
+    fresh_name,
+    like,
+    stack_name,
+)
+from tracejit.transforms.reverse import Pullback
+from tracejit.transforms.segments import Segment
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["Jvp", "Pulled", "Vjp", "direction"]
+
+
+def direction(x: Any, t: Type, what: str) -> Value:
+    """A tangent or a cotangent of a value of type `t`, given by the user, as a value.
+
+    Raises TypeError where it has another shape, or a dtype that is not converted safely.
+    """
+    trace = here()
+    v = lift(x).value()
+    c = Calculus(trace.builder, fresh_name(trace))
+    v = c.number(v)
+    want = tangent_type(t)
+    have_kind, kind = dtype_of(v.type).kind, dtype_of(want).kind
+    fits = have_kind in "biuf" or have_kind == kind
+    if not fits or not _same_shape(shape_of(v.type), shape_of(want)):
+        raise TypeError(f"{what} is {v.type}, for a value of type {t}")
+    v = c.cast(v, dtype_of(want))
+    if isinstance(v.type, ArrayType) and not isinstance(want, ArrayType):
+        v = c.shaped(v, want)
+    elif isinstance(want, ArrayType):
+        v = c.shaped(v, want) if not isinstance(v.type, ArrayType) else v
+        v = c.laid_out(v, want)
+    return v
+
+
+def _same_shape(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
+    env = here().env
+    return len(a) == len(b) and all(
+        x == y or env.expect(x, "==", y) for x, y in zip(a, b, strict=True)
+    )
+
+
+def _matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
+    """The leaves of a container of the structure `tree`. Raises TypeError for another one."""
+    leaves, given = flatten_state(settle(x))
+    if len(leaves) != count or not _alike(given.root, tree.root):
+        raise TypeError(f"{what} has another structure than what it belongs to")
+    return leaves
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        keys = a[0] is b[0] and a[1] == b[1] and len(a[2]) == len(b[2])
+        return keys and all(map(_alike, a[2], b[2]))
+    return bool(a == b)
+
+
+class Jvp(Transformed):
+    """(primals, tangents) -> (result, its tangent); with `has_aux` the auxiliary result too."""
+
+    transform = "jvp"
+
+    def __init__(self, function: Callable[..., Any], has_aux: bool = False) -> None:
+        super().__init__(function)
+        self.has_aux = has_aux
+
+    __signature__ = None  # type: ignore[assignment]
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        primals, tangents = args
+        places = [k for k in range(len(primals)) if _has_derivative(primals[k])]
+        primal = call_primal(hooks, function, primals, {}, places, self.transform)
+        if len(tangents) != len(primals):
+            raise TypeError(f"jvp: {len(primals)} arguments, and {len(tangents)} tangents")
+        trace = primal.trace
+        nodes = primal.segment.nodes
+        # Tangents given by the caller are computed before the call.
+        primal.segment.replace([])
+        table: dict[Value, Value] = {}
+        for place, x in zip(places, primal.variables, strict=True):
+            leaves = _matching(tangents[place], x.tree, len(x.given), "a tangent")
+            for v, leaf in zip(x.values, leaves, strict=True):
+                if leaf is not None:
+                    table[v] = direction(leaf, v.type, "a tangent")
+        c = Calculus(trace.builder, fresh_name(trace))
+        push_forward(c, nodes, table)
+        result, aux = primal.result if self.has_aux else (primal.result, None)
+        leaves, tree = flatten_state(result)
+        out = [_tangent(c, lift(x), table) for x in leaves]
+        tangent = unflatten(tree, out, hooks.new)
+        return (result, tangent, aux) if self.has_aux else (result, tangent)
+
+
+def _has_derivative(x: Any) -> bool:
+    leaves, _ = flatten_state(settle(x))
+    return bool(leaves) and all(differentiable(lift(x).type) for x in leaves)
+
+
+def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
+    """The tangent of a result; of an integer zero."""
+    v = x.value()
+    if not differentiable(v.type):
+        return 0
+    found = table.get(v)
+    return like(x, c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type)))
+
+
+class Vjp(Transformed):
+    """The arguments -> (result, the function that pulls a cotangent of it back)."""
+
+    transform = "vjp"
+
+    def __init__(self, function: Callable[..., Any], has_aux: bool = False) -> None:
+        super().__init__(function)
+        self.has_aux = has_aux
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        places = [k for k in range(len(args)) if _has_derivative(args[k])]
+        primal = call_primal(hooks, function, args, kwargs, places, self.transform)
+        result, aux = primal.result if self.has_aux else (primal.result, None)
+        pulled = hooks.new(Pulled(primal, places, len(args), result))
+        return (result, pulled, aux) if self.has_aux else (result, pulled)
+
+
+class Pulled(Traceable):
+    """The function that takes a cotangent of a result to those of the arguments, a tuple.
+
+    The cotangent of an argument without derivative is None. It may be called any number of times,
+    in the trace that it was made in.
+    """
+
+    def __init__(self, primal: Primal, places: Sequence[int], count: int, result: Any) -> None:
+        self.primal, self.places, self.count = primal, tuple(places), count
+        leaves, self.tree = flatten_state(result)
+        self.results = [lift(x) for x in leaves]
+        self.values = [x.value() for x in self.results]
+        self.calls = 0
+        #: The nodes as they were recorded, for further calls.
+        self.nodes = primal.segment.nodes
+
+    def __call__(self, cotangent: Any) -> Any:
+        from tracejit.transforms.eager import pull_eagerly
+
+        return pull_eagerly(self.primal.trace, self.traced_call, cotangent)
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        (cotangent,) = args
+        trace = self.primal.trace
+        if here() is not trace:
+            raise TraceError("TJ031", "a pullback is called in a branch or a loop", user_line())
+        leaves = _matching(cotangent, self.tree, len(self.results), "a cotangent")
+        try:
+            found = iter(self._pull(hooks, leaves))
+        except Underivable as e:
+            raise as_error(e) from None
+        parts = {
+            place: x.rebuilt(hooks, [like(leaf, next(found)) for leaf in x.given])
+            for place, x in zip(self.places, self.primal.variables, strict=True)
+        }
+        return tuple(parts.get(k) for k in range(self.count))
+
+    def _pull(self, hooks: Hooks, leaves: Sequence[Any]) -> list[Value]:
+        primal, trace = self.primal, self.primal.trace
+        given = [
+            direction(leaf, v.type, "a cotangent") if differentiable(v.type) else None
+            for leaf, v in zip(leaves, self.values, strict=True)
+        ]
+        values, segment = self.values, primal.segment
+        if self.calls and any(n.regions for n in self.nodes):
+            start, values = len(trace.builder.nodes), self._again()
+            segment = Segment(trace.builder, start)
+        self.calls += 1
+        pull = Pullback(segment, primal.values, fresh_name(trace), stack_name(trace))
+        return pull.run(values, given)
+
+    def _again(self) -> list[Value]:
+        """Record the call once more: what a pass has kept for its end is gone after it."""
+        if any(not n.op.pure and not n.binds for n in self.nodes):
+            raise TraceError("TJ031", "a pullback of effects is called twice", user_line())
+        trace = self.primal.trace
+        c = Calculus(trace.builder, fresh_name(trace))
+        table: dict[Value, Value] = {}
+        sizes: dict[str, Dim] = {}
+        for node in self.nodes:
+            outs = copy_node(c, node, [table.get(v, v) for v in node.inputs], sizes)
+            table.update(zip(node.outputs, outs, strict=True))
+        return [table.get(v, v) for v in self.values]
