@@ -7,6 +7,7 @@ what finds an index that is out of bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, Into, Site, differentiable
@@ -67,7 +68,7 @@ class _Writing:
     place.
     """
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents."""
@@ -145,7 +146,7 @@ def _spread(c: Calculus, mask: Value, like: Type) -> Value:
 class ScatterApplyRules:
     """`np.add.at` and `np.subtract.at`, which are linear. Other functions have no rule."""
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents. Raises Underivable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tracejit.ir.calculus import Calculus, Into, Site
 from tracejit.ir.dims import Dim
@@ -26,7 +27,7 @@ __all__ = [
 class Linear:
     """An op that is linear in its first operand, and has no derivative by the others."""
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of the tangent."""
