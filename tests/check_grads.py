@@ -18,7 +18,7 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import Op
-from tracejit.ir.types import Type, shape_of
+from tracejit.ir.types import Type, dtype_of, shape_of
 from tracejit.ir.verify import verify
 from tracejit.transforms.forward import jvp_graph
 from tracejit.transforms.reverse import vjp_graph
@@ -29,7 +29,7 @@ _MODES = ("jvp", "vjp")
 #: Steps of the differences, as powers of two, by the precision of the values.
 _STEPS = {np.float16: range(3, 6), np.float32: range(4, 9), np.float64: range(4, 11)}
 #: Above this share of the values' size a difference says nothing about the derivative.
-_USEFUL = {np.float16: 0.2, np.float32: 0.02, np.float64: 1e-5}
+_USEFUL = {np.float16: 0.3, np.float32: 0.02, np.float64: 1e-5}
 
 
 def graph_of(op: Op, inputs: Sequence[Any], attrs: dict[str, Any] | None = None) -> Graph:
@@ -132,55 +132,71 @@ def _derivatives(
 # Finite differences -------------------------------------------------------------------------------
 
 
-def _precision(x: Any) -> Any:
-    return np.finfo(np.asarray(x).dtype).dtype.type
+def _precision(graph: Graph) -> Any:
+    """The coarsest type of floats that the graph computes with."""
+    values = [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]
+    parts = [np.finfo(dtype_of(v.type)) for v in values if differentiable(v.type)]
+    return max(parts, key=lambda info: float(info.eps)).dtype.type
 
 
 def _moved(x: Any, t: Any, h: float) -> Any:
     if not isinstance(x, (float, complex)) or isinstance(x, np.generic):
-        return x + np.asarray(h, np.asarray(t).real.dtype)[()] * t
+        moved = x + np.asarray(h, np.asarray(t).real.dtype)[()] * t
+        return np.asarray(moved) if isinstance(x, np.ndarray) else moved
     return type(x)(x + h * t.item())
 
 
 def numeric_jvp(
-    f: Callable[[Sequence[Any]], Sequence[Any]], inputs: Sequence[Any], tangents: Sequence[Any]
+    f: Callable[[Sequence[Any]], Sequence[Any]],
+    inputs: Sequence[Any],
+    tangents: Sequence[Any],
+    precision: Any = np.float64,
 ) -> list[tuple[Any, Any]]:
     """For each result of `f` its derivative along `tangents` (None: inactive), and its error.
 
     A table of central differences for steps h and Richardson's extrapolations of them: column m
     cancels the error's term in h**(2m). The error of an entry is estimated by its distance from
-    those that it was made of, and by the rounding of values and arguments over the step; the
-    entry with the least is taken, element by element.
+    those that it was made of, and by the rounding of values and arguments (in a type of floats,
+    `precision`) over the step; the entry with the least is taken, element by element. None for a
+    result that is no float.
     """
-    low = min((_precision(t) for t in tangents if t is not None), key=lambda d: -np.finfo(d).eps)
     values = [np.asarray(y) for y in f(inputs)]
-    size = max(float(np.max(np.abs(np.asarray(x)), initial=0)) for x in inputs if is_float(x))
+    reach = 1 + max(_largest(x) for x in inputs if is_float(x))
     tables: list[list[list[Any]]] = [[] for _ in values]
     best: list[Any] = [None] * len(values)
-    for k in _STEPS[low]:
+    for k in _STEPS[precision]:
         h = 2.0**-k
         above, below = (
             f([x if t is None else _moved(x, t, s) for x, t in zip(inputs, tangents, strict=True)])
             for s in (h, -h)
         )
         for j, (a, b) in enumerate(zip(above, below, strict=True)):
-            wide = np.complex128 if np.iscomplexobj(a) else np.float64
             if not is_float(a):
                 continue
-            row = [(np.asarray(a, wide) - np.asarray(b, wide)) / (2 * h)]
-            last = tables[j][-1] if tables[j] else []
-            for m, older in enumerate(last):
-                row.append(row[m] + (row[m] - older) / (4.0 ** (m + 1) - 1))
-            eps = np.finfo(_precision(a)).eps
-            big = float(np.max(np.abs(values[j]), initial=0)) + np.max(
-                np.abs(row[0]), initial=0
-            ) * (1 + size)
-            noise = 4 * eps * big / h
-            for m in range(1, len(row)):
-                error = np.maximum(np.abs(row[m] - row[m - 1]), np.abs(row[m] - last[m - 1]))
-                best[j] = _better(best[j], row[m], error + noise)
+            row, error = _extrapolated(a, b, h, tables[j])
+            slope = _largest(row[0]) * reach
+            noise = 4 * float(np.finfo(precision).eps) * (_largest(values[j]) + slope) / h
+            for entry, distance in zip(row[1:], error, strict=True):
+                best[j] = _better(best[j], entry, distance + noise)
             tables[j].append(row)
     return best
+
+
+def _largest(x: Any) -> float:
+    return float(np.max(np.abs(np.asarray(x)), initial=0))
+
+
+def _extrapolated(
+    above: Any, below: Any, h: float, rows: Sequence[list[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """The next row of a table, and how far its entries but the first are from their sources."""
+    wide = np.complex128 if np.iscomplexobj(above) else np.float64
+    row = [(np.asarray(above, wide) - np.asarray(below, wide)) / (2 * h)]
+    last = rows[-1] if rows else []
+    for m, older in enumerate(last):
+        row.append(row[m] + (row[m] - older) / (4.0 ** (m + 1) - 1))
+    pairs = [(row[m], row[m - 1], last[m - 1]) for m in range(1, len(row))]
+    return row, [np.maximum(np.abs(x - p), np.abs(x - q)) for x, p, q in pairs]
 
 
 def _better(old: Any, value: Any, error: Any) -> tuple[Any, Any]:
@@ -201,17 +217,17 @@ def _compare(
 ) -> None:
     rest = iter(tangents)
     directions = [next(rest) if a else None for a in active]
-    found = numeric_jvp(lambda xs: run(graph, xs), inputs, directions)
+    kind = _precision(graph)
+    found = numeric_jvp(lambda xs: run(graph, xs), inputs, directions, kind)
     floats = [(y, n) for y, n in zip(outputs, found, strict=True) if is_float(y)]
     for (y, (expected, error)), t in zip(floats, pushed, strict=True):
-        kind = _precision(y)
         assert np.asarray(t).dtype == np.asarray(y).dtype, f"{graph.name}: {type(t)} for {type(y)}"
         assert np.shape(t) == np.shape(y), f"{graph.name}: {np.shape(t)} for {np.shape(y)}"
-        scale = np.max(np.abs(expected), initial=0) + np.max(np.abs(y), initial=0)
-        useful = np.max(error, initial=0) <= _USEFUL[kind] * max(float(scale), 1e-30)
+        scale = _largest(expected) + _largest(y)
+        useful = _largest(error) <= _USEFUL[kind] * max(scale, 1e-30)
         assert useful, f"{graph.name}: no useful difference: {expected} with the error {error}"
         distance = np.abs(np.asarray(t) - expected)
-        close = distance <= error + 64 * np.finfo(kind).eps * float(scale)
+        close = distance <= error + 64 * float(np.finfo(kind).eps) * scale
         assert np.all(close), (
             f"{graph.name}: the tangent is {t}, not {expected} within {error}, at {inputs} "
             f"along {directions}"
@@ -238,7 +254,7 @@ def _adjoint(
         assert np.shape(t) == np.shape(g), f"{graph.name}: {np.shape(g)} for {np.shape(t)}"
     left = np.concatenate([_terms(g, t) for g, t in zip(cotangents, pushed, strict=True)])
     right = np.concatenate([_terms(g, t) for g, t in zip(pulled, tangents, strict=True)])
-    eps = max(float(np.finfo(_precision(t)).eps) for t in (*tangents, *cotangents))
+    eps = float(np.finfo(_precision(graph)).eps)
     # Both sums have rounded terms; terms of one may hide sums that cancel in the other.
     size = float(np.sum(np.abs(left)) + np.sum(np.abs(right)))
     apart = abs(float(np.sum(left) - np.sum(right)))

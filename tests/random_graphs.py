@@ -42,9 +42,10 @@ SEE_NAN_SIGNS = frozenset(("signbit", "copysign"))
 
 @lru_cache(maxsize=1)
 def pure_samples() -> dict[str, list[tuple[Sequence[Any], dict[str, Any]]]]:
-    """The samples of every op without effects."""
+    """The samples of every op without effects; stacks have no value that could be an input."""
     with np.errstate(all="ignore"):
-        return {name: list(op.samples()) for name, op in OPS.items() if op.pure}
+        plain = {name: op for name, op in OPS.items() if op.pure and op.kind != "stack"}
+        return {name: list(op.samples()) for name, op in plain.items()}
 
 
 def random_graph(seed: int, steps: int = 25) -> tuple[Graph, list[Any]]:

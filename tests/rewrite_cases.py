@@ -66,6 +66,16 @@ for _op, _number in [("logical_and", "False"), ("logical_or", "True"), ("add", "
 binary("absorbing_operand", "i64[n]", "maximum", "9223372036854775807")
 binary("absorbing_operand", "b1[n]", "minimum", "False")
 
+for _op in ("strong_multiply", "strong_product", "strong_divide"):
+    for _dtype in ("f16", "f64", "c64"):
+        _number = "complex(2.5, -1.0)" if _dtype == "c64" else "-2.5"
+        if (_op, _dtype) != ("strong_divide", "c64"):
+            binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number)
+        binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number, left=True)
+binary("strong_multiply_by_number", "f32[n]", "strong_multiply", "0.0")
+binary("strong_divide_by_number", "f32[n]", "strong_divide", "inf")
+binary("strong_divide_by_number", "f32[n]", "strong_divide", "nan", left=True)
+
 case("same_operand", "x: f64[n]", "y: f64[n] = maximum(x, x)\nz: f64[n] = fmin(y, y)", "z")
 case("same_operand", "x: b1[n]", "y: b1[n] = logical_and(x, x)", "y")
 case("cancels", "x: i32[n]", "y: i32[n] = subtract(x, x)\nz: b1[n] = less(x, x)", "y, z")
@@ -301,6 +311,13 @@ KEPT = [
     _kept("c128[n]", "divide", "complex(1.0, 0.0)"),
     _kept("c128[n]", "add", "complex(-0.0, 0.0)"),
     _kept("f64[n]", "fmax", "-inf"),
+    _kept("f64[n]", "strong_multiply", "inf"),
+    _kept("f64[n]", "strong_multiply", "0.0", left=True),
+    _kept("f64[n]", "strong_product", "0.0"),
+    _kept("f64[n]", "strong_product", "inf", left=True),
+    _kept("f64[n]", "strong_divide", "0.0"),
+    _kept("f64[n]", "strong_divide", "0.0", left=True),
+    _kept("c128[n]", "strong_divide", "complex(1.0, 0.0)"),
     program("x: f64[n]", "y: f64[n] = subtract(x, x)", "y"),
     program("x: f64[n]", "y: b1[n] = equal(x, x)", "y"),
     program("x: f64[n], y: f64[n]", "p: b1[n] = less(x, y)\nq: b1[n] = logical_not(p)", "q"),

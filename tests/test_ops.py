@@ -20,7 +20,7 @@ from tracejit.ops.elementwise import Elementwise
 PLAIN = [
     name
     for name, op in sorted(OPS.items())
-    if not hasattr(op, "evaluate_regions") and op.kind not in ("dataflow", "effect")
+    if not hasattr(op, "evaluate_regions") and op.kind not in ("dataflow", "effect", "stack")
 ]
 VIEWS = {"reshape", "transpose", "slice"}
 

@@ -81,7 +81,10 @@ def _makes(make: F) -> F:
 
     def traced(hooks: Any, *args: Any, **kwargs: Any) -> Any:
         made = make(*args, **kwargs)
-        return hooks.new(getattr(made, "__tracejit__", made))
+        made = inner = getattr(made, "__tracejit__", made)
+        while hasattr(inner, "traced_call") and not hooks.capture.is_outside(inner):
+            inner = hooks.new(inner).function
+        return made
 
     make.__tracejit_traced__ = traced  # type: ignore[attr-defined]
     return make

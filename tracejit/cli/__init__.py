@@ -20,6 +20,7 @@ examples:
   tracejit show pkg.mod:f --args "f64[1000], f64[1000]"
   tracejit show path/to/file.py:f --args "f32[4, 5] @ (1, 0,), 3, True" --stage llvm
   tracejit show pkg.mod:g --args "float, float, float" --stage dataflow
+  tracejit show pkg.mod:loss --args "f64[8], f64[3, 8]" --stage trace --grad 0
 
 An argument is a type (f64[10, 3], f32, float, int) or a Python literal. Arrays of a type are filled
 with random numbers; `@ (1, 0,)` lists the axes from the outermost in memory.
@@ -81,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
         help="trace, a pass, dataflow, kernel, llvm, asm or all (default: fuse)",
     )
 
+    show.add_argument(
+        "--grad",
+        nargs="?",
+        const="",
+        metavar="ARGNUMS",
+        help="the value and gradient instead, by these arguments (default: all floats)",
+    )
+
     opt = add("opt", "a graph's text after some passes")
     opt.add_argument("file", metavar="FILE.graph", help="- is stdin")
     opt.add_argument("-p", "--passes", help="names with commas between (default: all, in order)")
@@ -121,7 +130,7 @@ def _run(name: str, options: argparse.Namespace) -> int:
     if name == "show":
         from tracejit.cli.show import show
 
-        return show(options.target, options.args, options.stage)
+        return show(options.target, options.args, options.stage, options.grad)
     if name in ("opt", "lower", "run", "diff"):
         from tracejit.cli import graphs
 

@@ -273,6 +273,22 @@ def f(x, numbers):
 f(np.ones(3), [1.0, 2.0])
 """,
     ),
+    "TJ031": Explanation(
+        "A gradient follows every operation between an argument and the result. This one has no "
+        "derivative rule: its result jumps, or the rule is not known. What is only a constant of "
+        "the computation may be marked by tracejit.stop_gradient.",
+        """
+@tracejit.grad
+def loss(x):
+    return np.float64(np.linalg.matrix_rank(x)) * x.sum()
+""",
+        """
+@tracejit.grad
+def loss(x):
+    rank = np.linalg.matrix_rank(tracejit.stop_gradient(x))
+    return np.float64(rank) * x.sum()
+""",
+    ),
     "TJ030": Explanation(
         "The function writes to an argument that NumPy has marked as read-only, or of which "
         "several elements are one piece of memory, as np.broadcast_to makes them.",

@@ -21,10 +21,16 @@ from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_from_ast
 __all__ = ["example", "parse_args", "show"]
 
 
-def show(target: str, args: str, stage: str) -> int:
-    """Print a stage of `target` ("pkg.mod:f" or "file.py:f") for example arguments."""
+def show(target: str, args: str, stage: str, grad: str | None = None) -> int:
+    """Print a stage of `target` ("pkg.mod:f" or "file.py:f") for example arguments.
+
+    With `grad` it is that of its value and gradient, by the arguments of these numbers, or for ""
+    by all that are floats.
+    """
     values = parse_args(args)
     function = _find(target)
+    if grad is not None:
+        function = _value_and_grad(function, grad, values)
     lowered = _lower(function, values, target)
     if stage != "all" and stage not in lowered.stages:
         raise Usage(f"there is no stage {stage}; there are {', '.join(lowered.stages)} and all")
@@ -33,6 +39,20 @@ def show(target: str, args: str, stage: str) -> int:
             print(f"# {name}")
         print(_text(lowered, name).rstrip("\n"))
     return 0
+
+
+def _value_and_grad(function: Any, numbers: str, values: list[Any]) -> Any:
+    from tracejit.api import value_and_grad
+
+    try:
+        places = [int(k) for k in numbers.split(",") if k.strip()]
+    except ValueError:
+        raise Usage(f"--grad takes numbers of arguments, not {numbers!r}") from None
+    if not numbers:
+        places = [k for k, x in enumerate(values) if np.asarray(x).dtype.kind in "fc"]
+    if not places or not all(-len(values) <= k < len(values) for k in places):
+        raise Usage(f"--grad: there is no such argument among {len(values)}")
+    return value_and_grad(function, places[0] if len(places) == 1 else tuple(places))
 
 
 def _lower(function: Any, values: list[Any], target: str) -> Any:

@@ -1,10 +1,14 @@
-"""Blocks of memory for programs, kept for the next call: `tj_take`, `tj_grow` and `tj_give`.
+"""Blocks of memory for programs, kept for the next call: `tj_take`, `tj_grow`, `tj_give` and such.
 
 `ptr tj_take(ptr place, i64 n)`
     A block of at least n bytes, 64-byte aligned and not cleared; null where there is none.
 `ptr tj_grow(ptr place, ptr cell, i64 n)`
     Makes the block of a cell { ptr block, i64 capacity } hold n bytes, at least twice what it held;
     what was in it is lost. Null, and nothing changed, where there is no memory.
+`ptr tj_extend(ptr place, ptr cell, i64 used, i64 n)`
+    Makes the memory of a cell { ptr memory, i64 capacity, ptr block } hold n bytes, at least twice
+    what it held; the first `used` bytes stay. The block is null where the memory at first is none.
+    Null, and nothing changed, where there is no memory.
 `void tj_give(ptr place, ptr block)`
     Gives a block back; null is none.
 
@@ -34,16 +38,20 @@ __all__ = ["BLOCK_FUNCTIONS", "Place", "block_address", "kept_bytes"]
 BLOCK_FUNCTIONS: dict[str, tuple[str, list[str]]] = {
     "tj_take": ("ptr", ["ptr", "i64"]),
     "tj_grow": ("ptr", ["ptr", "ptr", "i64"]),
+    "tj_extend": ("ptr", ["ptr", "ptr", "i64", "i64"]),
     "tj_give": ("void", ["ptr", "ptr"]),
 }
 
 #: Bytes: what malloc may map afresh each time; what huge pages serve; all that places hold.
 _LEAST, _HUGE, _MOST = 1 << 17, 1 << 22, 1 << 28
+#: No memory has as many bytes.
+_FARTHEST = 1 << 60
 
 # In front of a block lie, in i64, what was asked for, its capacity, and what malloc gave.
 _TEXT = f"""
 declare ptr @malloc(i64)
 declare void @free(ptr)
+declare ptr @memcpy(ptr, ptr, i64)
 @tj_kept_bytes = global i64 0
 
 define internal void @tj_drop(ptr %block) {{
@@ -176,6 +184,55 @@ made:
   br label %done
 done:
   ret ptr %block
+}}
+
+; A kept block may be far larger than what is asked for. The capacity that a cell is told of still
+; only doubles, so that it says within a factor of two how much was used.
+define ptr @tj_extend(ptr %place, ptr %cell, i64 %used, i64 %n) {{
+  %far = icmp ugt i64 %n, {_FARTHEST}
+  br i1 %far, label %nothing, label %begin
+begin:
+  %room_at = getelementptr i64, ptr %cell, i64 1
+  %block_at = getelementptr i64, ptr %cell, i64 2
+  %has = load i64, ptr %room_at
+  %twice = shl i64 %has, 1
+  %more = icmp ugt i64 %twice, %n
+  %double = select i1 %more, i64 %twice, i64 %n
+  %tiny = icmp ult i64 %double, 4096
+  %amount = select i1 %tiny, i64 4096, i64 %double
+  %old = load ptr, ptr %block_at
+  %none = icmp eq ptr %old, null
+  br i1 %none, label %new, label %look
+look:
+  %old_asked_at = getelementptr i64, ptr %old, i64 -3
+  %old_capacity_at = getelementptr i64, ptr %old, i64 -2
+  %old_capacity = load i64, ptr %old_capacity_at
+  %fits = icmp uge i64 %old_capacity, %n
+  br i1 %fits, label %widen, label %new
+widen:
+  %less = icmp ult i64 %amount, %old_capacity
+  %wider = select i1 %less, i64 %amount, i64 %old_capacity
+  store i64 %wider, ptr %old_asked_at
+  store i64 %wider, ptr %room_at
+  ret ptr %old
+new:
+  %block = call ptr @tj_take(ptr %place, i64 %amount)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %nothing, label %made
+made:
+  %memory = load ptr, ptr %cell
+  %copied = call ptr @memcpy(ptr %block, ptr %memory, i64 %used)
+  store ptr %block, ptr %cell
+  store i64 %amount, ptr %room_at
+  store ptr %block, ptr %block_at
+  br i1 %none, label %done, label %drop
+drop:
+  call void @tj_drop(ptr %old)
+  br label %done
+done:
+  ret ptr %block
+nothing:
+  ret ptr null
 }}
 
 define void @tj_empty(ptr %place) {{

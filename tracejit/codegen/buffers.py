@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tracejit.codegen.liveness import RENAMES, Liveness, is_array, written_inputs
 from tracejit.errors import Where
@@ -20,6 +21,9 @@ from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.passes.in_place import UPDATES
+
+if TYPE_CHECKING:
+    from tracejit.codegen.stacks import StackUse
 
 __all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 
@@ -90,6 +94,8 @@ class BufferPlan:
     #: Arrays that are copied around the program: arguments that are saved, results that lie
     #: elsewhere, with the bytes of memory that the copy takes.
     around: list[tuple[Copy, Dim]] = field(default_factory=list)
+    #: The program's stacks, for reading.
+    stacks: list[StackUse] = field(default_factory=list)
 
     def of(self, v: Value) -> Storage | None:
         """The storage of a value under any of its names; None for what is only read."""
@@ -160,7 +166,7 @@ class _Planner:
         for _, node in self.graph.nodes():
             if node.op.name in RENAMES or node.op.name == "constant":
                 continue
-            for v in filter(is_array, node.outputs):
+            for v in (v for v in node.outputs if is_array(v) and v not in self.live.fixed):
                 self._new(v)
                 if node.op.name not in _STRIDED:
                     self.dense_only.add(v)

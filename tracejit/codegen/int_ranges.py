@@ -42,6 +42,8 @@ class IntRanges:
         self._sizes = sizes
         self._known: dict[Value, Interval] = {}
         nodes = [n for _, n in graph.nodes() if any(map(_is_integer, n.outputs))]
+        # Of the results of an op that gives several nothing is known.
+        nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.name in RENAMES]
         self._producer = {v: n for n in nodes for v in n.outputs}
         self._counted = {
             v: found

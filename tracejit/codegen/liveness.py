@@ -48,8 +48,8 @@ class Liveness:
     """What interferes: `during[v]` are the values whose memory writing `v` must not overwrite.
 
     They are live just after `v` is written, or read by the node that writes it. Arguments that the
-    program does not write, constants and undefined values are no part of this: the first two are
-    never written, and of the last nothing is ever read.
+    program does not write, constants, undefined values and arrays that stay on a stack are no part
+    of this: of undefined values nothing is ever read, the others (`fixed`) are never written.
     """
 
     graph: DataflowGraph
@@ -81,6 +81,9 @@ class Liveness:
             else:
                 self._look_at(node)
         self._solve()
+        if staying := self._staying():
+            self.fixed |= staying
+            self._solve()
         for section in graph.sections:
             self._walk(section)
         arguments = [v for k, v in enumerate(graph.inputs) if k in written]
@@ -147,6 +150,28 @@ class Liveness:
         """The values that are live at the end of a section, what its edges hand on included."""
         return self._at_end[section.id].union(*(self.live_in[s] for s in section.successors))
 
+    def _staying(self) -> set[Value]:
+        """Arrays popped from stacks that nobody reads once there may be a push on their stack.
+
+        What was popped lies above the stack's top, where the next push writes; it may also move
+        the memory, and so may a reservation.
+        """
+        popped: dict[str, set[Value]] = {}
+        for _, node in self.graph.nodes():
+            if node.op.name == "stack_pop":
+                popped.setdefault(node.attrs["stack"], set()).update(filter(is_array, node.outputs))
+        moved: set[Value] = set()
+        for section in self.graph.sections if popped else ():
+            live = self.live_out(section)
+            for node in reversed(section.nodes):
+                if node.op.name in RENAMES or node.op.name == "merge":
+                    continue
+                live -= set(node.outputs)
+                live |= self.roots(node.inputs)
+                if node.op.name in ("stack_push", "stack_new"):
+                    moved |= live & popped.get(node.attrs["stack"], set())
+        return set().union(*popped.values()) - moved
+
     def _walk(self, section: Section) -> None:
         live = self.live_out(section)
         merged: set[Value] = set()
@@ -157,7 +182,7 @@ class Liveness:
             if node not in self.overwritable:
                 continue
             read = self.roots(node.inputs)
-            outs = set(filter(is_array, node.outputs))
+            outs = set(filter(is_array, node.outputs)) - self.fixed
             live -= outs
             scratch = self.scratch.get(node, [])
             for v in outs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tracejit.codegen.buffers import BufferPlan, Copy, Storage, byte_count, is_update
 from tracejit.codegen.liveness import RENAMES, is_array
+from tracejit.codegen.stacks import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols
@@ -54,6 +55,8 @@ class Buffers:
     #: The byte counts, as texts, of results whose sizes are known only at run time.
     made_late: tuple[str, ...] = ()
     sizes: Mapping[str, int] | None = None
+    #: What is kept for later parts of the program, such as a backward pass.
+    stacks: tuple[StackUse, ...] = ()
 
     def own_bytes(self, sizes: Mapping[str, int] | None = None) -> int:
         """The program's own memory for these sizes, or the first call's; growing blocks aside.
@@ -73,7 +76,7 @@ class Buffers:
         return (self.sizes or {}) if sizes is None else sizes
 
     def peak_bytes(self, sizes: Mapping[str, int] | None = None) -> int:
-        """What a call allocates at most, blocks that grow and calls of NumPy aside.
+        """What a call allocates at most, blocks that grow, stacks and calls of NumPy aside.
 
         Raises KeyError for a size that is missing.
         """
@@ -86,7 +89,7 @@ class Buffers:
 
     def lines(self) -> Iterator[str]:
         """For reading: the sum, then stores, copies, temporaries; nothing where there is none."""
-        if not (self.in_place or self.copies or self.temporaries or self.results):
+        if not (self.in_place or self.copies or self.temporaries or self.results or self.stacks):
             return
         parts = [
             f"{_counted(len(self.in_place), 'store')} in place",
@@ -100,6 +103,7 @@ class Buffers:
         yield from (f"in place at {where}" for where in self.in_place)
         yield from (f"copies {copy}" for copy in self.copies)
         yield from (f"temporary of {t}" for t in self.temporaries)
+        yield from map(str, self.stacks)
 
     def _text(self, known: Callable[[], int], otherwise: Dim) -> str:
         """A number of bytes in the first call; in terms of the sizes that only the run decides."""
@@ -137,6 +141,7 @@ def memory_use(graph: DataflowGraph, plan: BufferPlan, sizes: Mapping[str, int])
         results,
         tuple(dict.fromkeys(late)),
         dict(sizes),
+        tuple(plan.stacks),
     )
 
 

@@ -33,6 +33,7 @@ from tracejit.codegen.program_memory import ProgramMemory
 from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.codegen.scalar_nodes import bind_register
 from tracejit.codegen.size_ranges import byte_counts, size_ranges, stays_in_64_bits
+from tracejit.codegen.stacks import Stacks
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -128,6 +129,7 @@ class Emitter:
         given = {k: i.strides for k, i in enumerate(inputs) if i.strides is not None}
         self.plan = plan_buffers(graph, frozenset(sizes), given)
         self.pointer = ProgramMemory(self, self.plan)
+        self.stacks = Stacks(self)
         self.ranges = size_ranges(graph, given)
         self.int_ranges = IntRanges(graph, self.ranges)
         self.written = written_inputs(graph)
@@ -157,6 +159,7 @@ class Emitter:
                 self.checked_dim(d)
         self._load_outputs()
         self.pointer.begin()
+        self.stacks.begin()
         fb.fail_label = "bail"
         emit_sections(self)
         self.section = None
@@ -167,12 +170,15 @@ class Emitter:
         fb.br("leave")
         fb.block("done")
         emit_drawn_end(self)
+        self.stacks.free()
         self.pointer.free()
         fb.ret("i32", "0")
+        self.stacks.failures()
         fb.block("leave")
         emit_held_left(self)
         emit_drawn_end(self)
         emit_output_left(self)
+        self.stacks.free()
         self.pointer.free()
         fb.br("refuse")
         fb.block("refuse")

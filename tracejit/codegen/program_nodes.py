@@ -60,6 +60,8 @@ def emit_node(e: Emitter, node: Node) -> None:
         e.fb.check(e.fb.emit(f"xor i1 {register}, true"))
     elif name == "bind_size":
         _bind_size(e, node)
+    elif node.op.kind == "stack":
+        e.stacks.emit(node)
     elif node.op.kind == "effect":
         _effect(e, node)
     elif emit_scalar_node(e, node):

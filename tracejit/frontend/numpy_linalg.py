@@ -13,7 +13,7 @@ from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
-from tracejit.frontend.ufuncs import elementwise
+from tracejit.frontend.ufuncs import elementwise, root_of_squares
 from tracejit.ir.dims import Dim, prod
 
 __all__ = ["inexact", "matrix_product", "square"]
@@ -330,7 +330,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         parts = (flat.real, flat.imag) if v.dtype.kind == "c" else (flat,)
         squares = [_scalar(matrix_product(p, p)) for p in parts]
         total = squares[0] if len(squares) == 1 else squares[0] + squares[1]
-        root = elementwise(np.sqrt, (total,))
+        root = root_of_squares(total)
         return asarray(root).reshape((1,) * v.ndim) if keep else root
     axes = tuple(range(v.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(normalize_axis_index(k, v.ndim) for k in axes)
@@ -354,7 +354,7 @@ def _vector_norm(x: TracedArray, ord: Any, axis: int, keep: bool) -> Any:
         return size.min(**how)
     if ord is None or ord == 2:
         square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
-        return elementwise(np.sqrt, (square.sum(**how),))
+        return root_of_squares(square.sum(**how))
     if ord == 1:
         return size.sum(**how)
     if isinstance(ord, str):
@@ -376,7 +376,7 @@ def _matrix_norm(x: TracedArray, ord: Any, row: int, column: int, keep: bool) ->
         raise ValueError("Duplicate axes given.")
     if ord in (None, "fro", "f"):
         square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
-        return elementwise(np.sqrt, (square.sum(axis=(row, column), keepdims=keep),))
+        return root_of_squares(square.sum(axis=(row, column), keepdims=keep))
     if ord not in (1, -1, np.inf, -np.inf):
         if ord in (2, -2, "nuc"):
             raise TraceError("TJ004", f"np.linalg.norm with ord={ord!r}", user_line())

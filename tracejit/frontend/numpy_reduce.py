@@ -12,7 +12,7 @@ from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, ha
 from tracejit.frontend.numpy_creation import filled, stand_in
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, as_array, broadcasts_to, here, user_line
-from tracejit.frontend.ufuncs import elementwise, operand
+from tracejit.frontend.ufuncs import elementwise, operand, root_of_squares
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
@@ -340,7 +340,7 @@ def std(
 ) -> Any:
     """The square root of the variance."""
     value = HANDLERS[np.var](a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return elementwise(np.sqrt, (value,))
+    return root_of_squares(value)
 
 
 @handles(np.ptp)

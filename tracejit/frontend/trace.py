@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
     from tracejit.frontend.shapes import ShapeEnv
     from tracejit.frontend.tracer import TracedScalar, Tracer
 
-__all__ = ["Trace", "current_trace", "here", "innermost", "is_several_axes", "user_line"]
+__all__ = [
+    "Trace",
+    "current_trace",
+    "here",
+    "innermost",
+    "is_several_axes",
+    "user_frame",
+    "user_line",
+]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _NUMPY = str(Path(np.__file__).resolve().parent)
@@ -49,15 +58,20 @@ def here() -> Trace:
     return trace
 
 
+def user_frame() -> FrameType | None:
+    """The innermost frame on the stack that is neither tracejit's nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
+        frame = frame.f_back
+    return frame
+
+
 def user_line() -> Where | None:
     """The innermost place on the stack that is neither tracejit's nor NumPy's."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_PACKAGE, _NUMPY)):
-            return Where(file, frame.f_lineno, frame.f_code.co_name)
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    frame = user_frame()
+    if frame is None:
+        return None
+    return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 class Trace:
@@ -297,6 +311,10 @@ class Trace:
         if isinstance(type_, ArrayType):
             value = ConstArray(value)
         return self.emit("constant", (), value=value, type=str(type_))
+
+    def foreign(self, array: np.ndarray[Any, Any]) -> Value:
+        """The value of an array of unknown origin. Raises TraceError: it must not be frozen."""
+        raise TraceError("TJ006", "an array", user_line())
 
     def wrap(self, value: Value, cell: Cell | None = None) -> Tracer:
         """The tracer of a value."""

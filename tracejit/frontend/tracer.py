@@ -296,7 +296,7 @@ def lift(x: Any) -> Tracer:
 
         return asarray(x)
     if isinstance(x, np.ndarray):
-        raise TraceError("TJ006", "an array", user_line())
+        return trace.wrap(trace.foreign(x))
     raise TraceError("TJ003", f"an object of type {type(x).__name__}", user_line())
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "check_casting",
     "elementwise",
     "resolve",
+    "root_of_squares",
     "unary_operator",
 ]
 
@@ -142,6 +143,12 @@ def _check_python_ints(
         for x, d in zip(operands, resolved, strict=False):
             if type(x) is int and not np.iinfo(d).min <= x <= np.iinfo(d).max:
                 raise TraceError("TJ004", f"comparison with {x}, outside {d}", user_line())
+
+
+def root_of_squares(x: Any) -> Tracer:
+    """`np.sqrt(x)` of a float that is a sum of squares: where that is 0, so is the derivative."""
+    v = lift(x).value()
+    return apply("root_of_squares", [v], shape_of(v.type), (x,))
 
 
 def apply(

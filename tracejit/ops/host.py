@@ -31,6 +31,7 @@ from tracejit.ir.dims import Dim, Poly, symbol
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.ops.host_calculus import HostCallRules
 from tracejit.ops.sample_values import array
 from tracejit.ops.templates import check_object, class_path, make_object
 
@@ -148,7 +149,7 @@ def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @register
-class HostCall(Op):
+class HostCall(HostCallRules, Op):
     """The result of a pure function of NumPy or SciPy."""
 
     name: ClassVar[str] = "host_call"

@@ -325,7 +325,7 @@ class LuDiagonalRules:
         if t is None:
             return (None,)
         inverse = c.swapped(c.op("inv", s.x(0)))
-        trace = matrix_sum(c, c.mul(inverse, t), 2)
+        trace = matrix_sum(c, c.strong_mul(t, inverse), 2)
         return (c.mul(s.y(), _per_element(c, trace, s.outputs[0])),)
 
     def vjp(
@@ -338,7 +338,7 @@ class LuDiagonalRules:
         total = matrix_sum(c, _per_element(c, c.mul(g, s.y()), s.outputs[0]), 1)
         inverse = c.swapped(c.op("inv", s.x(0)))
         units = c.reshape(total, (*shape_of(total.type), 1, 1))
-        return (c.mul(inverse, c.shaped(units, inverse.type)),)
+        return (c.strong_mul(c.shaped(units, inverse.type), inverse),)
 
 
 def _per_element(c: Calculus, v: Value, t: Type) -> Value:

@@ -44,7 +44,7 @@ class _Weighted:
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The weighted sum."""
         (t,) = tangents
-        return (None if t is None else c.sum(c.mul(t, self.weights(c, s)), s.attrs["axes"]),)
+        return (None if t is None else c.sum(c.strong_mul(t, self.weights(c, s)), s.attrs["axes"]),)
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
@@ -53,7 +53,7 @@ class _Weighted:
         (g,) = cotangents
         if g is None or not s.wanted[0]:
             return (None,)
-        return (c.mul(c.keep_axes(g, s.attrs["axes"], s.inputs[0]), self.weights(c, s)),)
+        return (c.strong_mul(c.keep_axes(g, s.attrs["axes"], s.inputs[0]), self.weights(c, s)),)
 
 
 class ReduceProdRules(_Weighted):
@@ -167,7 +167,7 @@ class CumProdRules:
         (t,), axis = tangents, s.attrs["axis"]
         if t is None:
             return (None,)
-        terms = c.mul(_shifted(c, s.y(), axis, 1), t)
+        terms = c.strong_mul(t, _shifted(c, s.y(), axis, 1))
         return (_recurrence(c, s.x(0), terms, axis),)
 
     def vjp(
@@ -178,7 +178,7 @@ class CumProdRules:
         if g is None or not s.wanted[0]:
             return (None,)
         z = _recurrence_backwards(c, s.x(0), g, axis)
-        return (c.mul(z, _shifted(c, s.y(), axis, 1)),)
+        return (c.strong_mul(z, _shifted(c, s.y(), axis, 1)),)
 
 
 class LinearRecurrenceRules:
@@ -191,7 +191,7 @@ class LinearRecurrenceRules:
             return (None,)
         terms = tb
         if ta is not None:
-            moved = c.mul(ta, _shifted(c, s.y(), axis, 0))
+            moved = c.strong_mul(ta, _shifted(c, s.y(), axis, 0))
             terms = moved if tb is None else c.add(moved, tb)
         assert terms is not None
         return (_recurrence(c, s.x(0), terms, axis),)
@@ -204,7 +204,7 @@ class LinearRecurrenceRules:
         if g is None:
             return None, None
         z = _recurrence_backwards(c, s.x(0), g, axis)
-        return (c.mul(z, _shifted(c, s.y(), axis, 0)) if s.wanted[0] else None), z
+        return (c.strong_mul(z, _shifted(c, s.y(), axis, 0)) if s.wanted[0] else None), z
 
 
 # Sorting -----------------------------------------------------------------------------------------

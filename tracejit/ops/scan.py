@@ -98,6 +98,7 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
 
     name: ClassVar[str] = "linear_recurrence"
     kind: ClassVar[str] = "scan"
+    parity: ClassVar[str] = "order"
 
     def infer(
         self,

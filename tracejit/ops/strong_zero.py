@@ -2,9 +2,10 @@
 
 The reverse of `where(x > 0, log(x), 0)` hands 0 to the logarithm in the lane not taken, whose
 derivative there may be infinite or NaN; plain arithmetic would make 0 * inf = NaN of it. The zero
-of these ops is strong: 0 times anything is 0. They are linear in the operand v, the tangent or
-cotangent, and their own derivatives, which are strong too, say so: a test of v == 0 written with
-`select` would lose the derivative by v where v happens to be 0.
+of these ops is strong: 0 times anything is 0. All else is as the plain op gives it, to the last
+bit. They are linear in the operand v, the tangent or cotangent, and their own derivatives, which
+are strong too, say so: a test of v == 0 written with `select` would lose the derivative by v where
+v happens to be 0.
 """
 
 from __future__ import annotations
@@ -28,10 +29,17 @@ __all__: list[str] = []
 _FLOATS = ("f2", "f4", "f8", "c8", "c16")
 
 
-def _is_zero(v: Element) -> Expr:
-    parts = v if isinstance(v, tuple) else (v,)
-    tests = [real("equal", "b1", x, Const(0.0, x.dtype)) for x in parts]
-    return tests[0] if len(tests) == 1 else real("logical_and", "b1", *tests)
+def _parts(v: Element) -> tuple[Expr, ...]:
+    return v if isinstance(v, tuple) else (v,)
+
+
+def _lost(v: Element, value: Element) -> Expr:
+    """Where v is 0 and the plain result is not: a NaN."""
+    zeros = [real("equal", "b1", x, Const(0.0, x.dtype)) for x in _parts(v)]
+    nans = [real("isnan", "b1", x) for x in _parts(value)]
+    zero = zeros[0] if len(zeros) == 1 else real("logical_and", "b1", *zeros)
+    nan = nans[0] if len(nans) == 1 else real("logical_or", "b1", *nans)
+    return real("logical_and", "b1", zero, nan)
 
 
 def _select(condition: Expr, a: Element, b: Element) -> Element:
@@ -57,7 +65,7 @@ class _Strong(Elementwise):
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         out = type(self).plain(*inputs)
         for v in reversed(inputs[: self.strong]):
-            out = np.where(v == 0, v, out)
+            out = np.where((v == 0) & np.isnan(out), v, out)
         return out if isinstance(inputs[0], np.ndarray) else out[()]
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
@@ -71,7 +79,7 @@ class _Strong(Elementwise):
         else:
             value = real(name, out, *(a for a in args if not isinstance(a, tuple)))
         for v in reversed(args[: self.strong]):
-            value = _select(_is_zero(v), v, value)
+            value = _select(_lost(v, value), v, value)
         return value
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
@@ -85,7 +93,7 @@ def _by_other(k: int) -> Any:
 
 @register
 class StrongMultiply(_Strong):
-    """`v * x`, and v where v is 0, whatever x is."""
+    """`v * x`; 0 where v is 0, also beside an infinite x or a NaN."""
 
     name = "strong_multiply"
     plain = np.multiply
@@ -94,7 +102,7 @@ class StrongMultiply(_Strong):
 
 @register
 class StrongProduct(_Strong):
-    """`v * w`, and 0 where one of them is 0, whatever the other is."""
+    """`v * w`; 0 where one of them is 0, also beside an infinity or a NaN."""
 
     name = "strong_product"
     plain = np.multiply
@@ -108,10 +116,9 @@ def _by_divisor(c: Calculus, s: Site, v: Value) -> Value:
 
 @register
 class StrongDivide(_Strong):
-    """`v / x`, and v where v is 0, whatever x is."""
+    """`v / x`; 0 where v is 0, also for an x that is 0 or NaN."""
 
     name = "strong_divide"
     plain = np.divide
-    parity = "exact"
     work = 4.0
     times = (lambda c, s, v: c.strong_div(v, s.x(1)), _by_divisor)

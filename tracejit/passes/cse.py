@@ -3,8 +3,8 @@
     v1 = op(x, a=1); v2 = op(x, a=1)   ->   v1 = op(x, a=1), v1 for v2
 
 The key is the op, its inputs by identity, its attributes by their bits, its regions and its result
-types. Operands of ops that commute to the last bit are taken in one order. Nodes with effects, and
-those that define sizes, are never merged.
+types. Operands of ops that commute to the last bit are taken in one order. Nodes with effects,
+those that use stacks and those that define sizes are never merged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
-from tracejit.passes.dce import is_barrier
+from tracejit.passes.dce import is_barrier, is_linear
 
 __all__ = ["cse"]
 
@@ -28,7 +28,7 @@ def cse(graph: Graph) -> Graph:
     seen: dict[tuple[object, ...], tuple[Value, ...]] = {}
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.binds or is_barrier(node):
+        if node.binds or is_barrier(node) or is_linear(node):
             return keep(builder, node)
         key = node.key()
         if node.op.name in _COMMUTES and id(inputs[0]) > id(inputs[1]):

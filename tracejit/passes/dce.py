@@ -20,7 +20,7 @@ from tracejit.ir.types import dtype_of, shape_of, type_sizes
 from tracejit.passes.conversions import lossless
 from tracejit.passes.regions import copied, inputs_read, with_inputs, with_outputs
 
-__all__ = ["dce", "is_barrier", "may_raise"]
+__all__ = ["dce", "is_barrier", "is_linear", "may_raise"]
 
 #: For some operands these mean an exception: a singular matrix, a division of Python numbers by
 #: zero.
@@ -56,6 +56,15 @@ def is_barrier(node: Node) -> bool:
     if node.op.name == "bind_size":
         return False
     return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
+
+
+def is_linear(node: Node) -> bool:
+    """Whether a node, or one in its regions, uses a stack: it runs once, where and when it did.
+
+    It may go, or have other versions where just one of them runs. Merged with its twin, or run
+    where the program would not have, it would spoil the memory that stacks of a name share.
+    """
+    return node.op.kind == "stack" or any(is_linear(n) for r in node.regions for n in r.nodes)
 
 
 def may_raise(node: Node) -> bool:

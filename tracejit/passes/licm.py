@@ -3,10 +3,10 @@
     while_loop(i; a){ i; a -> y = exp(a); ... y ... }
     ->  y = exp(a); while_loop(i; y){ i; y -> ... y ... }
 
-Only what is pure and can neither raise nor bail out leaves a loop, since the loop may run zero
-times. A value that needs memory outside but none inside stays, with what makes it: a broadcast
-number, a slice, cheap functions of numbers and positions. Inner loops come first, so that what
-leaves them may leave the outer one too.
+Only what is pure, uses no stack and can neither raise nor bail out leaves a loop, since the loop
+may run zero times. A value that needs memory outside but none inside stays, with what makes it: a
+broadcast number, a slice, cheap functions of numbers and positions. Inner loops come first, so that
+what leaves them may leave the outer one too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ir.kernel import Var
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes, type_substitute
 from tracejit.ops.elementwise import Elementwise, parts_dtype
-from tracejit.passes.dce import is_barrier, may_raise
+from tracejit.passes.dce import is_barrier, is_linear, may_raise
 from tracejit.passes.fusable import EXPENSIVE, INDEX
 from tracejit.passes.regions import copied, inline, with_nodes, with_values
 
@@ -157,7 +157,8 @@ class _Invariants:
     def stays(self, node: Node, varying: set[str]) -> bool:
         """Whether a node must stay for what it is."""
         sizes = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
-        return bool(node.binds) or not varying.isdisjoint(sizes) or _loops(node) or may_bail(node)
+        fixed = not node.binds and varying.isdisjoint(sizes)
+        return not fixed or is_linear(node) or _loops(node) or may_bail(node)
 
     def learn(self, node: Node) -> None:
         """Note what the node's results cost for one element, and what they are made of."""

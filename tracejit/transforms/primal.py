@@ -105,7 +105,13 @@ def call_primal(
     start = len(trace.builder.nodes)
     given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
     named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}
-    result = settle(hooks.call(f, *given, **named))
+    try:
+        result = settle(hooks.call(f, *given, **named))
+    except Exception:
+        # Where values are real, the caller sees what was stored before the exception.
+        for x in chosen.values():
+            _store_back(trace, start, x)
+        raise
     if here() is not trace:
         raise TraceError("TJ014", "", user_line())
     for x in chosen.values():

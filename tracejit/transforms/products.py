@@ -175,6 +175,11 @@ class Pulled(Traceable):
         #: The nodes as they were recorded, for further calls.
         self.nodes = primal.segment.nodes
 
+    def __call__(self, cotangent: Any) -> Any:
+        from tracejit.transforms.eager import pull_eagerly
+
+        return pull_eagerly(self.primal.trace, self.traced_call, cotangent)
+
     def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (cotangent,) = args
         trace = self.primal.trace

@@ -1,0 +1,68 @@
+"""A run that is recorded for a derivative is the run that a plain call makes, effects included.
+
+Every program of the other tests runs as `run_eagerly` runs it, all floats among its arguments being
+differentiated by. It may only stop where a derivative would be lost.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compare import assert_same_outcome, run
+from tests.control_programs import PROGRAMS as CONTROL_PROGRAMS
+from tests.control_programs.observe import Printed, assert_same_observation, observe
+from tests.control_programs.program import Program as ControlProgram
+from tests.programs import PROGRAMS
+from tests.programs.program import Program
+from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.containers import Flattener
+from tracejit.transforms.function import Transformed
+from tracejit.transforms.primal import call_primal
+
+
+class Recorded(Transformed):
+    """Gives what the function gives; what it computes is recorded."""
+
+    transform = "recorded"
+
+    def record(
+        self, hooks: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        places = [k for k, x in enumerate(args) if is_differentiable(x)]
+        return call_primal(hooks, function, args, kwargs, places, self.transform).result
+
+
+def is_differentiable(x: Any) -> bool:
+    """Whether an argument is made of floats and complex numbers."""
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(map(is_differentiable, x))
+    dtype = getattr(x, "dtype", None)
+    return type(x) in (float, complex) or (dtype is not None and dtype.kind in "fc")
+
+
+#: Programs that only give their value by a way on which no derivative follows.
+LOSING: set[str] = set()
+
+
+@pytest.mark.parametrize("program", CONTROL_PROGRAMS, ids=lambda program: program.name)
+def test_control_flow(program: ControlProgram) -> None:
+    printed = Printed()
+    recorded = Recorded(program.f)
+    for args in program.calls:
+        actual = observe(recorded, args, printed)
+        if isinstance(actual.outcome.exception, LostGradient):
+            raise actual.outcome.exception
+        expected = observe(program.f, args, printed)
+        assert_same_observation(expected, actual, parity=program.parity, ulp=program.ulp)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_whole_programs(program: Program) -> None:
+    args = program.arguments(program.sizes[0])
+    with np.errstate(all="ignore"):
+        actual = run(Recorded(program.f), args)
+        if isinstance(actual.exception, LostGradient):
+            raise actual.exception
+        assert_same_outcome(run(program.f, args), actual, **program.allowed(args))

@@ -1,0 +1,73 @@
+"""A builder that evaluates each node as it is recorded: the node list is a tape of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.ir.calculus import differentiable
+from tracejit.ir.evaluate import run_node
+from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, attr_substitute
+from tracejit.ir.types import Type, type_substitute
+
+if TYPE_CHECKING:
+    from tracejit.errors import Where
+    from tracejit.ir.op import Op
+
+__all__ = ["EvaluatingBuilder"]
+
+
+class EvaluatingBuilder(GraphBuilder):
+    """Every value of the graph has its concrete value in `table`; every size is an integer.
+
+    `active` are the values that depend, by differentiable operations, on those marked so.
+    """
+
+    def __init__(self, name: str, bound: Callable[[str, int], None] = lambda name, size: None):
+        super().__init__(name)
+        self.table: dict[Value, Any] = {}
+        self.active: set[Value] = set()
+        #: What the size symbols are that nodes have bound; `bound` is told of each.
+        self.bindings: dict[str, int] = {}
+        self._bound = bound
+
+    def beside(self) -> GraphBuilder:
+        """Itself: what is evaluated at once is recorded in that order."""
+        return self
+
+    def given(self, type_: Type, concrete: Any, name: str = "") -> Value:
+        """A value that no node computes. `concrete` must not change afterwards."""
+        value = Value(type_, name)
+        self.table[value] = concrete
+        return value
+
+    def emit(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attrs: Attrs | None = None,
+        *,
+        regions: tuple[Graph, ...] = (),
+        binds: tuple[str, ...] = (),
+        where: Where | None = None,
+    ) -> tuple[Value, ...]:
+        """Append a node and evaluate it. Raises GraphError and Bailout.
+
+        NumPy's handling of floating-point errors is left to the caller.
+        """
+        attrs = attrs or {}
+        if self.bindings:
+            attrs = {k: attr_substitute(a, self.bindings) for k, a in attrs.items()}
+        types = op.infer(tuple(v.type for v in inputs), attrs, regions, binds)
+        node = Node(op, tuple(inputs), attrs, tuple(map(Value, types)), regions, binds, where)
+        results = run_node(node, [self.table[v] for v in inputs], self.bindings)
+        for name in binds:
+            self._bound(name, self.bindings[name])
+        is_active = not op.constant and not self.active.isdisjoint(inputs)
+        for value, concrete in zip(node.outputs, results, strict=True):
+            value.type = type_substitute(value.type, self.bindings)
+            self.table[value] = concrete
+            if is_active and differentiable(value.type):
+                self.active.add(value)
+        self.nodes.append(node)
+        return node.outputs

@@ -1,0 +1,81 @@
+"""Transforms of programs that run as plain Python: each operation is computed when it is met.
+
+A run is recorded operation by operation, with its values; what the transform then records, such as
+a backward pass, is computed at once too. A transform met inside such a run records on the same
+tape, and what it has recorded is differentiated in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError, Underivable
+from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
+from tracejit.frontend.concrete_arguments import Arguments, in_containers
+from tracejit.frontend.concrete_calls import ConcreteHooks
+
+if TYPE_CHECKING:
+    from tracejit.frontend.trace import Trace
+    from tracejit.transforms.function import Transformed
+
+__all__ = ["pull_eagerly", "run_eagerly"]
+
+
+def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a transformed function gives for these arguments, computed operation by operation.
+
+    The program's prints, breakpoints, warnings and exceptions are its own, from its lines, and see
+    real numbers. Arrays and containers among the arguments hold afterwards, after an exception too,
+    what the program has stored into them. Raises LostGradient, a TypeError, where a derivative
+    would have to pass through what has none.
+    """
+    outer = concrete_trace()
+    if outer is not None:
+        return ConcreteHooks(outer).transformed(transformed, *args, **kwargs)
+
+    def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return transformed.record(hooks, transformed.function, args, kwargs)
+
+    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs)
+
+
+def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
+    """What `pull(hooks, args, kwargs)` gives for a cotangent, in a trace of a run that is over.
+
+    Raises as `run_eagerly`, and TypeError for a trace that is compiled.
+    """
+    if not isinstance(trace, ConcreteTrace):
+        raise TypeError("a pullback of a compiled function is called outside it")
+    return _run(trace, pull, (cotangent,), {})
+
+
+def _run(
+    trace: ConcreteTrace,
+    record: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    with trace.active():
+        arguments = Arguments(trace, args, kwargs, is_inner=False)
+        hooks: Any = ConcreteHooks(trace)
+        try:
+            with np.errstate(all="ignore"):
+                result = record(hooks, arguments.args, arguments.kwargs)
+        except LostGradient:
+            raise
+        except Underivable as e:
+            raise LostGradient(str(e), e.where) from None
+        except TraceError as e:
+            raise LostGradient(e.detail or e.code, e.where) from None
+        except Exception:
+            if trace.lost is not None:
+                raise trace.lost from None
+            raise
+        finally:
+            arguments.put_back()
+    if trace.lost is not None:
+        raise trace.lost
+    return in_containers(arguments.original, result)
