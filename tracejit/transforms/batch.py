@@ -21,7 +21,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute,
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
 from tracejit.ops.stack import record_types
 from tracejit.transforms.batch_lanes import Table, copy_node, run_lanes
-from tracejit.transforms.batch_plan import branch_flags, loop_flags, make_plan
+from tracejit.transforms.batch_plan import Plan, make_plan
 from tracejit.transforms.batch_stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import close, nested
 
@@ -109,7 +109,7 @@ def batch_nodes(
         plan = make_plan(nodes, outside, stacks)
         if not stacks.changed:
             break
-    batcher = _Batcher(c, table, size, sizes, stacks)
+    batcher = _Batcher(c, table, size, sizes, plan)
     for node in plan.before:
         batcher.node(node)
     if plan.apart:
@@ -131,10 +131,10 @@ class _Batcher:
     """Records one node after another, for all lanes at once."""
 
     def __init__(
-        self, c: Calculus, table: Table, size: Dim, sizes: dict[str, Dim], stacks: StackFlags
+        self, c: Calculus, table: Table, size: Dim, sizes: dict[str, Dim], plan: Plan
     ) -> None:
         self.c, self.table, self.size, self.sizes = c, table, size, sizes
-        self.stacks = stacks
+        self.plan, self.stacks = plan, plan.stacks
 
     def node(self, node: Node) -> None:
         """Record one node by its rule, or as it is where nothing about it is batched."""
@@ -196,8 +196,7 @@ class _Batcher:
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
         """Record a branch or a loop whose predicate is the same for all lanes."""
         is_loop = node.op.name == "while_loop"
-        results = (loop_flags if is_loop else branch_flags)(node, flags, self.stacks)
-        assert results is not None
+        results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
         operands = [
