@@ -16,7 +16,7 @@ import pytest
 
 import tracejit
 import tracejit.ops
-from tests.batch_programs import EFFECTS, PROGRAMS, Program
+from tests.batch_programs import EFFECTS, GRADIENTS, PROGRAMS, Program
 from tests.compare import assert_same
 from tests.random_graphs import random_graph
 from tracejit.errors import Bailout, Unbatchable
@@ -249,6 +249,17 @@ def test_no_lanes_have_no_effects() -> None:
             results, text, raised = outcome(functools.partial(run, made, given))
             assert (text, raised) == ("", "")
             assert all(len(x) == 0 for x in results)
+
+
+@pytest.mark.parametrize("program", GRADIENTS, ids=lambda p: p.function.__name__)
+def test_gradients_in_batches(program: Program) -> None:
+    gradient = tracejit.grad(program.function, argnums=(0, 1))
+    graph = tracejit.jit(gradient).trace(*program.lanes[0])
+    for flags in subsets(program):
+        made = compare(graph, program.lanes, flags, size=symbol("b"), **NATIVE)
+        compare(graph, program.lanes, flags, run_graph, **NATIVE)
+        if all(flags):
+            assert bool(loops(made)) == program.apart
 
 
 # Batches of batches, sizes ------------------------------------------------------------------------
