@@ -20,7 +20,7 @@ def cholesky(a):
         for j in range(i + 1):
             s = a[i, j] - factor[i, :j] @ factor[j, :j]
             factor[i, j] = np.sqrt(s) if i == j else s / factor[j, j]
-    return (factor * np.arange(1.0, 1.0 + n)).sum()
+    return (factor * (np.arange(n) + 1.0)).sum()
 
 
 @at((_definite(4),))

@@ -338,7 +338,7 @@ def newton_square_root(a):
     return x * x * x
 
 
-@at((0.3, 1.0), (0.9, 2.0))
+@at((0.3, 0.8), (0.9, 2.0))
 def while_true_break(x, y):
     n = 0
     while True:
