@@ -80,6 +80,10 @@ def slice_of(
 
 def _add_slice(attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
     there = c.op("slice", whole, **attrs)
+    if all(n == 1 for n in attrs["size"]):
+        # A single element is added as a number, which needs no memory.
+        a, b = (c.op("element", c.reshape(x, ())) for x in (there, v))
+        return c.op("update_slice", whole, c.shaped(c.add(a, b), there.type), **attrs)
     return c.op("update_slice", whole, c.add(there, v), **attrs)
 
 

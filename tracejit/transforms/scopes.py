@@ -8,10 +8,18 @@ from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import PYINT, TOKEN, ArrayType, Type, type_substitute
+from tracejit.ir.types import (
+    PYINT,
+    TOKEN,
+    ArrayType,
+    NpScalar,
+    Type,
+    dtype_of,
+    type_substitute,
+)
 from tracejit.ops.stack import record_types
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, overwrites, reader_of
+from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
 from tracejit.transforms.stacks import stack_of
 
 __all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
@@ -264,10 +272,13 @@ class RegionScope(Scope):
 
     def undo(self, node: Node) -> None:
         name, operands, attrs = reader_of(node)
-        (out,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
-        self.token, old = self.c.ops(
-            "stack_pop", (self.token,), stack=self.stack, types=record_types([self.type(out)])
-        )
+        (read,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
+        out = self.type(read)
+        single = is_single(out)
+        types = record_types([NpScalar(dtype_of(out)) if single else out])
+        self.token, old = self.c.ops("stack_pop", (self.token,), stack=self.stack, types=types)
+        if single:
+            old = self.c.shaped(old, out)
         array, indices = self.held(node.outputs[0]), [self.primal(v) for v in operands[1:]]
         writer = {"slice": "update_slice", "read_item": "write_item", "gather": "scatter"}[name]
         attrs = self.attrs(attrs)
