@@ -295,19 +295,31 @@ class RegionScope(Scope):
 
     def finish(self) -> Value:
         """The token that the region is to begin with, once all that is saved is known."""
-        saved = self.block.saved
-        if not saved:
+        saved = list(zip(self.block.saved, self._popped, strict=True))
+        values = [v for s, v in saved if s.size is None]
+        sizes = [v for s, v in saved if s.size is not None]
+        front = self._pops([sizes, values])
+        if not front:
             return self._after_pop
-        types = record_types([v.type for v in self._popped])
-        outputs = (self._after_pop, *self._popped)
-        attrs = {"stack": self.stack, "types": types}
-        front = [Node(OPS["stack_pop"], (self.first,), attrs, outputs)]
-        for s, v in zip(saved, self._popped, strict=True):
+        binds = []
+        for s, v in saved:
             if s.size is not None:
                 (name,) = free_symbols(self.sizes[s.size])
-                front.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
-        self.c.builder.nodes[:0] = front
+                binds.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
+        self.c.builder.nodes[:0] = [front[0], *binds, *front[1:]]
         return self.first
+
+    def _pops(self, records: Sequence[Sequence[Value]]) -> list[Node]:
+        """The nodes that pop these records, empty ones left out, in this order."""
+        out = []
+        token, left = self.first, [record for record in records if record]
+        for k, record in enumerate(left):
+            types = record_types([v.type for v in record])
+            rest = self._after_pop if k == len(left) - 1 else Value(TOKEN)
+            attrs = {"stack": self.stack, "types": types}
+            out.append(Node(OPS["stack_pop"], (token,), attrs, (rest, *record)))
+            token = rest
+        return out
 
 
 def states_of(block: Block, v: Value) -> list[Value]:
