@@ -164,7 +164,7 @@ def scan_of_arrays(x, w, n):
 @at((v(5), v(5, seed=1)))
 def zip_and_enumerate(x, y):
     s = 0.0
-    for i, (a, b) in enumerate(zip(x, y)):
+    for i, (a, b) in enumerate(zip(x, y, strict=False)):
         s += a * b * (i + 1) + np.sin(a)
     return s
 

@@ -17,7 +17,6 @@ from tests.control_programs.program import Program as ControlProgram
 from tests.programs import PROGRAMS
 from tests.programs.program import Program
 from tracejit.frontend.concrete import LostGradient
-from tracejit.frontend.containers import Flattener
 from tracejit.transforms.function import Transformed
 from tracejit.transforms.primal import call_primal
 

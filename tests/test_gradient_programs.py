@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import tracejit
 from tests import gradient_algorithms, gradient_store_programs  # noqa: F401 - register programs
 from tests.capturing import Compiled
-from tests.gradient_checks import differences, is_float, leaves_of, places_of, random_like
+from tests.gradient_checks import differences, leaves_of, places_of
 from tests.gradient_programs import PROGRAMS, Program
 
 ALL = pytest.mark.parametrize("program", [pytest.param(p, id=n) for n, p in PROGRAMS.items()])
@@ -30,7 +30,7 @@ def _called(f: Callable[..., Any], args: Any) -> tuple[float, Any]:
         return f(*given), given
 
 
-@lru_cache(maxsize=None)
+@cache
 def _expected(name: str, number: int) -> list[list[Any]]:
     """For each argument with derivatives the gradient, leaf by leaf."""
     program = PROGRAMS[name]
@@ -53,9 +53,7 @@ def _same_state(given: Any, expected: Any, what: str) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-12, err_msg=f"{what}: an argument")
 
 
-def _check(
-    program: Program, gradient: Callable[..., Any], what: str, stores: bool = True
-) -> None:
+def _check(program: Program, gradient: Callable[..., Any], what: str, stores: bool = True) -> None:
     """Hold value, gradient and stores of value_and_grad's result against plain Python."""
     f = program.function
     for number, args in enumerate(program.calls):

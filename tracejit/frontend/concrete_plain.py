@@ -95,7 +95,8 @@ def _rounded_as(
         if not isinstance(y, np.ndarray):
             trace.builder.table[value] = y
         elif y.shape == known.shape:
-            trace.builder.table[value] = np.copyto(kept := np.empty_like(known), y) or kept
+            trace.builder.table[value] = kept = np.empty_like(known)
+            np.copyto(kept, y)
 
 
 def _local(trace: ConcreteTrace, x: Any) -> Any:
