@@ -95,9 +95,8 @@ def _rounded_as(
         if not isinstance(y, np.ndarray):
             trace.builder.table[value] = y
         elif y.shape == known.shape:
-            kept = np.empty_like(known)
-            kept[...] = y
-            trace.builder.table[value] = kept
+            trace.builder.table[value] = kept = np.empty_like(known)
+            np.copyto(kept, y)
 
 
 def _local(trace: ConcreteTrace, x: Any) -> Any:

@@ -33,6 +33,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "fold": _unfused,
     "cse": _unfused,
     "dce": _unfused,
+    "early_reads": _unfused,
     "scalarize": _unfused,
     "control": _unfused,
     "licm": _unfused,

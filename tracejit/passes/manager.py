@@ -13,6 +13,7 @@ from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.control import control
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
+from tracejit.passes.early_reads import early_reads
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
 from tracejit.passes.hoist_checks import hoist_checks
@@ -32,6 +33,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,  # first: removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
     control,  # known predicates and captured constants, once there are constants to know
+    early_reads,  # what simplify has read past updates; single reads are to stay in front
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread

@@ -15,13 +15,14 @@ from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import TOKEN
+from tracejit.ir.types import TOKEN, ArrayType, Type
 
 __all__ = [
     "Block",
     "Saved",
     "active_in",
     "active_outputs",
+    "is_single",
     "loop_flags",
     "overwrites",
     "reader_of",
@@ -48,6 +49,11 @@ _READERS = {
 def overwrites(node: Node) -> bool:
     """Whether a node gives its first operand with some elements replaced."""
     return node.op.name in _READERS
+
+
+def is_single(t: Type) -> bool:
+    """Whether a type is that of arrays of one element."""
+    return isinstance(t, ArrayType) and all(d == 1 for d in t.shape)
 
 
 def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
@@ -111,19 +117,22 @@ class Block:
             if node in self.undone:
                 name, operands, attrs = reader_of(node)
                 (old,) = builder.emit(OPS[name], operands, attrs, where=node.where)
+                if is_single(old.type):
+                    (old,) = builder.emit(OPS["reshape"], (old,), {"shape": ()})
+                    (old,) = builder.emit(OPS["element"], (old,))
                 token = _push(builder, token, [old], stack)
             if node in self.inner:
                 node, token = _with_pushes(node, self.inner[node], self.counted, token, stack)
             builder.nodes.append(node)
-        values = []
-        for saved in self.saved:
-            if saved.value is not None:
-                values.append(saved.value)
-            else:
-                assert saved.size is not None
-                values += builder.emit(OPS["dim_value"], (), {"dim": symbol(saved.size)})
-        if values:
+        # Sizes lie on top: what is popped below them has types that mention them.
+        if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
+        sizes = []
+        for x in self.saved:
+            if x.size is not None:
+                sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})
+        if sizes:
+            token = _push(builder, token, sizes, stack)
         return builder.nodes, token
 
 

@@ -8,10 +8,19 @@ from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import PYINT, TOKEN, ArrayType, Type, type_substitute
+from tracejit.ir.types import (
+    PYINT,
+    TOKEN,
+    ArrayType,
+    NpScalar,
+    Type,
+    dtype_of,
+    type_substitute,
+)
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, overwrites, reader_of
+from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
 from tracejit.transforms.stacks import stack_of
 
 __all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
@@ -23,7 +32,7 @@ class Scope:
     def __init__(self, c: Calculus, block: Block, stack: str) -> None:
         self.c, self.block, self.stack = c, block, stack
         #: The cotangents of values of the block, as far as they have been added up.
-        self.cotangents: dict[Value, Value] = {}
+        self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
 
@@ -72,12 +81,8 @@ class Scope:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
-        have = self.cotangents.get(v)
-        if isinstance(g, Into):
-            whole = self.c.zeros(self.type(v.type)) if have is None else have
-            self.cotangents[v] = g.add(self.c, whole, g.value)
-        else:
-            self.cotangents[v] = g if have is None else self.c.add(have, g)
+        into = isinstance(g, Into) and not self.cotangents.has(v)
+        self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
@@ -264,10 +269,13 @@ class RegionScope(Scope):
 
     def undo(self, node: Node) -> None:
         name, operands, attrs = reader_of(node)
-        (out,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
-        self.token, old = self.c.ops(
-            "stack_pop", (self.token,), stack=self.stack, types=record_types([self.type(out)])
-        )
+        (read,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
+        out = self.type(read)
+        single = is_single(out)
+        types = record_types([NpScalar(dtype_of(out)) if single else out])
+        self.token, old = self.c.ops("stack_pop", (self.token,), stack=self.stack, types=types)
+        if single:
+            old = self.c.shaped(old, out)
         array, indices = self.held(node.outputs[0]), [self.primal(v) for v in operands[1:]]
         writer = {"slice": "update_slice", "read_item": "write_item", "gather": "scatter"}[name]
         attrs = self.attrs(attrs)
@@ -287,19 +295,31 @@ class RegionScope(Scope):
 
     def finish(self) -> Value:
         """The token that the region is to begin with, once all that is saved is known."""
-        saved = self.block.saved
-        if not saved:
+        saved = list(zip(self.block.saved, self._popped, strict=True))
+        values = [v for s, v in saved if s.size is None]
+        sizes = [v for s, v in saved if s.size is not None]
+        front = self._pops([sizes, values])
+        if not front:
             return self._after_pop
-        types = record_types([v.type for v in self._popped])
-        outputs = (self._after_pop, *self._popped)
-        attrs = {"stack": self.stack, "types": types}
-        front = [Node(OPS["stack_pop"], (self.first,), attrs, outputs)]
-        for s, v in zip(saved, self._popped, strict=True):
+        binds = []
+        for s, v in saved:
             if s.size is not None:
                 (name,) = free_symbols(self.sizes[s.size])
-                front.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
-        self.c.builder.nodes[:0] = front
+                binds.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
+        self.c.builder.nodes[:0] = [front[0], *binds, *front[1:]]
         return self.first
+
+    def _pops(self, records: Sequence[Sequence[Value]]) -> list[Node]:
+        """The nodes that pop these records, empty ones left out, in this order."""
+        out = []
+        token, left = self.first, [record for record in records if record]
+        for k, record in enumerate(left):
+            types = record_types([v.type for v in record])
+            rest = self._after_pop if k == len(left) - 1 else Value(TOKEN)
+            attrs = {"stack": self.stack, "types": types}
+            out.append(Node(OPS["stack_pop"], (token,), attrs, (rest, *record)))
+            token = rest
+        return out
 
 
 def states_of(block: Block, v: Value) -> list[Value]:
