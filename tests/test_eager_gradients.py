@@ -1,6 +1,8 @@
 """Gradients under `eager()`: plain Python on real values, and the same result."""
 
 import copy
+import functools
+import numbers
 import sys
 import traceback
 import tracemalloc
@@ -89,6 +91,24 @@ def test_a_function_without_source() -> None:
 
 def _slopes(f: Any, x: Any) -> Any:
     return [moved(f, (x,), 0, k, 1e-6) / 2e-6 - moved(f, (x,), 0, k, -1e-6) / 2e-6 for k in (0, 1)]
+
+
+def test_code_that_knows_no_tracers_asks_for_classes() -> None:
+    """Functions of this file have no source: pytest has rewritten them."""
+
+    @functools.singledispatch
+    def scaled(x: Any) -> Any:
+        raise AssertionError(type(x))
+
+    scaled.register(np.ndarray, lambda x: 2.0 * x)
+    scaled.register(float, lambda x: 3.0 * x)
+
+    def f(x: Any) -> Any:
+        assert isinstance(x, np.ndarray) and isinstance(x[0], np.floating)
+        assert isinstance(x[0].item(), float) and isinstance(x[0], numbers.Real)
+        return scaled(x).sum() + scaled(x[1])
+
+    assert gradient(f)(VECTOR)[1].tolist() == [2.0, 5.0]
 
 
 def test_the_public_function_is_eager_here() -> None:
@@ -230,7 +250,12 @@ def test_a_cache_keeps_nothing_of_a_run() -> None:
 
 # Derivatives that would be lost ------------------------------------------------------------------
 
-LOSING = (observed.through_library, observed.stored_outside, observed.swallowed)
+LOSING = (
+    observed.through_library,
+    observed.stored_outside,
+    observed.swallowed,
+    observed.in_threads,
+)
 
 
 @pytest.mark.parametrize("f", [*LOSING, observed.without_rule], ids=lambda f: f.__name__)
