@@ -24,6 +24,7 @@ from tracejit.ir.op import OPS
 from tracejit.ir.text import parse_graph, print_graph
 from tracejit.ir.types import DTYPES, TOKEN, ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
+from tracejit.ir.verify_dataflow import verify_dataflow
 from tracejit.ops.stack import STACK_OPS, record_types, types_of_record
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.cse import cse
@@ -31,6 +32,7 @@ from tracejit.passes.dce import dce
 from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.licm import licm
 from tracejit.passes.manager import PASSES, run_passes
+from tracejit.passes.stack_fields import stack_fields
 from tracejit.runtime.executor import run_dataflow
 from tracejit.runtime.graph_call import run_graph
 
@@ -57,6 +59,7 @@ def agree(graph: Graph, *inputs: Any) -> tuple[Any, ...]:
         assert_same(expected, evaluate(after, inputs), where=step.__name__)
     assert_same(expected, run_graph(graph, inputs), where="native")
     flat = lower_control_flow(after)
+    verify_dataflow(flat)
     assert_same(expected, run_dataflow(flat, inputs, seed=1).outputs, where="executor")
     return expected
 
@@ -298,6 +301,62 @@ def f(n: int, x: f64):
     return y
 """)  # noqa: E501
     assert STACK_OPS.isdisjoint(op_names(dce(graph)))
+
+
+FIELDS = """\
+def f(n: size, x: f64[n], y: f64, p: bool):
+    c: f64 = constant(value=-0.0, type="f64")
+    t: token = stack_new(stack="s")
+    def then(n: size, t: token, x: f64[n], y: f64):
+        c: f64 = constant(value=-0.0, type="f64")
+        e: f64[n] = exp(x)
+        t1: token = stack_push(t, x, y, e, x, c, stack="s")
+        t2: token = stack_push(t1, y, stack="s")
+        return t2
+    def orelse(n: size, t: token, x: f64[n], y: f64):
+        c: f64 = constant(value=-0.0, type="f64")
+        z: f64[n] = add(x, x)
+        t1: token = stack_push(t, z, y, x, z, c, stack="s")
+        t2: token = stack_push(t1, c, stack="s")
+        return t2
+    t1: token = cond(p, t, x, y, sizes=((n,), (n,)), regions=(then, orelse))
+    t2, unread = typed(stack_pop(t1, stack="s", types=(("numpy", "f64"),)), token, f64)
+    t3, a, b, d, g, h = typed(stack_pop(t2, stack="s", types=(A, ("numpy", "f64"), A, A, ("numpy", "f64"))), token, f64[n], f64, f64[n], f64[n], f64)
+    return a, g, h, LAST
+""".replace("A,", VECTOR + ",")  # noqa: E501
+
+
+def test_what_no_pop_needs_is_not_pushed() -> None:
+    """A field unread, one pushed twice, a constant; records of which nothing is read."""
+    graph = read(FIELDS.replace("LAST", "y"))
+    after = stack_fields(graph)
+    verify(after, "stack_fields")
+    (pop,) = [n for n in after.nodes if n.op.name == "stack_pop"]
+    assert [str(v.type) for v in pop.outputs] == ["token", "f64[n]"]
+    assert op_names(after).count("stack_push") == 2 and "exp" not in op_names(after)
+    assert stack_fields(after) is after
+    for p in (True, False):
+        agree(graph, np.arange(5.0), np.float64(2), p)
+
+
+@pytest.mark.parametrize("last", ["d", "b", "unread"])
+def test_what_a_pop_reads_stays(last: str) -> None:
+    graph = read(FIELDS.replace("LAST", last))
+    for p in (True, False):
+        agree(graph, np.zeros(5), np.float64(2), p)
+
+
+@pytest.mark.parametrize("reserve", ["-n", "10**17*n*n", "n", "1000000"])
+def test_a_reservation_is_but_a_hint(reserve: str) -> None:
+    text = FIELDS.replace("LAST", "b").replace('(stack="s")', f'(stack="s", reserve=({reserve},))')
+    graph = parse_graph(text.replace("10**17", "100000000000000000"))
+    agree(graph, np.arange(5.0), np.float64(2), True)
+    assert native_result(graph, np.arange(5.0), np.float64(2), True) is not None
+
+
+def native_result(graph: Graph, *inputs: Any) -> Any:
+    """What the program for any sizes gives."""
+    return NativeGraph(graph)(inputs)
 
 
 # Native code -------------------------------------------------------------------------------------

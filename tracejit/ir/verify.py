@@ -34,6 +34,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "cse": _unfused,
     "dce": _unfused,
     "scalarize": _unfused,
+    "stack_fields": _unfused,
     "control": _unfused,
     "licm": _unfused,
     "hoist_checks": _unfused,
