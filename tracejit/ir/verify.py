@@ -35,6 +35,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "dce": _unfused,
     "early_reads": _unfused,
     "scalarize": _unfused,
+    "stack_fields": _unfused,
     "control": _unfused,
     "licm": _unfused,
     "hoist_checks": _unfused,

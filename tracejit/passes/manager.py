@@ -22,6 +22,7 @@ from tracejit.passes.product_forms import product_forms
 from tracejit.passes.products import products
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
+from tracejit.passes.stack_fields import stack_fields
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -37,6 +38,7 @@ PASSES: tuple[Pass, ...] = (
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    stack_fields,  # once all that is left reads what it pops
     licm,  # after dead code, which would look like work to save
     hoist_checks,  # after all that could make an index certain, or leave the loop
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
