@@ -5,8 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.check_grads import check_grads
 from tests.test_host_derivatives import KINDS, RNG, F, check, gradient, numbers
 from tracejit.errors import Underivable
+from tracejit.frontend.containers import flatten
+from tracejit.ir.graph import Graph
+from tracejit.runtime.compile import trace_call
+from tracejit.runtime.signature import History, specialize
 
 
 def apart(*shape: int) -> Any:
@@ -97,3 +102,65 @@ def test_functions_without_rules_are_named() -> None:
         gradient(lambda x: np.i0(x).sum(), numbers(3))
     with pytest.raises(Underivable, match=r"percentile has no derivative by q"):
         gradient(lambda x, q: np.percentile(x, q), numbers(5), 30.0)
+
+
+# Sizes known at run time --------------------------------------------------------------------------
+
+SYMBOLIC: list[tuple[F, tuple[tuple[int, ...], ...]]] = [
+    (lambda x: np.fft.fft(x), ((5,),)),
+    (lambda x: np.fft.rfft(x, axis=0), ((6, 2),)),
+    (lambda x: np.fft.irfft(np.fft.rfft(x), len(x)), ((5,),)),
+    (lambda x: np.fft.irfft(np.fft.rfft(x)), ((6,),)),
+    (lambda x: np.fft.rfft2(x), ((3, 4),)),
+    (lambda x: np.fft.fft(x, 8), ((5,),)),
+    (lambda x: np.linalg.svd(x, full_matrices=False)[1], ((4, 3),)),
+    (lambda x: np.linalg.svdvals(x @ x.T), ((3, 3),)),
+    (lambda x: np.linalg.eigvalsh(x @ x.T), ((3, 4),)),
+    (lambda x: np.linalg.qr(x)[1], ((4, 3),)),
+    (lambda x: np.linalg.inv(x @ x.T), ((3, 4),)),
+    (lambda x: np.linalg.cholesky(x @ x.T), ((3, 4),)),
+    (lambda x: np.linalg.det(x @ x.T), ((3, 4),)),
+    (lambda x, y: np.linalg.solve(x @ x.T, y), ((3, 4), (3,))),
+    (lambda x: np.linalg.pinv(x), ((3, 4),)),
+    (lambda x: np.convolve(x, x[:3]), ((5,),)),
+    (lambda x, y: np.interp(x, np.linspace(-9, 9, len(y)), y), ((3,), (5,))),
+    (lambda x: np.partition(x, 2), ((5,),)),
+    (lambda x: np.percentile(x, 30, axis=0), ((5, 3),)),
+    (lambda x: np.median(x), ((5,),)),
+    (lambda x: np.maximum.accumulate(x), ((5,),)),
+    (lambda x: np.sort(x, axis=0), ((5, 3),)),
+    (lambda x: np.cumprod(x), ((5,),)),
+    (lambda x: np.prod(x, axis=0), ((5, 3),)),
+    (lambda x: np.max(x, axis=0), ((5, 3),)),
+    (lambda x: x[::-2], ((5,),)),
+    (lambda x: np.roll(x, 2), ((5,),)),
+    (lambda x: np.outer(x, x), ((5,),)),
+    (lambda x: np.linalg.norm(x, axis=0), ((5, 3),)),
+    (lambda x: np.var(x, axis=1), ((5, 3),)),
+    (lambda x: np.trace(x), ((5, 5),)),
+    (lambda x: np.tril(x), ((5, 3),)),
+    (lambda x: x[np.argsort(x)] * x, ((5,),)),
+    (lambda x: np.gradient(x), ((5,),)),
+    (lambda x: np.einsum("ij,kj->ik", x, x), ((5, 3),)),
+    (lambda x: np.kron(x, x), ((2, 3),)),
+    (lambda x: np.cov(x), ((3, 5),)),
+]
+
+
+def with_symbols(f: F, args: list[Any]) -> Graph:
+    """The graph of a function that has been called with other sizes before."""
+    history = History()
+    chosen = None
+    for calls in ([np.tile(x, (2,) * x.ndim) for x in args], args):
+        leaves, tree = flatten(tuple(calls), {})
+        chosen = specialize(leaves, history)
+    graph = trace_call(f, chosen, leaves, tree, {}).graph
+    assert graph.sizes
+    return graph
+
+
+@pytest.mark.parametrize("k", range(len(SYMBOLIC)))
+def test_sizes_known_at_run_time(k: int) -> None:
+    f, shapes = SYMBOLIC[k]
+    inputs = [apart(*shape) for shape in shapes]
+    check_grads(with_symbols(f, inputs), inputs)

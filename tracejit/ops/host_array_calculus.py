@@ -51,12 +51,14 @@ def _whole(site: HostSite, g: Value) -> Value:
     mode = site.constant("mode", "valid" if ours else "full")
     if mode == "full":
         return g
-    if not isinstance(m, int) or not isinstance(n, int) or mode not in ("same", "valid"):
+    if mode == "valid":
+        less = n if shape_of(g.type)[0] == m - n + 1 else m
+        if shape_of(g.type)[0] == m + n - 2 * less + 1:
+            return fitted(site.c, g, 0, m + n - 1, less - 1)
+    if not isinstance(m, int) or not isinstance(n, int) or mode != "same":
         raise site.underivable(f"with mode={mode!r} and sizes known at run time has no rule")
     less = min(m, n)
-    before = less - 1
-    if mode == "same":
-        before = less // 2 if ours and m < n else less - 1 - less // 2
+    before = less // 2 if ours and m < n else less - 1 - less // 2
     return fitted(site.c, g, 0, m + n - 1, before)
 
 
