@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tests.check_grads import check_grads
-from tests.test_host_derivatives import KINDS, RNG, F, check, gradient, numbers
+from tests.test_host_derivatives import (  # noqa: F401 - a fixture
+    KINDS,
+    RNG,
+    F,
+    check,
+    gradient,
+    numbers,
+    same_numbers,
+)
 from tracejit.errors import Underivable
 from tracejit.frontend.containers import flatten
 from tracejit.ir.graph import Graph
@@ -164,3 +172,70 @@ def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]
     inputs = [apart(*shape) for shape in shapes]
     check_grads(with_symbols(f, inputs), inputs)
+
+
+# Compositions -------------------------------------------------------------------------------------
+
+HOLES = np.array([[1.0, np.nan, 2.5, -3], [0.3, 4, np.nan, -1.5], [7, -2, 9, 5]])
+
+
+FILLED = np.where(np.isnan(HOLES), 99, HOLES)
+LEAVING_OUT: list[F] = [
+    lambda x: (np.nansum(x), np.nansum(x, axis=1)),
+    lambda x: (np.nanmean(x), np.nanmean(x, axis=0)),
+    lambda x: (np.nanvar(x), np.nanvar(x, axis=0, keepdims=True)),
+    lambda x: (np.nanstd(x), np.nanstd(x, axis=1)),
+    lambda x: (np.nanmax(x), np.nanmax(x, axis=0)),
+    lambda x: (np.nanmin(x), np.nanmin(x, axis=1, keepdims=True)),
+    lambda x: (np.nanprod(x), np.nanprod(x, axis=0)),
+]
+
+
+@pytest.mark.parametrize("k", range(len(LEAVING_OUT)))
+def test_functions_that_leave_out_nan(k: int) -> None:
+    """Derivatives by the elements that are numbers; those by NaNs are 0."""
+    f = LEAVING_OUT[k]
+    check(lambda x: f(np.where(x < 90, x, np.nan)), FILLED)
+    g = gradient(lambda x: f(x)[0], HOLES)
+    assert (np.isnan(HOLES) <= (g == 0)).all()
+    assert not np.isnan(g).any()
+
+
+def test_polynomials() -> None:
+    for x in (apart(3, 2), np.float64(0.7)):
+        check(lambda p, x: np.polyval(p, x), numbers(4), x)
+        check(lambda p, x: np.polyval(p, x), numbers(1), x)
+    check(lambda x: np.polyval([1.0, -2, 0.5], x), apart(3))
+
+
+COMPOSED: list[F] = [
+    lambda x: np.select([x > 1, x < -0.5], [x * x, np.sin(x)], 2.0),
+    lambda x: np.linalg.vector_norm(x, axis=0),
+    lambda x: np.linalg.matrix_norm(x),
+    lambda x: np.corrcoef(x),
+    lambda x: np.average(x, axis=0, weights=x[:, 0]),
+    lambda x: np.ptp(x, axis=1),
+    lambda x: np.cross(x[:, :3], x[:, 1:4]),
+    lambda x: np.linalg.matrix_power(x[:3, :3], 3),
+    lambda x: np.linalg.matrix_power(x[:3, :3] + 9 * np.eye(3), -2),
+    lambda x: np.take_along_axis(x, np.argsort(x, 1), 1),
+    lambda x: np.diag(x[0]) @ np.diag(x[:3, 0], 1),
+    lambda x: np.tensordot(x, x, ((0, 1), (0, 1))),
+    lambda x: np.trapezoid(x, axis=0),
+    lambda x: np.repeat(x, 2, axis=0) * np.tile(x, (2, 1)),
+    lambda x: np.append(x, x[:1], axis=0) ** 2,
+    lambda x: np.block([[x, x * 2], [x, x]]),
+    lambda x: np.rot90(x) ** 2,
+    lambda x: np.delete(x, 1, axis=0) ** 2,
+    lambda x: np.diff(x, 2) ** 2,
+    lambda x: x[x > 0].sum() ** 2,
+    lambda x: np.clip(x, -0.5, 1.0) ** 2,
+    lambda x: np.einsum("ij,kj,kl->il", x, x, x),
+    lambda x: np.vstack([x, x[::-1]]) ** 2,
+    lambda x: np.logaddexp(x, x[::-1]),
+]
+
+
+@pytest.mark.parametrize("k", range(len(COMPOSED)))
+def test_compositions(k: int) -> None:
+    check(COMPOSED[k], apart(4, 4))
