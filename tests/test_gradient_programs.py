@@ -74,3 +74,10 @@ def test_the_gradient_by_evaluation(program: Program) -> None:
     places = places_of(program.calls[0])
     gradient = tracejit.value_and_grad(program.function, argnums=places)
     _check(program, Compiled(lambda *args: gradient(*args)), "evaluated", stores=False)
+
+
+@ALL
+def test_the_gradient_operation_by_operation(program: Program) -> None:
+    places = places_of(program.calls[0])
+    with tracejit.eager():
+        _check(program, tracejit.value_and_grad(program.function, argnums=places), "eager")
