@@ -11,7 +11,15 @@ import numpy as np
 from tests.gradient_programs import Body
 from tracejit.frontend.containers import flatten, unflatten
 
-__all__ = ["differences", "dot", "is_float", "leaves_of", "places_of", "random_like", "slopes_along"]
+__all__ = [
+    "differences",
+    "dot",
+    "is_float",
+    "leaves_of",
+    "places_of",
+    "random_like",
+    "slopes_along",
+]
 
 
 def is_float(x: Any) -> bool:
@@ -118,6 +126,7 @@ def _moved(args: Sequence[Any], along: Sequence[Any], h: float) -> list[Any]:
     out = []
     for x, t in zip(args, along, strict=True):
         leaves, tree = flatten((copy.deepcopy(x),), {})
+        leaves = [_widened(a) for a in leaves]
         if t is not None:
             leaves = [_as(a + h * b, a) for a, b in zip(leaves, leaves_of(t), strict=True)]
         out.append(unflatten(tree, leaves)[0][0])

@@ -208,9 +208,10 @@ def copyto_and_putmask(x):
 
 @at((signed(6),))
 def where_of_unsafe_lanes(x):
-    return np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), x * x).sum() + np.where(
-        x > 0, x, x * x
-    ).prod()
+    return (
+        np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), x * x).sum()
+        + np.where(x > 0, x, x * x).prod()
+    )
 
 
 # Swaps and buffers --------------------------------------------------------------------------------

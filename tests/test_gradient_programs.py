@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def _called(f: Callable[..., Any], args: Any) -> tuple[float, Any]:
         return f(*given), given
 
 
-@lru_cache(maxsize=None)
+@cache
 def _expected(name: str, number: int) -> list[list[Any]]:
     """For each argument with derivatives the gradient, leaf by leaf."""
     program = PROGRAMS[name]
@@ -60,9 +60,7 @@ def _same_state(given: Any, expected: Any, what: str) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-12, err_msg=f"{what}: an argument")
 
 
-def _check(
-    program: Program, gradient: Callable[..., Any], what: str, stores: bool = True
-) -> None:
+def _check(program: Program, gradient: Callable[..., Any], what: str, stores: bool = True) -> None:
     """Hold value, gradient and stores of value_and_grad's result against plain Python."""
     f = program.function
     for number, args in enumerate(program.calls):

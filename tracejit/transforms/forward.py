@@ -62,9 +62,7 @@ def push_forward(
             new.where = new.where or node.where
 
 
-def _push(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
-) -> None:
+def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
     given = [tangents.get(v) for v in node.inputs]
     if node.op.name in _REGIONS and any(t is not None for t in given):
         _REGIONS[node.op.name](c, node, tangents, stacks)
@@ -109,9 +107,7 @@ def _side(
     return builder, inner, tangents
 
 
-def _cond(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
-) -> None:
+def _cond(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
     operands = node.inputs[1:]
     places = [k for k, v in enumerate(operands) if v in tangents]
     sides = [(r, *_side(c, r, [r.inputs[k] for k in places], stacks)) for r in node.regions]

@@ -23,7 +23,16 @@ from tracejit.transforms.segments import Segment
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Primal", "Variables", "as_error", "call_primal", "fresh_name", "has_choice", "like", "stack_name"]
+__all__ = [
+    "Primal",
+    "Variables",
+    "as_error",
+    "call_primal",
+    "fresh_name",
+    "has_choice",
+    "like",
+    "stack_name",
+]
 
 
 @dataclass

@@ -101,9 +101,7 @@ class Jvp(Transformed):
     ) -> Any:
         primals, tangents = args
         places = [k for k in range(len(primals)) if _has_derivative(primals[k])]
-        primal = call_primal(
-            hooks, function, primals, {}, places, self.transform, self.has_aux
-        )
+        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
         if len(tangents) != len(primals):
             raise TypeError(f"jvp: {len(primals)} arguments, and {len(tangents)} tangents")
         trace = primal.trace

@@ -81,7 +81,10 @@ class Scope:
         if v not in self.block.active:
             return
         have = self.cotangents.get(v)
-        if isinstance(g, Into):
+        if v.type == TOKEN:
+            assert isinstance(g, Value) and have is None, "a stack is used twice"
+            self.cotangents[v] = g
+        elif isinstance(g, Into):
             whole = self.c.zeros(self.type(v.type)) if have is None else have
             self.cotangents[v] = g.add(self.c, whole, g.value)
         else:
