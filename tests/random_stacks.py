@@ -183,12 +183,16 @@ class _Writer:
             f"regions=(then, orelse)), {types})",
         ]
 
-    def _loop(self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]) -> list[str]:
+    def _loop(
+        self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]
+    ) -> list[str]:
         """`j` counts by `step` while `test` holds."""
         rest = [v for v, _ in GIVEN if v not in kept]
         order = [*kept, *rest, "most"]
         types = {**TYPES, "most": "int"}
-        signature = ", ".join(["n: size", "j: int", *(f"{v}: {types[v]}" for v in order)])
+        own = self.fresh()
+        test = test.replace("j", own)
+        signature = ", ".join(["n: size", f"{own}: int", *(f"{v}: {types[v]}" for v in order)])
         results = ", ".join(types[v] for v in kept)
         return [
             f"def test({signature}):",
@@ -198,7 +202,7 @@ class _Writer:
             f"def body({signature}):",
             *_indented(lines),
             '    one: int = constant(value=1, type="int")',
-            f"    k: int = {step}(j, one)",
+            f"    k: int = {step}({own}, one)",
             f"    return k, {', '.join(kept)}",
             f"j, {', '.join(kept)} = typed(while_loop({j}, {', '.join(order)}, "
             f"carried={1 + len(kept)}, sizes=((n,), (n,)), regions=(test, body)), int, {results})",

@@ -150,6 +150,12 @@ class ConcreteArray(_Concrete, TracedArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         perform(set_item, operator.setitem, (self, key, value))
 
+    def tolist(self) -> Any:
+        """Lists of Python numbers."""
+        if not self.ndim:
+            return self.item()
+        return [v.tolist() if isinstance(v, ConcreteArray) else v.item() for v in self]
+
     def __copy__(self) -> Any:
         return self.copy()
 
@@ -172,6 +178,12 @@ class ConcreteScalar(_Concrete, TracedScalar):
     def __getitem__(self, key: Any) -> Any:
         return perform(TracedScalar.__getitem__, operator.getitem, (self, key))
 
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"'{_class_name(self)}' object is not iterable")
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type '{_class_name(self)}' has no len()")
+
     def __round__(self, digits: Any = None) -> Any:
         given = () if digits is None else (digits,)
         return perform(_rounded, round, (self, *given))
@@ -184,6 +196,11 @@ class ConcreteScalar(_Concrete, TracedScalar):
 
     def __reduce__(self) -> Any:
         return self._passive("pickling").__reduce__()
+
+
+def _class_name(x: ConcreteScalar) -> str:
+    cls = type(x.known())
+    return cls.__name__ if cls.__module__ == "builtins" else f"numpy.{cls.__name__}"
 
 
 def _rounded(x: Any, digits: Any = None) -> Any:

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
+from tracejit.frontend.numpy_misc import where
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
@@ -364,7 +365,12 @@ def _vector_norm(x: TracedArray, ord: Any, axis: int, keep: bool) -> Any:
     if ord == 0:
         return elementwise(np.not_equal, (x, 0)).astype(size.dtype).sum(**how)  # type: ignore[attr-defined]
     total = elementwise(np.power, (size, ord)).sum(**how)  # type: ignore[attr-defined]
-    return elementwise(np.power, (total, np.reciprocal(ord, dtype=total.dtype)))
+    root = elementwise(np.power, (total, np.reciprocal(ord, dtype=total.dtype)))
+    if ord < 0:
+        return root
+    # The derivative at the zero vector is that of the constant 0, not infinity times 0.
+    zero = elementwise(np.equal, (total, 0))
+    return _scalar(where(zero, total.dtype.type(0), root))
 
 
 def _some(x: TracedArray, axis: int) -> bool:

@@ -98,8 +98,17 @@ class HostSite:
         return Underivable(f"{self.path.replace(':', '.')} {why}")
 
     def x(self, name: str) -> Value:
-        """The operand of a parameter."""
-        return self.s.x(self.places[name])
+        """The operand of a parameter; numbers that are constants as an array."""
+        if name in self.places:
+            return self.s.x(self.places[name])
+        given = self.constant(name)
+        if given is None:
+            raise self.underivable(f"has no derivative rule without {name}")
+        return self.c.constant(np.asarray(given))
+
+    def wanted(self, name: str) -> bool:
+        """Whether a parameter's cotangent is asked for."""
+        return name in self.places and self.s.wanted[self.places[name]]
 
     def type(self, name: str) -> Type:
         """The type of a parameter's operand."""

@@ -189,7 +189,7 @@ def _basis(hooks: Hooks, x: Tracer) -> Any:
     """All directions of a value, along a new first axis."""
     count: Dim = prod(shape_of(x.type))
     eye = hooks.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
-    return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))  # type: ignore[call-overload]
+    return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))
 
 
 class HessianProduct(Transformed):

@@ -11,6 +11,7 @@ import numpy as np
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.branches import lifted, settle
 from tracejit.frontend.choice import Choice
+from tracejit.frontend.concrete_tracers import ConcreteArray
 from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
@@ -89,7 +90,10 @@ def _fresh(trace: Trace, x: Tracer) -> Tracer:
     active = getattr(trace.builder, "active", None)
     if active is not None:
         active.add(new)
-    return trace.wrap(new)
+    out = trace.wrap(new)
+    if isinstance(x, ConcreteArray) and isinstance(out, ConcreteArray):
+        out.trace.stand_in(out, x)
+    return out
 
 
 @dataclass

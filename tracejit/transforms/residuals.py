@@ -125,15 +125,15 @@ class Block:
             if node in self.inner:
                 node, token = _with_pushes(node, self.inner[node], self.counted, token, stack)
             builder.nodes.append(node)
-        values = []
-        for saved in self.saved:
-            if saved.value is not None:
-                values.append(saved.value)
-            else:
-                assert saved.size is not None
-                values += builder.emit(OPS["dim_value"], (), {"dim": symbol(saved.size)})
-        if values:
+        # Sizes lie on top: what is popped below them has types that mention them.
+        if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
+        sizes = []
+        for x in self.saved:
+            if x.size is not None:
+                sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})
+        if sizes:
+            token = _push(builder, token, sizes, stack)
         return builder.nodes, token
 
 
