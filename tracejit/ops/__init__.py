@@ -2,6 +2,8 @@
 
 from tracejit.ops import (
     accumulate,
+    barriers,
+    calls,
     complex_parts,
     control,
     conversion,
@@ -33,6 +35,8 @@ from tracejit.ops import (
 
 __all__ = [
     "accumulate",
+    "barriers",
+    "calls",
     "complex_parts",
     "control",
     "conversion",

@@ -20,7 +20,7 @@ from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
 from tracejit.transforms.batch_lanes import Table, copy_node, run_lanes
-from tracejit.transforms.batch_plan import branch_flags, loop_flags, make_plan
+from tracejit.transforms.batch_plan import branch_flags, call_flags, loop_flags, make_plan
 from tracejit.transforms.regions import close, nested
 
 __all__ = ["batch_graph", "batch_nodes"]
@@ -110,6 +110,10 @@ def batch_nodes(
         batcher.node(node)
 
 
+#: Which results of a node with regions are batched.
+_FLAGS = {"checkpoint": call_flags, "cond": branch_flags, "while_loop": loop_flags}
+
+
 def _as_batch(
     c: Calculus, v: Value, flag: bool, t: Type, size: Dim, sizes: dict[str, Dim]
 ) -> Value:
@@ -155,9 +159,9 @@ class _Batcher:
     # Branches and loops ---------------------------------------------------------------------------
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
-        """Record a branch or a loop whose predicate is the same for all lanes."""
+        """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
         is_loop = node.op.name == "while_loop"
-        results = (loop_flags if is_loop else branch_flags)(node, flags)
+        results = _FLAGS[node.op.name](node, flags)
         assert results is not None
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
@@ -165,7 +169,7 @@ class _Batcher:
             _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
             for x, had, has, v in zip(values, flags, taken, node.inputs, strict=True)
         ]
-        given = taken if is_loop else taken[1:]
+        given = taken[1:] if node.op.name == "cond" else taken
         regions, sizes = [], []
         for k, (region, own) in enumerate(zip(node.regions, node.attrs["sizes"], strict=True)):
             gives = [False] if is_loop and k == 0 else results

@@ -24,7 +24,7 @@ from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import NONE, type_sizes
 from tracejit.transforms.regions import nested
 
-__all__ = ["Plan", "branch_flags", "loop_flags", "make_plan"]
+__all__ = ["Plan", "branch_flags", "call_flags", "loop_flags", "make_plan"]
 
 
 @dataclass
@@ -87,6 +87,8 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
         return branch_flags(node, flags)
     if node.op.name == "while_loop":
         return loop_flags(node, flags)
+    if node.op.name == "checkpoint":
+        return call_flags(node, flags)
     types = [v.type for v in node.inputs]
     if not node.binds and node.op.vectorises(node.attrs, types, flags):
         return [True] * len(node.outputs)
@@ -117,6 +119,11 @@ def branch_flags(node: Node, flags: Sequence[bool]) -> list[bool] | None:
     if any(side is None for side in sides):
         return None
     return [any(pair) for pair in zip(*(side for side in sides if side), strict=True)]
+
+
+def call_flags(node: Node, flags: Sequence[bool]) -> list[bool] | None:
+    """Which results of a `checkpoint` are batched; None where they have sizes by lanes."""
+    return _region_flags(node.regions[0], flags)
 
 
 def loop_flags(node: Node, flags: Sequence[bool]) -> list[bool] | None:
