@@ -212,4 +212,18 @@ def _stack(
     tangents[node.outputs[0]] = token
 
 
-_REGIONS = {"cond": _cond, "while_loop": _while}
+def _checkpoint(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+    (region,) = node.regions
+    places = [k for k, v in enumerate(node.inputs) if v in tangents]
+    builder, inner, found = _side(c, region, [region.inputs[k] for k in places])
+    wanted = [j for j, v in enumerate(region.outputs) if v in found]
+    extra = [_tangent(inner, found, region.outputs[j], region.outputs[j].type) for j in wanted]
+    made = builder.build((*region.outputs, *extra))
+    given = [node.inputs[k] for k in places]
+    inputs = (*node.inputs, *(_tangent(c, tangents, v, v.type) for v in given))
+    new = _record(c, node, inputs, node.attrs, (made,))
+    for j, t in zip(wanted, new, strict=True):
+        tangents[node.outputs[j]] = t
+
+
+_REGIONS = {"checkpoint": _checkpoint, "cond": _cond, "while_loop": _while}

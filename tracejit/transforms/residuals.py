@@ -212,6 +212,8 @@ def active_outputs(node: Node, active: set[Value]) -> set[Value]:
         return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
     if node.op.name == "while_loop":
         return _of_loop(node, flags)
+    if node.op.name == "checkpoint":
+        return _of_region(node, node.regions[0], flags)
     if node.op.constant:
         return set()
     return {v for v in node.outputs if differentiable(v.type) or _is_stack(node, v)}

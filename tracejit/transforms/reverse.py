@@ -15,6 +15,7 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
+from tracejit.transforms.calls import pull_checkpoint
 from tracejit.transforms.regions import fresh_sizes, nested
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
@@ -66,6 +67,12 @@ class Pullback:
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
+        return [g for g in self.pull(outputs, cotangents, zeros=True) if g is not None]
+
+    def pull(
+        self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
+    ) -> list[Value | None]:
+        """As `run`; without `zeros`, None where nothing was added to a cotangent."""
         nodes = self.segment.nodes
         block = Block(self.wrt, nodes, outputs)
         block.spread(self.wrt)
@@ -76,10 +83,12 @@ class Pullback:
             if g is not None:
                 scope.add(v, g)
         pull_back(scope)
-        gradients = []
+        gradients: list[Value | None] = []
         for v in self.wrt:
             found = scope.cotangents.get(v)
-            gradients.append(c.zeros(v.type) if found is None else c.laid_out(found, v.type))
+            if found is None and zeros:
+                found = c.zeros(v.type)
+            gradients.append(None if found is None else c.laid_out(found, v.type))
         forward = nodes
         if block.pushes or block.counted:
             (token,) = (
@@ -95,6 +104,18 @@ class Pullback:
             self.segment.replace(forward)
             builder.nodes += c.builder.nodes
         return gradients
+
+
+def _pull_segment(
+    c: Calculus,
+    start: int,
+    wrt: Sequence[Value],
+    outputs: Sequence[Value],
+    cotangents: Sequence[Value | None],
+) -> list[Value | None]:
+    """The backward pass of what a calculus has recorded since, as a part of another one."""
+    segment = Segment(c.builder, start)
+    return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
 
 
 def pull_back(scope: Scope) -> None:
@@ -123,6 +144,9 @@ def _pull(scope: Scope, node: Node) -> None:
         return
     if node.op.name == "while_loop":
         pull_while(scope, node, found, pull_back)
+        return
+    if node.op.name == "checkpoint":
+        pull_checkpoint(scope, node, found, _pull_segment)
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
