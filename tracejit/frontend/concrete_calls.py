@@ -38,7 +38,7 @@ from tracejit.frontend.places import class_lookup
 from tracejit.frontend.python_math import NUMBER_CALLS
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.tracer import TracedScalar, Tracer, lift
 from tracejit.ir.types import PyScalar, dtype_name
 
 __all__ = ["ConcreteHooks"]
@@ -206,6 +206,8 @@ class ConcreteHooks:
             return functools.partial(_number, f)
         if f is isinstance:
             return _isinstance
+        if f is sum:
+            return _sum
         owner = f.__self__
         if _top(f) in _LIBRARIES or _top(type(owner)) in _LIBRARIES:
             return functools.partial(self._numpy, f)
@@ -316,6 +318,16 @@ def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
 
     dtype = np.dtype(cls)
     return perform(recorded, cls, args, kwargs) if has_tracer(args) else cls(*args, **kwargs)
+
+
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    """`sum`: of Python's floats it may be more exact than additions one after the other."""
+    values = list(items)
+    out, trace = sum(values, start), concrete_trace()
+    if trace is not None and isinstance(out, TracedScalar) and out.is_python:
+        given = Given(trace)
+        trace.builder.table[out.value()] = sum(map(given.of, values), given.of(start))
+    return out
 
 
 def _isinstance(x: Any, cls: Any) -> bool:
