@@ -18,6 +18,7 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
@@ -85,8 +86,20 @@ class Scope:
             assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
             self.cotangents[v] = g
             return
+        if isinstance(g, Into):
+            v, g = self._behind_views(v, g)
         into = isinstance(g, Into) and not self.cotangents.has(v)
         self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
+
+    def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
+        """The value that `v` is a view of, and what is added there."""
+        while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
+            source = node.inputs[0]
+            if source not in self.block.active:
+                break
+            attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
+            v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
+        return v, g
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
