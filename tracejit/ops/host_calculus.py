@@ -211,7 +211,7 @@ def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> di
         signature = inspect.signature(f)
         found = signature.bind(*arguments, **keywords).arguments
     except (TypeError, ValueError):
-        return {str(k): a for k, a in enumerate(arguments)} | keywords
+        return {**{str(k): a for k, a in enumerate(arguments)}, **keywords}
     out: dict[str, Any] = {}
     for name, given in found.items():
         kind = signature.parameters[name].kind
