@@ -2,6 +2,8 @@
 
 from tracejit.ops import (
     accumulate,
+    barriers,
+    calls,
     complex_parts,
     control,
     conversion,
@@ -37,6 +39,8 @@ from tracejit.ops import (
 
 __all__ = [
     "accumulate",
+    "barriers",
+    "calls",
     "complex_parts",
     "control",
     "conversion",

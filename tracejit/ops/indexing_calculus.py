@@ -88,11 +88,14 @@ class _Writing:
             return out
         indices = _indices(s, 2)
         # The read comes first, so that the write may be done in place.
+        there = None
         if s.wanted[1]:
-            out[1] = self.read(c, s, g, indices)
+            out[1] = there = self.read(c, s, g, indices)
         if s.wanted[0]:
             nothing = c.zeros(s.inputs[1])
-            out[0] = c.op(self.name, g, nothing, *indices, **s.attrs)
+            out[0] = zeroed = c.op(self.name, g, nothing, *indices, **s.attrs)
+            if not indices:
+                c.zeroed[zeroed] = g, dict(s.attrs), there
         return out
 
     def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:

@@ -23,6 +23,7 @@ from tracejit.transforms.primal import (
     as_error,
     call_primal,
     fresh_name,
+    has_choice,
     like,
     stack_name,
 )
@@ -100,7 +101,7 @@ class Jvp(Transformed):
     ) -> Any:
         primals, tangents = args
         places = [k for k in range(len(primals)) if _has_derivative(primals[k])]
-        primal = call_primal(hooks, function, primals, {}, places, self.transform)
+        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
         if len(tangents) != len(primals):
             raise TypeError(f"jvp: {len(primals)} arguments, and {len(tangents)} tangents")
         trace = primal.trace
@@ -115,15 +116,18 @@ class Jvp(Transformed):
                     table[v] = direction(leaf, v.type, "a tangent")
         c = Calculus(trace.builder, fresh_name(trace))
         push_forward(c, nodes, table)
-        result, aux = primal.result if self.has_aux else (primal.result, None)
-        leaves, tree = flatten_state(result)
+        result, aux = primal.result, primal.aux
+        leaves, tree = flatten_state(primal.settled)
         out = [_tangent(c, lift(x), table) for x in leaves]
         tangent = unflatten(tree, out, hooks.new)
         return (result, tangent, aux) if self.has_aux else (result, tangent)
 
 
 def _has_derivative(x: Any) -> bool:
-    leaves, _ = flatten_state(settle(x))
+    x = settle(x)
+    if has_choice(x):
+        return True
+    leaves, _ = flatten_state(x)
     return bool(leaves) and all(differentiable(lift(x).type) for x in leaves)
 
 
@@ -153,9 +157,9 @@ class Vjp(Transformed):
         kwargs: dict[str, Any],
     ) -> Any:
         places = [k for k in range(len(args)) if _has_derivative(args[k])]
-        primal = call_primal(hooks, function, args, kwargs, places, self.transform)
-        result, aux = primal.result if self.has_aux else (primal.result, None)
-        pulled = hooks.new(Pulled(primal, places, len(args), result))
+        primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        result, aux = primal.result, primal.aux
+        pulled = hooks.new(Pulled(primal, places, len(args), primal.settled))
         return (result, pulled, aux) if self.has_aux else (result, pulled)
 
 
