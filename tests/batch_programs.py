@@ -355,3 +355,21 @@ GRADIENTS = [
     Program(same_way_in_all_lanes, lanes(W, V), BOTH, False),
     Program(stored_elements, lanes(W, V), BOTH, False),
 ]
+
+
+# By vmap ------------------------------------------------------------------------------------------
+
+
+def sum_of_some(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 1:
+            s += x[i]
+    return s
+
+
+SKIPPED = ("overflowing_ints", "dividing_by_zero")
+MAPPED = [
+    Program(sum_of_some, lanes(V)),
+    *(p for p in PROGRAMS if p.function.__name__ not in SKIPPED),
+]

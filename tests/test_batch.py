@@ -16,7 +16,7 @@ import pytest
 
 import tracejit
 import tracejit.ops
-from tests.batch_programs import EFFECTS, GRADIENTS, PROGRAMS, Program
+from tests.batch_programs import EFFECTS, GRADIENTS, MAPPED, PROGRAMS, Program
 from tests.compare import assert_same
 from tests.random_graphs import random_graph
 from tracejit.errors import Bailout, Unbatchable
@@ -439,3 +439,23 @@ def _rolled(x: Any, j: int) -> Any:
     if isinstance(x, np.ndarray):
         return np.roll(x.ravel(), j).reshape(x.shape)
     return x
+
+
+@pytest.mark.parametrize("program", MAPPED, ids=lambda p: p.function.__name__)
+def test_vmap_is_a_loop_whose_results_are_stacked(program: Program) -> None:
+    for flags in subsets(program):
+        first = program.lanes[0]
+        own = [
+            [x if flag else y for x, y, flag in zip(lane, first, flags, strict=True)]
+            for lane in program.lanes
+        ]
+        expected = [program.function(*copy.deepcopy(lane)) for lane in own]
+        given = [stacked([lane[k] for lane in own]) if f else first[k] for k, f in enumerate(flags)]
+        mapped = tracejit.vmap(program.function, in_axes=tuple(0 if f else None for f in flags))
+        compiled = tracejit.jit(mapped)
+        columns = zip(*expected, strict=True) if isinstance(expected[0], tuple) else [expected]
+        results = compiled(*given)
+        assert ": 1 compiled, 0 eager" in str(compiled.report())
+        results = results if isinstance(results, tuple) else (results,)
+        for column, result in zip(columns, results, strict=True):
+            assert_same(stacked(column), result, **NATIVE)
