@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from tests.gradient_programs import Body
 from tracejit.frontend.containers import flatten, unflatten
 
-__all__ = ["differences", "is_float", "leaves_of", "places_of", "random_like"]
+__all__ = [
+    "differences",
+    "dot",
+    "is_float",
+    "leaves_of",
+    "places_of",
+    "random_like",
+    "slopes_along",
+]
 
 
 def is_float(x: Any) -> bool:
@@ -83,6 +92,49 @@ def differences(f: Callable[..., Any], args: Sequence[Any], place: int) -> list[
                 g[index] -= 1j * slope(number, index, 1j)
         out.append(g)
     return out
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The sum of the products of the leaves of two values of one structure."""
+    if isinstance(a, (tuple, list)):
+        total = 0.0
+        for x, y in zip(a, b, strict=True):
+            total = total + dot(x, y)
+        return total
+    if isinstance(a, dict):
+        total = 0.0
+        for k in a:
+            total = total + dot(a[k], b[k])
+        return total
+    if isinstance(a, Body):
+        return dot((a.place, a.speed, a.mass), (b.place, b.speed, b.mass))
+    return np.sum(a * b)
+
+
+def slopes_along(f: Callable[..., Any], args: Sequence[Any], along: Sequence[Any]) -> list[Any]:
+    """The derivatives of the leaves of `f(*args)` along tangents (None: zero), as `differences`."""
+
+    def at(h: float) -> list[Any]:
+        ends = [leaves_of(f(*_moved(args, along, s * h))) for s in (1, -1)]
+        return [(np.asarray(a) - np.asarray(b)) / (2 * h) for a, b in zip(*ends, strict=True)]
+
+    h = 1e-4
+    return [(4 * a - b) / 3 for a, b in zip(at(h / 2), at(h), strict=True)]
+
+
+def _moved(args: Sequence[Any], along: Sequence[Any], h: float) -> list[Any]:
+    out = []
+    for x, t in zip(args, along, strict=True):
+        leaves, tree = flatten((copy.deepcopy(x),), {})
+        leaves = [_widened(a) for a in leaves]
+        if t is not None:
+            leaves = [_as(a + h * b, a) for a, b in zip(leaves, leaves_of(t), strict=True)]
+        out.append(unflatten(tree, leaves)[0][0])
+    return out
+
+
+def _as(x: Any, like: Any) -> Any:
+    return x if isinstance(x, np.ndarray) else type(like)(x)
 
 
 def _widened(x: Any) -> Any:

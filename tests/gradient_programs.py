@@ -164,7 +164,7 @@ def scan_of_arrays(x, w, n):
 @at((v(5), v(5, seed=1)))
 def zip_and_enumerate(x, y):
     s = 0.0
-    for i, (a, b) in enumerate(zip(x, y, strict=False)):
+    for i, (a, b) in enumerate(zip(x, y, strict=True)):
         s += a * b * (i + 1) + np.sin(a)
     return s
 
@@ -499,7 +499,7 @@ def complex_number_in_a_loop(c, x):
     return z.real * n + z.imag**2
 
 
-@at((v(4) + 1j * signed(4), I(3)))
+@at((v(4) + 1j * signed(4), I(3)), second=False)
 def complex_argument(z, n):
     w = z
     for _ in range(n):

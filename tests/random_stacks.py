@@ -103,7 +103,7 @@ def _steps(rng: np.random.Generator, depth: int) -> list[Step]:
         stack = "tu"[rng.integers(2)]
         choice = rng.random() if depth else 0.0
         if choice < 0.5:
-            out.append(("push", stack, int(rng.integers(4))))
+            out.append(("push", stack, int(rng.integers(5))))
         elif choice < 0.75:
             sides = _steps(rng, depth - 1), _steps(rng, depth - 1) if rng.random() < 0.6 else []
             out.append(("cond", stack, float(rng.normal()), *sides))
@@ -253,6 +253,8 @@ class _Writer:
             ]
         if kind == 2:
             return ["y: f64[n] = multiply(x, x)", *self._push(stack, "y", "a", "x")]
+        if kind == 4:
+            return self._push(stack, "x")
         return [
             'y: f32[n] = cast(x, dtype="f32")',
             "s: f64[()] = broadcast_to(a, shape=())",
@@ -295,6 +297,9 @@ class _Writer:
                 "e: f64[n] = subtract(y, e)",
                 "e: f64[n] = maximum(x1, e)",
             ]
+        if kind == 4:
+            # The popped array itself is handed on.
+            return [*self._pop(stack, y="f64[n]"), "e: f64[n] = transpose(y, axes=(0,))"]
         return [
             *self._pop(stack, s="f64[()]", y="f32[n]"),
             "v: f64 = element(s)",

@@ -30,7 +30,9 @@ class Recorded(Transformed):
         self, hooks: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         places = [k for k, x in enumerate(args) if is_differentiable(x)]
-        return call_primal(hooks, function, args, kwargs, places, self.transform).result
+        return call_primal(
+            hooks, function, args, kwargs, places, self.transform, has_aux=False
+        ).result
 
 
 def is_differentiable(x: Any) -> bool:

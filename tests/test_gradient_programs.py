@@ -13,7 +13,14 @@ import pytest
 import tracejit
 from tests import gradient_algorithms, gradient_store_programs  # noqa: F401 - register programs
 from tests.capturing import Compiled
-from tests.gradient_checks import differences, leaves_of, places_of
+from tests.gradient_checks import (
+    differences,
+    dot,
+    leaves_of,
+    places_of,
+    random_like,
+    slopes_along,
+)
 from tests.gradient_programs import PROGRAMS, Program
 
 ALL = pytest.mark.parametrize("program", [pytest.param(p, id=n) for n, p in PROGRAMS.items()])
@@ -74,3 +81,66 @@ def test_the_gradient_by_evaluation(program: Program) -> None:
     places = places_of(program.calls[0])
     gradient = tracejit.value_and_grad(program.function, argnums=places)
     _check(program, Compiled(lambda *args: gradient(*args)), "evaluated", stores=False)
+
+
+@ALL
+def test_the_compiled_gradient(program: Program) -> None:
+    places = places_of(program.calls[0])
+    gradient = tracejit.value_and_grad(program.function, argnums=places)
+    _check(program, gradient, "compiled")
+    reasons = [x.code for x in gradient.report().fallbacks]
+    assert reasons == [program.eager] * bool(program.eager), gradient.report()
+
+
+@ALL
+def test_the_gradient_op_by_op(program: Program) -> None:
+    places = places_of(program.calls[0])
+    gradient = tracejit.value_and_grad(program.function, argnums=places)
+    with tracejit.eager():
+        _check(program, gradient, "op by op")
+
+
+@ALL
+def test_tangents_and_cotangents_agree(program: Program) -> None:
+    places = places_of(program.calls[0])
+    gradient = tracejit.grad(program.function, argnums=places)
+    pushed = Compiled(lambda args, along: tracejit.jvp(program.function, args, along))
+    pulled = Compiled(lambda *args: gradient(*args))
+    rng = np.random.default_rng(0)
+    for args in program.calls:
+        along = tuple(random_like(a, rng) if k in places else None for k, a in enumerate(args))
+        value, tangent = pushed(_apart(args), along)
+        found = pulled(*_apart(args))
+        terms = [
+            np.sum(np.real(g * t))
+            for k, part in zip(places, found, strict=True)
+            for g, t in zip(leaves_of(part), leaves_of(along[k]), strict=True)
+        ]
+        size = 1 + np.sum(np.abs(terms)) + abs(float(value))
+        eps = 1e-4 if program.tolerance > 1e-4 else 1e-11
+        assert abs(float(tangent) - np.sum(terms)) <= eps * size
+
+
+@ALL
+def test_second_derivatives(program: Program) -> None:
+    """Forward over reverse and reverse over reverse mode give what differences of gradients do."""
+    places, rng = places_of(program.calls[0]), np.random.default_rng(1)
+    if not program.second:
+        pytest.skip("no second derivatives")
+    gradient = tracejit.grad(program.function, argnums=places)
+    first = Compiled(lambda *args: gradient(*args))
+    forward = Compiled(lambda args, along: tracejit.jvp(gradient, args, along))
+
+    def slope(along: Any, *args: Any) -> Any:
+        return dot(gradient(*args), along)
+
+    again = tracejit.grad(slope, argnums=tuple(k + 1 for k in places))
+    reverse = Compiled(lambda along, *args: again(along, *args))
+    for number, args in enumerate(program.calls):
+        along = tuple(random_like(a, rng) if k in places else None for k, a in enumerate(args))
+        expected = slopes_along(lambda *xs: first(*_apart(xs)), args, along)
+        _, pushed = forward(_apart(args), along)
+        chosen = tuple(along[k] for k in places)
+        pulled = reverse(chosen, *_apart(args))
+        _agree(program, pushed, expected, f"forward over reverse, call {number}")
+        _agree(program, pulled, expected, f"reverse over reverse, call {number}")

@@ -9,13 +9,26 @@ compiled and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import grad, hessian, hvp, jacobian, jit, jvp, value_and_grad, vjp, vmap
+from tracejit.api import (
+    checkpoint,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jit,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from tracejit.config import eager
 from tracejit.errors import explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
 
 __all__ = [
     "__version__",
+    "checkpoint",
     "cond",
     "eager",
     "errors",
@@ -28,6 +41,7 @@ __all__ = [
     "jit",
     "jvp",
     "scan",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",

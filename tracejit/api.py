@@ -1,9 +1,10 @@
-"""The public interface: `jit` and the explicit forms of control flow."""
+"""The public interface: `jit`, and functions made of functions: derivatives and batches."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -11,12 +12,14 @@ if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
 
 __all__ = [
+    "checkpoint",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jit",
     "jvp",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -243,6 +246,47 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     return _transformed("mapping", "Vmap", function, axes, out_axes)
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, for derivatives a constant.
+
+    `x` is a number, an array, or a list, tuple, dict or dataclass of such; integers pass through.
+    Outside derivatives and compiled functions it is `x` itself; inside, containers are new ones,
+    and the arrays are to be read only.
+    """
+    if "tracejit.transforms" not in sys.modules:
+        return x
+    from tracejit.transforms.stopping import stopped
+
+    return stopped(x)
+
+
+def _traced_stop(hooks: Any, x: Any) -> Any:
+    from tracejit.transforms.stopping import stopped
+
+    return stopped(x, hooks.new)
+
+
+stop_gradient.__tracejit_traced__ = _traced_stop  # type: ignore[attr-defined]
+
+
+@_makes
+def checkpoint(function: F) -> F:
+    """`function`, whose intermediate values a backward pass computes again instead of keeping them.
+
+    A backward pass keeps what each call reads, and no more than that; when it comes to the call, it
+    runs `function` once more, and goes back through that. So memory is saved for the time of a
+    second forward pass: a loop of T steps whose body is checkpointed keeps the state before each
+    step alone, and one of sqrt(T) checkpointed loops of sqrt(T) steps keeps O(sqrt(T)) states.
+
+    Values are the same with it and without it. Where a call prints, raises, draws random numbers or
+    changes a container of the caller's, its values are kept; the report says so. Of a gradient
+    that runs under `eager()` all values are kept. A plain call is a call of `function`.
+    """
+    from tracejit.transforms.checkpoint import Checkpointed
+
+    return Checkpointed(function)  # type: ignore[return-value]
 
 
 def _transformed(module: str, name: str, *args: Any) -> Jitted:

@@ -111,8 +111,8 @@ class ConcreteTrace(Trace):
         return super().emit_all(name, inputs, attrs, regions=regions, binds=binds)
 
     def concrete(self, value: Value) -> Any:
-        """What a value is. It must not be written to."""
-        return self.builder.table[value]
+        """What a value is: not to be written to, and an array not to be kept."""
+        return self.builder.concrete(value)
 
     def is_active(self, value: Value) -> bool:
         """Whether a value depends on what is differentiated."""

@@ -293,10 +293,10 @@ def _is_library(f: FunctionType) -> bool:
 
 def _number(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function on Python numbers."""
-    if not any(isinstance(x, Tracer) for x in args) or kwargs:
+    if not any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return f(*args, **kwargs)
     handler = NUMBER_CALLS[f]
-    return perform(lambda *a: handler(_NUMBER_HOOKS, *a), f, args)
+    return perform(lambda *a, **k: handler(_NUMBER_HOOKS, *a, **k), f, args, kwargs)
 
 
 def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -57,8 +57,8 @@ def _rewritten_code(f: FunctionType) -> CodeType | None:
         new = new.replace(co_qualname=code.co_qualname)
     except (TraceError, SyntaxError, ValueError, RecursionError):
         pass
-    key = id(code)
-    _REWRITTEN[key] = weakref.ref(code, lambda _, known=_REWRITTEN: known.pop(key, None)), new
+    key, table = id(code), _REWRITTEN
+    _REWRITTEN[key] = weakref.ref(code, lambda _: table.pop(key, None)), new
     return new
 
 

@@ -96,7 +96,7 @@ class _Concrete(Tracer):
         return self._passive("pickling").__reduce__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        outs = [o for o in kwargs.get("out", ()) if isinstance(o, np.ndarray)]
+        outs = [o for o in kwargs.get("out", ()) if type(o) is np.ndarray]
         if outs and any(isinstance(x, _Concrete) and x.is_active for x in inputs):
             raise LostGradient("a store into an array that the function has not made")
 
@@ -121,6 +121,11 @@ class ConcreteArray(_Concrete, TracedArray):
 
     __slots__ = ()
     trace: ConcreteTrace
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` asks, in code that knows no tracers."""
+        return ConcreteArray if self.trace.busy else np.ndarray
 
     def snapshot(self, value: Value) -> TracedArray:
         trace = innermost(self.trace)
@@ -171,6 +176,11 @@ class ConcreteScalar(_Concrete, TracedScalar):
 
     __slots__ = ()
     trace: ConcreteTrace
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` asks, in code that knows no tracers."""
+        return ConcreteScalar if self.trace.busy else type(self.known())
 
     def __getattr__(self, name: str) -> Any:
         return _attribute(self, name, type(self.known()), scalar_attribute)

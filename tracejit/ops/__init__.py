@@ -2,6 +2,8 @@
 
 from tracejit.ops import (
     accumulate,
+    barriers,
+    calls,
     complex_parts,
     control,
     conversion,
@@ -15,6 +17,7 @@ from tracejit.ops import (
     host_linalg_calculus,
     host_matrix_calculus,
     host_random,
+    host_signal_calculus,
     indexing,
     items,
     linalg,
@@ -36,6 +39,8 @@ from tracejit.ops import (
 
 __all__ = [
     "accumulate",
+    "barriers",
+    "calls",
     "complex_parts",
     "control",
     "conversion",
@@ -49,6 +54,7 @@ __all__ = [
     "host_linalg_calculus",
     "host_matrix_calculus",
     "host_random",
+    "host_signal_calculus",
     "indexing",
     "items",
     "linalg",

@@ -26,7 +26,7 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
-from tracejit.ops.host_calculus import HostSite, host, rule
+from tracejit.ops.host_calculus import HostSite, host, rule, sum_of
 from tracejit.ops.linalg_calculus import (
     adjoint,
     columns,
@@ -38,7 +38,7 @@ from tracejit.ops.linalg_calculus import (
 )
 from tracejit.ops.shape_calculus import slice_of
 
-__all__ = ["Results", "Tangents", "gaps_of", "real_dtype", "total_of", "values_jvp", "values_vjp"]
+__all__ = ["Results", "Tangents", "gaps_of", "real_dtype", "values_jvp", "values_vjp"]
 
 Results: TypeAlias = Sequence[Value | None]
 Tangents: TypeAlias = Mapping[str, Value]
@@ -100,13 +100,6 @@ def _skew(c: Calculus, m: Value) -> Value:
 def _rejected(c: Calculus, basis: Value, v: Value) -> Value:
     """(I - B B^H) v."""
     return c.sub(v, product(c, basis, adjoint(c, basis), v))
-
-
-def total_of(c: Calculus, terms: Sequence[Value]) -> Value | None:
-    out: Value | None = None
-    for term in terms:
-        out = term if out is None else c.add(out, term)
-    return out
 
 
 def _conjugated(c: Calculus, v: Value | None) -> Value | None:
@@ -249,16 +242,16 @@ def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
         inner.append(_scaled_rows(c, c.mul(gaps, _skew(c, m)), s))
         outer.append(c.matmul(u, adjoint(c, _rejected(c, v, _scaled(c, gv, inverse)))))
         turn.append(c.neg(_diagonal(c, m, "imag")))
-    middle = total_of(c, inner)
+    middle = sum_of(c, *inner)
     assert middle is not None
     if gs is not None:
         middle = c.add(middle, _as_diagonal(c, gs, middle))
     if dtype_of(u.type).kind == "c":
-        phase = total_of(c, turn)
+        phase = sum_of(c, *turn)
         assert phase is not None
         phase = c.scale(c.mul(phase, inverse), 0.5)
         middle = c.add(middle, c.scale(_as_diagonal(c, phase, middle), 1j))
-    total = total_of(c, [product(c, u, middle, vh), *outer])
+    total = sum_of(c, product(c, u, middle, vh), *outer)
     assert total is not None
     return {"a": c.conj(total)}
 
@@ -299,7 +292,7 @@ def _eigh_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
     if gv is not None:
         gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
         parts.append(c.matmul(v, c.mul(gaps, c.matmul(adjoint(c, v), c.conj(gv)))))
-    total = total_of(c, parts)
+    total = sum_of(c, *parts)
     assert total is not None
     return {"a": c.conj(hermitian(c, c.matmul(total, adjoint(c, v))))}
 
@@ -388,7 +381,7 @@ def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
             gq, gr = of_q if gq is None else c.add(gq, of_q), _left_part(c, gr, k)
     parts = [] if gq is None else [c.matmul(adjoint(c, q), gq)]
     parts += [] if gr is None else [c.neg(c.matmul(gr, adjoint(c, first)))]
-    y = total_of(c, parts)
+    y = sum_of(c, *parts)
     assert y is not None
     skew = triangle(c, _skew(c, y), 0)
     if dtype_of(y.type).kind == "c":

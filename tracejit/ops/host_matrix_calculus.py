@@ -15,13 +15,12 @@ import numpy as np
 
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
-from tracejit.ops.host_calculus import HostSite, host, rule
+from tracejit.ir.types import ArrayType, dtype_of, shape_of
+from tracejit.ops.host_calculus import HostSite, as_array, host, matched, rule, sum_of
 from tracejit.ops.host_linalg_calculus import (
     Results,
     Tangents,
     gaps_of,
-    total_of,
     values_jvp,
     values_vjp,
 )
@@ -100,7 +99,7 @@ def _lstsq_jvp(site: HostSite, tangents: Tangents) -> Results:
     if "b" in tangents:
         tb = tangents["b"]
         parts.append(c.matmul(p, columns(c, tb) if vector else tb))
-    out = total_of(c, parts)
+    out = sum_of(c, *parts)
     assert out is not None
     return (c.reshape(out, shape_of(site.s.outputs[0])),)
 
@@ -171,13 +170,7 @@ def _norm_jvp(site: HostSite, tangents: Tangents) -> Results:
         out = _at(c, d, 0 if which == 2 else -1)
     else:
         out = columns(c, matrix_sum(c, d, 1))
-    return (_shaped_like(c, out, site.s.outputs[0]),)
-
-
-def _shaped_like(c: Calculus, v: Value, t: Type) -> Value:
-    """`v` with other unit axes, as an array or a scalar."""
-    v = c.reshape(v, shape_of(t))
-    return v if isinstance(t, ArrayType) else c.op("element", v)
+    return (matched(c, out, site.s.outputs[0]),)
 
 
 def _norm_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
@@ -186,9 +179,7 @@ def _norm_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
     order, which = _matrix(site)
     x = c.transpose(site.x("x"), order)
     stack = shape_of(x.type)[:-2]
-    if not isinstance(g.type, ArrayType):
-        g = c.op("broadcast_to", g, shape=())
-    g = c.reshape(g, (*stack, 1))
+    g = c.reshape(as_array(c, g), (*stack, 1))
 
     def weigh(s: Value) -> Value:
         if site.path.endswith("cond"):
@@ -286,7 +277,7 @@ def _eig_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
         gv = c.sub(gv, _times_rows(c, c.conj(v), grown))
         inner = c.mul(gaps_of(c, w), c.matmul(turned, gv))
         parts.append(c.matmul(inner, turned))
-    middle = total_of(c, parts)
+    middle = sum_of(c, *parts)
     assert middle is not None
     out = c.op("solve", turned, middle, vector=False)
     return {"a": c.cast(out, dtype_of(site.type("a")))}
@@ -318,17 +309,15 @@ def _multi_dot_jvp(site: HostSite, tangents: Tangents) -> Results:
     for name, t in tangents.items():
         k = int(name.rpartition(".")[2])
         parts.append(product(c, *factors[:k], _as_matrix(c, t, k == 0), *factors[k + 1 :]))
-    out = total_of(c, parts)
+    out = sum_of(c, *parts)
     assert out is not None
-    return (_shaped_like(c, out, site.s.outputs[0]),)
+    return (matched(c, out, site.s.outputs[0]),)
 
 
 def _multi_dot_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
     c, factors, g = site.c, _chain(site), cotangents[0]
     assert g is not None
-    if not isinstance(g.type, ArrayType):
-        g = c.op("broadcast_to", g, shape=())
-    g = c.reshape(g, (shape_of(factors[0].type)[0], shape_of(factors[-1].type)[1]))
+    g = c.reshape(as_array(c, g), (shape_of(factors[0].type)[0], shape_of(factors[-1].type)[1]))
     out: dict[str, Value | None] = {}
     for k in range(len(factors)):
         before = [c.swapped(f) for f in reversed(factors[:k])]

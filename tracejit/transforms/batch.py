@@ -194,7 +194,7 @@ class _Batcher:
     # Branches and loops ---------------------------------------------------------------------------
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
-        """Record a branch or a loop whose predicate is the same for all lanes."""
+        """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
         is_loop = node.op.name == "while_loop"
         results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
@@ -203,7 +203,7 @@ class _Batcher:
             _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
             for x, had, has, v in zip(values, flags, taken, node.inputs, strict=True)
         ]
-        given = taken if is_loop else taken[1:]
+        given = taken[1:] if node.op.name == "cond" else taken
         regions, sizes = [], []
         for k, (region, own) in enumerate(zip(node.regions, node.attrs["sizes"], strict=True)):
             gives = [False] if is_loop and k == 0 else results

@@ -106,6 +106,8 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
         return _branch_flags(node, flags, plan)
     if node.op.name == "while_loop":
         return _loop_flags(node, flags, plan)
+    if node.op.name == "checkpoint":
+        return _call_flags(node, flags, plan)
     types = [v.type for v in node.inputs]
     if not node.binds and node.op.vectorises(node.attrs, types, flags):
         return [True] * len(node.outputs)
@@ -147,6 +149,16 @@ def _branch_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] |
     pairs = zip(sides, node.regions, strict=True)
     outs = [[v in side.batched for v in region.outputs] for side, region in pairs if side]
     return [any(pair) for pair in zip(*outs, strict=True)]
+
+
+def _call_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+    """Which results of a `checkpoint` are batched; None where they have sizes by lanes."""
+    (region,) = node.regions
+    inner = _region_plan(region, flags, plan.stacks)
+    if inner is None:
+        return None
+    plan.lane_loops = plan.lane_loops or inner.lane_loops
+    return [v in inner.batched for v in region.outputs]
 
 
 def _loop_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:

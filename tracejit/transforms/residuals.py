@@ -22,6 +22,7 @@ __all__ = [
     "Saved",
     "active_in",
     "active_outputs",
+    "active_stacks",
     "is_single",
     "loop_flags",
     "overwrites",
@@ -127,7 +128,7 @@ class Block:
         # Sizes lie on top: what is popped below them has types that mention them.
         if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
-        sizes = []
+        sizes: list[Value] = []
         for x in self.saved:
             if x.size is not None:
                 sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})
@@ -211,6 +212,8 @@ def active_outputs(node: Node, active: set[Value]) -> set[Value]:
         return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
     if node.op.name == "while_loop":
         return _of_loop(node, flags)
+    if node.op.name == "checkpoint":
+        return _of_region(node, node.regions[0], flags)
     if node.op.constant:
         return set()
     return {v for v in node.outputs if differentiable(v.type) or _is_stack(node, v)}
@@ -232,6 +235,25 @@ def active_in(region: Graph, flags: Sequence[bool]) -> set[Value]:
     for node in region.nodes:
         active |= active_outputs(node, active)
     return active
+
+
+def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
+    """The names of the stacks on which a value is pushed that depends on the active ones."""
+    out: set[str] = set()
+    active = set(active)
+    for node in nodes:
+        flags = [v in active for v in node.inputs]
+        if not any(flags):
+            continue
+        if node.op.name == "stack_push" and any(flags[1:]):
+            out.add(node.attrs["stack"])
+        inner = loop_flags(node, flags) if node.op.name == "while_loop" else flags
+        for region in node.regions:
+            given = inner[1:] if node.op.name == "cond" else inner
+            pairs = zip(region.inputs, given, strict=True)
+            out |= active_stacks(region.nodes, (v for v, flag in pairs if flag))
+        active |= active_outputs(node, active)
+    return out
 
 
 def loop_flags(node: Node, flags: Sequence[bool]) -> list[bool]:

@@ -15,7 +15,8 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
-from tracejit.transforms.regions import fresh_sizes
+from tracejit.transforms.calls import pull_checkpoint
+from tracejit.transforms.regions import fresh_sizes, nested
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
@@ -66,6 +67,12 @@ class Pullback:
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
+        return [g for g in self.pull(outputs, cotangents, zeros=True) if g is not None]
+
+    def pull(
+        self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
+    ) -> list[Value | None]:
+        """As `run`; without `zeros`, None where nothing was added to a cotangent."""
         nodes = self.segment.nodes
         block = Block(self.wrt, nodes, outputs)
         block.spread(self.wrt)
@@ -76,10 +83,12 @@ class Pullback:
             if g is not None:
                 scope.add(v, g)
         pull_back(scope)
-        gradients = []
+        gradients: list[Value | None] = []
         for v in self.wrt:
             found = scope.cotangents.get(v)
-            gradients.append(c.zeros(v.type) if found is None else c.laid_out(found, v.type))
+            if found is None and zeros:
+                found = c.zeros(v.type)
+            gradients.append(None if found is None else c.laid_out(found, v.type))
         forward = nodes
         if block.pushes or block.counted:
             (token,) = (
@@ -95,6 +104,18 @@ class Pullback:
             self.segment.replace(forward)
             builder.nodes += c.builder.nodes
         return gradients
+
+
+def _pull_segment(
+    c: Calculus,
+    start: int,
+    wrt: Sequence[Value],
+    outputs: Sequence[Value],
+    cotangents: Sequence[Value | None],
+) -> list[Value | None]:
+    """The backward pass of what a calculus has recorded since, as a part of another one."""
+    segment = Segment(c.builder, start)
+    return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
 
 
 def pull_back(scope: Scope) -> None:
@@ -116,13 +137,16 @@ def _pull(scope: Scope, node: Node) -> None:
     if overwrites(node) and scope.holds(node.outputs[0]):
         scope.undo(node)
     held = any(scope.holds(v) for v in node.outputs)
-    if not held and all(g is None for g in found):
+    if not held and all(g is None for g in found) and not _pops(scope, node):
         return
     if node.op.name == "cond":
         pull_cond(scope, node, found, pull_back)
         return
     if node.op.name == "while_loop":
         pull_while(scope, node, found, pull_back)
+        return
+    if node.op.name == "checkpoint":
+        pull_checkpoint(scope, node, found, _pull_segment)
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
@@ -142,3 +166,10 @@ def _pull(scope: Scope, node: Node) -> None:
     for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
         if g is not None and is_wanted:
             scope.add(v, g)
+
+
+def _pops(scope: Scope, node: Node) -> bool:
+    """Whether a node takes records from a stack that have cotangents: each record gets one."""
+    if not any(v.type == TOKEN and v in scope.block.active for v in node.inputs):
+        return False
+    return any(n.op.name == "stack_pop" for n in nested([node]))

@@ -81,6 +81,10 @@ class Scope:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
+        if v.type == TOKEN:
+            assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
+            self.cotangents[v] = g
+            return
         into = isinstance(g, Into) and not self.cotangents.has(v)
         self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
 
