@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import tracejit
-
 from tests.batch_programs import EFFECTS, GRADIENTS, MAPPED, PROGRAMS, Program
 from tests.batching import compare, fresh_names, stacked
 from tests.compare import assert_same
