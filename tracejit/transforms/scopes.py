@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
@@ -75,6 +76,16 @@ class Scope:
     def hold(self, old: Value, new: Value, array: Value) -> None:
         """Note that the array in the state `old` has been restored to the state `new`."""
         raise AssertionError("nothing is restored here")
+
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        """What is recorded and saved so far, here and outside, for `rollback`."""
+        return len(self.c.builder.nodes)
+
+    def rollback(self, mark: Any) -> None:
+        """Forget what an attempt at an inner region has recorded and saved since the mark."""
+        del self.c.builder.nodes[mark:]
 
     # Cotangents -----------------------------------------------------------------------------------
 
@@ -301,6 +312,22 @@ class RegionScope(Scope):
         self.block.undone.add(node)
         restored = self.c.op(writer, array, old, *indices, **attrs)
         self.hold(node.outputs[0], node.inputs[0], restored)
+
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        counts = len(self.block.saved), len(self._popped)
+        tables = dict(self._memo), dict(self.sizes), dict(self.region.captures)
+        return super().mark(), counts, tables, self.outer.mark()
+
+    def rollback(self, mark: Any) -> None:
+        nodes, (saved, popped), (self._memo, self.sizes, captures), outer = mark
+        super().rollback(nodes)
+        del self.block.saved[saved:]
+        del self._popped[popped:]
+        self.region.captures.clear()
+        self.region.captures.update(captures)
+        self.outer.rollback(outer)
 
     # The end --------------------------------------------------------------------------------------
 
