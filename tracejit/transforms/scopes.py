@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, Into, Zeroed, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
@@ -89,7 +89,7 @@ class Scope:
 
     # Cotangents -----------------------------------------------------------------------------------
 
-    def add(self, v: Value, g: Value | Into) -> None:
+    def add(self, v: Value, g: Value | Into | Zeroed) -> None:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
