@@ -16,6 +16,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.transforms.calls import pull_checkpoint
+from tracejit.transforms.copies import without_copies
 from tracejit.transforms.regions import fresh_sizes, nested
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
@@ -73,7 +74,8 @@ class Pullback:
         self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
     ) -> list[Value | None]:
         """As `run`; without `zeros`, None where nothing was added to a cotangent."""
-        nodes = self.segment.nodes
+        nodes, same = without_copies(self.segment.nodes)
+        outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
         block.spread(self.wrt)
         c = self.calculus
