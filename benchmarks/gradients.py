@@ -18,10 +18,14 @@ from ._gradient_losses import (
 )
 from ._gradient_memory import growth, kept
 from ._gradient_peers import peers
-from ._programs_timing import Runner, first_line, in_turns
-from .harness import Table
+from ._programs_timing import Runner, first_line, in_turns, limited
+from .harness import Cell, Table
 from .programs import PROGRAMS
 from .programs.program import Program
+
+Cells = dict[str, Cell]
+#: Seconds after which a first call is given up.
+LIMIT = 30.0
 
 
 def compiled_gradient(d: Differentiable) -> tuple[Any, dict[str, Any]]:
@@ -30,21 +34,24 @@ def compiled_gradient(d: Differentiable) -> tuple[Any, dict[str, Any]]:
     return function, function(*d.fresh())[1]
 
 
-def check_program(program: Program, size: str = "S") -> None:
-    """Check a program's gradient in double precision, and in its own against that.
+def check_program(program: Program) -> list[str]:
+    """Check a program's gradient at size S, in double precision and in its own against that.
 
-    Raises WrongGradient.
+    Gives notes on what ran eagerly; raises WrongGradient.
     """
-    double = differentiable(program, size, double=True)
-    want = compiled_gradient(double)[1]
+    double = differentiable(program, "S", double=True)
+    function, want = compiled_gradient(double)
     check_gradient(double, want)
-    own = differentiable(program, size)
+    notes = how_it_ran(program.name, function)
+    own = differentiable(program, "S")
     if any(own.wrt[name].dtype != x.dtype for name, x in double.wrt.items()):
-        got = compiled_gradient(own)[1]
+        function, got = compiled_gradient(own)
+        notes += how_it_ran(program.name, function)
         for name, exact in want.items():
             off = np.linalg.norm(got[name] - exact) / np.linalg.norm(exact)
             if got[name].dtype != own.wrt[name].dtype or not off <= 1e-3:
                 raise WrongGradient(f"{own.name}: by {name}: off by {off:.2g} in its own precision")
+    return notes
 
 
 def how_it_ran(name: str, function: Any) -> list[str]:
@@ -56,41 +63,55 @@ def how_it_ran(name: str, function: Any) -> list[str]:
     return found
 
 
+def measured(program: Program, size: str, rounds: int, table: Table) -> Cells:
+    """Times of one program, and notes in `table`; a first call of LIMIT seconds is stopped."""
+    d = differentiable(program, size)
+    value, gradient = tracejit.jit(d.loss), tracejit.value_and_grad(d.loss)
+    value(*d.fresh())
+    runners = {"value": Runner(value, d.fresh)}
+    try:
+        with limited(LIMIT):
+            gradient(*d.fresh())
+        runners["gradient"] = Runner(gradient, d.fresh)
+    except TimeoutError:
+        table.notes.append(f"{program.name}: stopped, and counted as {LIMIT:g} s")
+    times = in_turns(runners, rounds)
+    seconds = statistics.median(times["value"])
+    row: Cells = {"value ms": seconds * 1e3}
+    if "gradient" in times:
+        pairs = zip(times["gradient"], times["value"], strict=True)
+        row["value and gradient ms"] = statistics.median(times["gradient"]) * 1e3
+        row["ratio"] = statistics.median(a / b for a, b in pairs)
+    else:
+        row["value and gradient ms"], row["ratio"] = LIMIT * 1e3, LIMIT / seconds
+    eager = how_it_ran(program.name, gradient)
+    row["outcome"] = "eager" if eager else "compiled" if "gradient" in times else "stopped"
+    table.notes += eager + how_it_ran(f"{program.name}, the value", value)
+    return row
+
+
 def of_programs(programs: Sequence[Program], size: str, rounds: int) -> Table:
     """Value and gradient of each program, the gradient checked at size S."""
     title = f"programs, size {size}: value and gradient over value, CPU time, one thread"
     table = Table(title, [])
-    ratios, wrong = [], 0
+    wrong = 0
     for program in programs:
         if reason := reason_against(program):
             table.notes.append(f"{program.name}: not differentiated: {reason}")
             continue
-        row: dict[str, Any] = {"": program.name}
+        row: Cells = {"": program.name}
         table.rows.append(row)
         try:
             check_program(program)
+            row |= measured(program, size, rounds, table)
         except WrongGradient as error:
             wrong += 1
             row["outcome"] = "wrong"
             table.notes.append(str(error))
-            continue
         except Exception as error:
             row["outcome"] = "-"
             table.notes.append(f"{program.name}: {first_line(error)}")
-            continue
-        d = differentiable(program, size)
-        value, gradient = tracejit.jit(d.loss), tracejit.value_and_grad(d.loss)
-        runners = {"value": Runner(value, d.fresh), "gradient": Runner(gradient, d.fresh)}
-        times = in_turns(runners, rounds)
-        pairs = zip(times["gradient"], times["value"], strict=True)
-        ratio = statistics.median(a / b for a, b in pairs)
-        row["value ms"] = statistics.median(times["value"]) * 1e3
-        row["value and gradient ms"] = statistics.median(times["gradient"]) * 1e3
-        row["ratio"] = ratio
-        eager = how_it_ran(program.name, gradient)
-        row["outcome"] = "eager" if eager else "compiled"
-        table.notes += eager + how_it_ran(f"{program.name}, the value", value)
-        ratios.append(ratio)
+    ratios = [float(row["ratio"]) for row in table.rows if "ratio" in row]
     mean = statistics.geometric_mean(ratios) if ratios else np.inf
     table.rows.append({"": "geometric mean", "ratio": mean})
     table.require("programs with a right gradient", len(ratios), at_least=20)

@@ -17,7 +17,7 @@ from tracejit.ir.types import Type
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, Site
+    from tracejit.ir.calculus import Calculus, Into, Site, Zeroed
 
 __all__ = ["OPS", "Op", "register", "require"]
 
@@ -71,7 +71,7 @@ class Op:
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
+    ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangents of the operands for those of the results; None is zero.
 
         Only those that `s.wanted` asks for are used. Raises Underivable where there is no rule.

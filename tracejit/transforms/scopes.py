@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, Into, Zeroed, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
@@ -19,6 +19,7 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
@@ -88,7 +89,7 @@ class Scope:
 
     # Cotangents -----------------------------------------------------------------------------------
 
-    def add(self, v: Value, g: Value | Into) -> None:
+    def add(self, v: Value, g: Value | Into | Zeroed) -> None:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
@@ -96,8 +97,20 @@ class Scope:
             assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
             self.cotangents[v] = g
             return
+        if isinstance(g, Into):
+            v, g = self._behind_views(v, g)
         into = isinstance(g, Into) and not self.cotangents.has(v)
         self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
+
+    def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
+        """The value that `v` is a view of, and what is added there."""
+        while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
+            source = node.inputs[0]
+            if source not in self.block.active:
+                break
+            attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
+            v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
+        return v, g
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
