@@ -3,7 +3,8 @@
     a1 = reshape(a, shape=(n,))         a1 = reshape(a, shape=(n,))
     b = update_slice(a1, v, ...)   ->   b = update_slice(a, v, ...)
 
-The trace reads views so. Without this an array that is stored into would not be seen to be the same one.
+The trace reads views so. Without this an array that is stored into would not be seen to be the
+same one.
 """
 
 from __future__ import annotations

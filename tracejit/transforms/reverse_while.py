@@ -119,9 +119,7 @@ class _Backward:
     def run(self, pull_back: Callable[[Scope], None]) -> None:
         """Record the body."""
         inner, body = self.inner, self.body
-        self.pulled = [
-            k for k in range(self.carried) if self._is_pulled(k) and k not in self.idle
-        ]
+        self.pulled = [k for k in range(self.carried) if self._is_pulled(k) and k not in self.idle]
         read = [
             k
             for k in range(self.carried, len(body.inputs))
