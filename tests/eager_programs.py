@@ -210,6 +210,8 @@ def partials_and_lambdas(x):
 def python_numbers(x):
     n = int(x)
     y = abs(-x) + round(x, 1) + x // 1 + x % 0.75 + divmod(x, 2.0)[1] + max(x, 1.0, key=abs)
+    if math.isclose(x, 2.5, rel_tol=1e-3) and isinstance(x, float) and type(x) is float:
+        y += x
     return y * n + math.floor(x) + math.log(x, 3) + math.sqrt(x) + min(x, 5)
 
 

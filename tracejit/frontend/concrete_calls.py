@@ -75,12 +75,21 @@ class _NumberHooks:
 _NUMBER_HOOKS: Any = _NumberHooks()
 
 
+class _Capture:
+    """What compiled runs know of the program's objects: here nothing has to be followed."""
+
+    def is_outside(self, x: Any) -> bool:
+        """Whether `x` is an object from outside, which is used as it is."""
+        return True
+
+
 class ConcreteHooks:
     """What a rewritten program asks, for one trace. Once the trace is over all is plain Python."""
 
     def __init__(self, trace: ConcreteTrace) -> None:
         self.trace = trace
         self._errors: Any = np.geterr()
+        self.capture = _Capture()
 
     # What transforms ask --------------------------------------------------------------------------
 
@@ -121,6 +130,14 @@ class ConcreteHooks:
     def indexed(self, x: Any) -> Any:
         """`x`, which is indexed next."""
         return _Indexed(self, x) if type(x) is np.ndarray else x
+
+    def original(self, x: Any) -> Any:
+        """`x` where it is compared by identity."""
+        return self.trace.original(x) if isinstance(x, Tracer) else x
+
+    def shown(self, x: Any) -> Any:
+        """`x` where only its value matters."""
+        return Given(None).of(x)
 
     def formatted(self, x: Any) -> Any:
         """`x`, which is the left operand of `%`: a text shows numbers."""
@@ -164,6 +181,9 @@ class ConcreteHooks:
         """What to call in place of a function written in Python."""
         if is_rewritten(f):
             return f
+        traced = getattr(f, "__tracejit_traced__", None)
+        if traced is not None:
+            return functools.partial(traced, self)
         if f in HANDLERS or _top(f) == "numpy":
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:
@@ -273,10 +293,10 @@ def _is_library(f: FunctionType) -> bool:
 
 def _number(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function on Python numbers."""
-    if not any(isinstance(x, Tracer) for x in args) or kwargs:
+    if not any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return f(*args, **kwargs)
     handler = NUMBER_CALLS[f]
-    return perform(lambda *a: handler(_NUMBER_HOOKS, *a), f, args)
+    return perform(lambda *a, **k: handler(_NUMBER_HOOKS, *a, **k), f, args, kwargs)
 
 
 def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:

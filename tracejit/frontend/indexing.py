@@ -343,7 +343,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
-        base.store(_fit(v, base.type.shape))
+        if not _is_there(base, value):
+            base.store(_fit(v, base.type.shape))
         return
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
@@ -360,6 +361,17 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     updated = trace.emit("scatter", (moved, v, *plan.indices))
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
+
+
+def _is_there(base: TracedArray, value: Any) -> bool:
+    """Whether `value` is the very elements that it is stored into, as at the end of `x[k] += y`.
+
+    The array has been stored into before: it is writeable.
+    """
+    if not isinstance(value, TracedArray) or value.cell is not base.cell or not base.cell.written:
+        return False
+    views = [[(v.op, v.indices, v.attrs) for v in x.views] for x in (base, value)]
+    return views[0] == views[1] and base.type == value.type
 
 
 def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str) -> None:

@@ -100,6 +100,9 @@ class Calculus:
         self.builder = builder
         #: Makes the name of a new size symbol.
         self.fresh = fresh
+        #: Cotangents that have just been set to zero in a slice -> what they were, the slice, and
+        #: the elements that were there.
+        self.zeroed: dict[Value, tuple[Value, dict[str, Attr], Value | None]] = {}
 
     def ops(
         self,

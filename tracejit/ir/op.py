@@ -55,6 +55,13 @@ class Op:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError
 
+    def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Of an op that gives its first operand with some elements replaced by its second: where.
+
+        A NumPy index; None for other ops. Raises Bailout.
+        """
+        return None
+
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents of the results for those of the operands; None is zero.
 

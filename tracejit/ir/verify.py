@@ -36,6 +36,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "dce": _unfused,
     "early_reads": _unfused,
     "scalarize": _unfused,
+    "stack_fields": _unfused,
     "control": _unfused,
     "licm": _unfused,
     "reveal": _unfused,

@@ -16,10 +16,23 @@ import numpy as np
 
 from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, shape_of
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
 
-__all__ = ["RULES", "HostCallRules", "HostSite", "Rule", "host", "rule", "template"]
+__all__ = [
+    "RULES",
+    "HostCallRules",
+    "HostSite",
+    "Rule",
+    "as_array",
+    "flat",
+    "host",
+    "matched",
+    "rule",
+    "sum_of",
+    "template",
+]
 
 
 # Recording calls ---------------------------------------------------------------------------------
@@ -60,6 +73,32 @@ def _described(t: Type) -> tuple[Any, ...]:
     return "numpy", dtype_name(t.dtype)
 
 
+def as_array(c: Calculus, v: Value) -> Value:
+    """A scalar as an array without axes."""
+    return v if isinstance(v.type, ArrayType) else c.op("broadcast_to", v, shape=())
+
+
+def flat(c: Calculus, v: Value) -> Value:
+    """All elements along one axis."""
+    v = as_array(c, v)
+    return c.reshape(v, (prod(shape_of(v.type)),))
+
+
+def matched(c: Calculus, v: Value, t: Type) -> Value:
+    """`v` in the shape and dtype of a type, which it has but for unit axes."""
+    v = c.cast(c.reshape(as_array(c, v), shape_of(t)), dtype_of(t))
+    return v if isinstance(t, ArrayType) else c.op("element", v)
+
+
+def sum_of(c: Calculus, *terms: Value | None) -> Value | None:
+    """The sum of those terms that are not zero."""
+    out: Value | None = None
+    for term in terms:
+        if term is not None:
+            out = term if out is None else c.add(out, term)
+    return out
+
+
 # Rules -------------------------------------------------------------------------------------------
 
 
@@ -98,8 +137,17 @@ class HostSite:
         return Underivable(f"{self.path.replace(':', '.')} {why}")
 
     def x(self, name: str) -> Value:
-        """The operand of a parameter."""
-        return self.s.x(self.places[name])
+        """The operand of a parameter; numbers that are constants as an array."""
+        if name in self.places:
+            return self.s.x(self.places[name])
+        given = self.constant(name)
+        if given is None:
+            raise self.underivable(f"has no derivative rule without {name}")
+        return self.c.constant(np.asarray(given))
+
+    def wanted(self, name: str) -> bool:
+        """Whether a parameter's cotangent is asked for."""
+        return name in self.places and self.s.wanted[self.places[name]]
 
     def type(self, name: str) -> Type:
         """The type of a parameter's operand."""

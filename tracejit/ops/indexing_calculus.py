@@ -7,6 +7,7 @@ what finds an index that is out of bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, Into, Site, differentiable
@@ -67,7 +68,7 @@ class _Writing:
     place.
     """
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents."""
@@ -87,11 +88,14 @@ class _Writing:
             return out
         indices = _indices(s, 2)
         # The read comes first, so that the write may be done in place.
+        there = None
         if s.wanted[1]:
-            out[1] = self.read(c, s, g, indices)
+            out[1] = there = self.read(c, s, g, indices)
         if s.wanted[0]:
             nothing = c.zeros(s.inputs[1])
-            out[0] = c.op(self.name, g, nothing, *indices, **s.attrs)
+            out[0] = zeroed = c.op(self.name, g, nothing, *indices, **s.attrs)
+            if not indices:
+                c.zeroed[zeroed] = g, dict(s.attrs), there
         return out
 
     def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
@@ -142,7 +146,7 @@ def _spread(c: Calculus, mask: Value, like: Type) -> Value:
 class ScatterApplyRules:
     """`np.add.at` and `np.subtract.at`, which are linear. Other functions have no rule."""
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents. Raises Underivable."""

@@ -23,10 +23,11 @@ __all__ = [
     "SolveRules",
     "adjoint",
     "columns",
+    "hermitian",
     "matrix_sum",
+    "on_diagonal",
     "product",
     "triangle",
-    "with_diagonal",
 ]
 
 
@@ -83,10 +84,9 @@ def triangle(c: Calculus, v: Value, diagonal: float, upper: bool = False) -> Val
     return c.where(c.compare("equal", row, column), middle, inside)
 
 
-def with_diagonal(c: Calculus, v: Value, value: complex) -> Value:
-    """Each matrix with one number on its diagonal."""
-    same = c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1))
-    return c.where(same, c.full(v.type, value), v)
+def on_diagonal(c: Calculus, v: Value) -> Value:
+    """The matrices with zeros off their diagonals."""
+    return c.where(c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1)), v, 0)
 
 
 # Products ----------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class _Mover:
     def __init__(self, graph: Graph, nodes: list[Node]) -> None:
         self.nodes = nodes
         #: From which place on a value, or a size, is known; 0 for those from outside.
-        self.known: dict[Value | str, int] = {}
+        self.known: dict[object, int] = {}
         self.updates: dict[Value, list[int]] = {}
         #: The arrays whose elements a slice or a view of one shows.
         self.shows: dict[Value, frozenset[Value]] = {}
@@ -78,6 +78,6 @@ class _Mover:
         if isinstance(out.type, ArrayType):
             self.shows[out] = arrays
         sizes = {s for v in node.outputs for s in type_sizes(v.type)} | node.sizes()
-        first = max((self.known.get(x, 0) for x in (*node.inputs, *sizes)), default=0)
+        first = max((self.known.get(x, 0) for x in [*node.inputs, *sizes]), default=0)
         spots = [p for a in arrays for p in self.updates.get(a, ()) if first <= p < k]
         return min(spots, default=k)

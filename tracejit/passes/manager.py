@@ -24,6 +24,7 @@ from tracejit.passes.products import products
 from tracejit.passes.reveal import reveal
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
+from tracejit.passes.stack_fields import stack_fields
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -40,6 +41,7 @@ PASSES: tuple[Pass, ...] = (
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    stack_fields,  # once all that is left reads what it pops
     licm,  # after dead code, which would look like work to save
     reveal,  # after cse, and what moves nodes next to their twins
     hoist_checks,  # after all that could make an index certain, or leave the loop

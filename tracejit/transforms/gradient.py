@@ -44,9 +44,9 @@ class Gradient(Transformed):
         kwargs: dict[str, Any],
     ) -> Any:
         places = argument_places(function, self.argnums, self.argnames, args, kwargs)
-        primal = call_primal(hooks, function, args, kwargs, places, self.transform)
-        result, aux = self._parts(primal.result)
-        value = _real_number(result, self.transform)
+        primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        result, aux = primal.result, primal.aux
+        value = _real_number(primal.settled, self.transform)
         trace = primal.trace
         pull = Pullback(primal.segment, primal.values, fresh_name(trace), stack_name(trace))
         one = pull.calculus.ones(value.type)
@@ -61,16 +61,6 @@ class Gradient(Transformed):
         if self.with_value:
             return (((result, aux) if self.has_aux else result), out)
         return (out, aux) if self.has_aux else out
-
-    def _parts(self, result: Any) -> tuple[Any, Any]:
-        if not self.has_aux:
-            return result, None
-        if type(result) is not tuple or len(result) != 2:
-            raise TypeError(
-                f"{self.transform} with has_aux=True takes a function that gives a pair "
-                "(value, auxiliary)"
-            )
-        return result
 
 
 def _real_number(x: Any, what: str) -> Tracer:

@@ -98,7 +98,7 @@ class Vmap(Transformed):
             raise TypeError("vmap of a batch of no elements is not run eagerly")
         for i in range(size):
             lanes = [
-                x if a is None else x[(slice(None),) * a + (i,)]  # type: ignore[index]
+                x if a is None else x[(slice(None),) * a + (i,)]
                 for x, a in zip(given, axes, strict=True)
             ]
             found, tree = self._results(called(lanes))
@@ -106,7 +106,7 @@ class Vmap(Transformed):
         out = [
             column[0][0]
             if column[0][1] is None
-            else np.stack([x for x, _ in column], axis=column[0][1])  # type: ignore[call-overload]
+            else np.stack([x for x, _ in column], axis=column[0][1])
             for column in zip(*rows, strict=True)
         ]
         assert tree is not None

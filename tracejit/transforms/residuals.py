@@ -22,6 +22,7 @@ __all__ = [
     "Saved",
     "active_in",
     "active_outputs",
+    "active_stacks",
     "is_single",
     "loop_flags",
     "overwrites",
@@ -124,15 +125,15 @@ class Block:
             if node in self.inner:
                 node, token = _with_pushes(node, self.inner[node], self.counted, token, stack)
             builder.nodes.append(node)
-        values = []
-        for saved in self.saved:
-            if saved.value is not None:
-                values.append(saved.value)
-            else:
-                assert saved.size is not None
-                values += builder.emit(OPS["dim_value"], (), {"dim": symbol(saved.size)})
-        if values:
+        # Sizes lie on top: what is popped below them has types that mention them.
+        if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
+        sizes = []
+        for x in self.saved:
+            if x.size is not None:
+                sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})
+        if sizes:
+            token = _push(builder, token, sizes, stack)
         return builder.nodes, token
 
 
@@ -234,6 +235,25 @@ def active_in(region: Graph, flags: Sequence[bool]) -> set[Value]:
     for node in region.nodes:
         active |= active_outputs(node, active)
     return active
+
+
+def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
+    """The names of the stacks on which a value is pushed that depends on the active ones."""
+    out: set[str] = set()
+    active = set(active)
+    for node in nodes:
+        flags = [v in active for v in node.inputs]
+        if not any(flags):
+            continue
+        if node.op.name == "stack_push" and any(flags[1:]):
+            out.add(node.attrs["stack"])
+        inner = loop_flags(node, flags) if node.op.name == "while_loop" else flags
+        for region in node.regions:
+            given = inner[1:] if node.op.name == "cond" else inner
+            pairs = zip(region.inputs, given, strict=True)
+            out |= active_stacks(region.nodes, (v for v, flag in pairs if flag))
+        active |= active_outputs(node, active)
+    return out
 
 
 def loop_flags(node: Node, flags: Sequence[bool]) -> list[bool]:

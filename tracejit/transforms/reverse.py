@@ -16,7 +16,9 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.transforms.calls import pull_checkpoint
+from tracejit.transforms.custom_rules import pull_custom
 from tracejit.transforms.regions import fresh_sizes
+from tracejit.transforms.regions import fresh_sizes, nested
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
@@ -137,7 +139,7 @@ def _pull(scope: Scope, node: Node) -> None:
     if overwrites(node) and scope.holds(node.outputs[0]):
         scope.undo(node)
     held = any(scope.holds(v) for v in node.outputs)
-    if not held and all(g is None for g in found):
+    if not held and all(g is None for g in found) and not _pops(scope, node):
         return
     if node.op.name == "cond":
         pull_cond(scope, node, found, pull_back)
@@ -147,6 +149,9 @@ def _pull(scope: Scope, node: Node) -> None:
         return
     if node.op.name == "checkpoint":
         pull_checkpoint(scope, node, found, _pull_segment)
+        return
+    if node.op.name == "custom":
+        pull_custom(scope, node, found, _pull_segment)
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
@@ -166,3 +171,10 @@ def _pull(scope: Scope, node: Node) -> None:
     for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
         if g is not None and is_wanted:
             scope.add(v, g)
+
+
+def _pops(scope: Scope, node: Node) -> bool:
+    """Whether a node takes records from a stack that have cotangents: each record gets one."""
+    if not any(v.type == TOKEN and v in scope.block.active for v in node.inputs):
+        return False
+    return any(n.op.name == "stack_pop" for n in nested([node]))

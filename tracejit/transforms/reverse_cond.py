@@ -11,6 +11,7 @@ from tracejit.ir.types import TOKEN, Type
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block
 from tracejit.transforms.scopes import RegionScope, Scope, previous_state
+from tracejit.transforms.stacks import find_stack, stack_of
 
 __all__ = ["pull_cond"]
 
@@ -23,15 +24,21 @@ def pull_cond(
 ) -> None:
     """Record the backward pass of a `cond` for the cotangents of its results."""
     operands = node.inputs[1:]
-    given = {j: g for j, g in enumerate(found) if g is not None}
+    given = {j: g for j, g in enumerate(found) if g is not None and g.type != TOKEN}
     read = [k for k, v in enumerate(operands) if _is_pulled(scope, v)]
+    tokens = _tokens(scope, node)
+    read = sorted({*read, *tokens})
     states = _states(scope, node)
-    sides = [_Side(scope, node, number, given, read, states) for number in range(2)]
+    sides = [_Side(scope, node, number, given, read, tokens, states) for number in range(2)]
     for side in sides:
         pull_back(side.inner)
     kept = [k for k in read if any(side.adds_to(k) for side in sides)]
     pushes = any(side.block.pushes for side in sides)
     inputs = [scope.primal(node.inputs[0]), *given.values()]
+    for k, j in tokens.items():
+        g = found[j]
+        if g is not None:
+            scope.cotangents[operands[k]] = g
     inputs += [scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]) for k in kept]
     inputs += [scope.held(node.outputs[j]) for j in states]
     if pushes:
@@ -60,7 +67,22 @@ def pull_cond(
 
 
 def _is_pulled(scope: Scope, v: Value) -> bool:
-    return v in scope.block.active and (differentiable(v.type) or v.type == TOKEN)
+    return v in scope.block.active and differentiable(v.type)
+
+
+def _tokens(scope: Scope, node: Node) -> dict[int, int]:
+    """The operands that are stacks, with the results that these are afterwards."""
+    block = scope.block
+    later = {
+        stack_of(block, v): j
+        for j, v in enumerate(node.outputs)
+        if v.type == TOKEN and v in block.active
+    }
+    if not later:
+        return {}
+    tokens = [(k, v) for k, v in enumerate(node.inputs[1:]) if v.type == TOKEN]
+    earlier = {find_stack(block, v): k for k, v in tokens}
+    return {earlier[name]: j for name, j in later.items()}
 
 
 def _cotangent_type(scope: Scope, v: Value) -> Type:
@@ -80,7 +102,8 @@ def _states(scope: Scope, node: Node) -> dict[int, int]:
 
 class _Side:
     """One side on the way back: it takes the cotangents `given` of results, by number, those so
-    far of the operands `read`, and the arrays to be restored.
+    far of the operands `read`, and the arrays to be restored. `tokens` are operands that are
+    stacks, with the results that these are stacks after.
     """
 
     def __init__(
@@ -90,10 +113,11 @@ class _Side:
         number: int,
         given: dict[int, Value],
         read: Sequence[int],
+        tokens: dict[int, int],
         states: dict[int, int],
     ) -> None:
         graph, operands = node.regions[number], node.inputs[1:]
-        self.graph, self.states = graph, states
+        self.graph, self.tokens, self.states = graph, tokens, states
         self.given = {j: Value(g.type) for j, g in given.items()}
         self.so_far = {k: Value(_cotangent_type(scope, operands[k])) for k in read}
         self.arrays = {j: Value(scope.type(node.outputs[j].type)) for j in states}
@@ -114,8 +138,10 @@ class _Side:
     def _begin(self) -> None:
         inner, graph = self.inner, self.graph
         for k, v in self.so_far.items():
-            if graph.inputs[k] in self.block.active:
-                inner.cotangents[graph.inputs[k]] = v
+            # A stack is as it was left; other cotangents grow from where they are.
+            start = graph.outputs[self.tokens[k]] if k in self.tokens else graph.inputs[k]
+            if start in self.block.active or k in self.tokens:
+                inner.cotangents[start] = v
         for j, v in self.given.items():
             out = graph.outputs[j]
             if out in self.block.active:

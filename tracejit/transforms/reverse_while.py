@@ -107,7 +107,11 @@ class _Backward:
         """Record the body."""
         inner, body = self.inner, self.body
         self.pulled = [k for k in range(self.carried) if self._is_pulled(k)]
-        read = [k for k in range(self.carried, len(body.inputs)) if self._is_pulled(k)]
+        read = [
+            k
+            for k in range(self.carried, len(body.inputs))
+            if self._is_pulled(k) and body.inputs[k].type != TOKEN
+        ]
         self.given = {k: self._cotangent(k) for k in (*self.pulled, *read)}
         for k in read:
             inner.cotangents[body.inputs[k]] = self.given[k]

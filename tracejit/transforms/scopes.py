@@ -18,6 +18,7 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
 from tracejit.transforms.stacks import stack_of
@@ -31,7 +32,7 @@ class Scope:
     def __init__(self, c: Calculus, block: Block, stack: str) -> None:
         self.c, self.block, self.stack = c, block, stack
         #: The cotangents of values of the block, as far as they have been added up.
-        self.cotangents: dict[Value, Value] = {}
+        self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
 
@@ -80,12 +81,12 @@ class Scope:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
-        have = self.cotangents.get(v)
-        if isinstance(g, Into):
-            whole = self.c.zeros(self.type(v.type)) if have is None else have
-            self.cotangents[v] = g.add(self.c, whole, g.value)
-        else:
-            self.cotangents[v] = g if have is None else self.c.add(have, g)
+        if v.type == TOKEN:
+            assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
+            self.cotangents[v] = g
+            return
+        into = isinstance(g, Into) and not self.cotangents.has(v)
+        self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
@@ -298,19 +299,31 @@ class RegionScope(Scope):
 
     def finish(self) -> Value:
         """The token that the region is to begin with, once all that is saved is known."""
-        saved = self.block.saved
-        if not saved:
+        saved = list(zip(self.block.saved, self._popped, strict=True))
+        values = [v for s, v in saved if s.size is None]
+        sizes = [v for s, v in saved if s.size is not None]
+        front = self._pops([sizes, values])
+        if not front:
             return self._after_pop
-        types = record_types([v.type for v in self._popped])
-        outputs = (self._after_pop, *self._popped)
-        attrs = {"stack": self.stack, "types": types}
-        front = [Node(OPS["stack_pop"], (self.first,), attrs, outputs)]
-        for s, v in zip(saved, self._popped, strict=True):
+        binds = []
+        for s, v in saved:
             if s.size is not None:
                 (name,) = free_symbols(self.sizes[s.size])
-                front.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
-        self.c.builder.nodes[:0] = front
+                binds.append(Node(OPS["bind_size"], (v,), {}, (), (), (name,)))
+        self.c.builder.nodes[:0] = [front[0], *binds, *front[1:]]
         return self.first
+
+    def _pops(self, records: Sequence[Sequence[Value]]) -> list[Node]:
+        """The nodes that pop these records, empty ones left out, in this order."""
+        out = []
+        token, left = self.first, [record for record in records if record]
+        for k, record in enumerate(left):
+            types = record_types([v.type for v in record])
+            rest = self._after_pop if k == len(left) - 1 else Value(TOKEN)
+            attrs = {"stack": self.stack, "types": types}
+            out.append(Node(OPS["stack_pop"], (token,), attrs, (rest, *record)))
+            token = rest
+        return out
 
 
 def states_of(block: Block, v: Value) -> list[Value]:

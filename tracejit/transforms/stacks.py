@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.transforms.residuals import Block
 
-__all__ = ["stack_of"]
+__all__ = ["find_stack", "stack_of"]
 
 
 def stack_of(block: Block, v: Value) -> str:
     """The name of the stack of a token of a block."""
-    node = block.producers.get(v)
-    found = _of_result(node, v) if node is not None else None
-    if found is None:
-        found = _of_reader(block.nodes, v)
+    found = find_stack(block, v)
     assert found is not None, "a token of no stack"
     return found
+
+
+def find_stack(block: Block, v: Value) -> str | None:
+    """As `stack_of`; None for a token of effects."""
+    node = block.producers.get(v)
+    found = _of_result(node, v) if node is not None else None
+    return found or _of_reader(block.nodes, v)
 
 
 def _of_result(node: Node, v: Value) -> str | None:
