@@ -38,9 +38,7 @@ def _read(region: Graph, count: int, values: Sequence[Value]) -> list[tuple[Valu
     return [(v, x) for v, x in zip(inner, values, strict=True) if v in used]
 
 
-def pull_custom(
-    scope: Scope, node: Node, found: Sequence[Value | None], pull: PullSegment
-) -> None:
+def pull_custom(scope: Scope, node: Node, found: Sequence[Value | None], pull: PullSegment) -> None:
     """Record the backward pass of a `custom` node for the cotangents of its results."""
     active = [v in scope.block.active for v in node.inputs]
     if not any(active):
@@ -116,7 +114,7 @@ def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
     name = node.attrs["function"]
     if node.attrs["rule"] == "vjp":
         raise Underivable(
-            f"{name} has a rule for reverse mode only (custom_vjp): forward mode, and a "
+            f"{name}: it has a rule for reverse mode only (custom_vjp); forward mode, and a "
             "hessian, need custom_jvp"
         )
     c.builder.nodes.append(node)
@@ -128,5 +126,5 @@ def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
     for inner, x in _read(rule, len(node.inputs), node.inputs[:args]):
         t = type_substitute(inner.type, sizes)
         table[inner] = c.laid_out(tangents[x], t) if x in tangents else c.zeros(t)
-    for j, t in zip(wrt, paste(c, rule, table, sizes), strict=True):
-        tangents[node.outputs[j]] = t
+    for j, tangent in zip(wrt, paste(c, rule, table, sizes), strict=True):
+        tangents[node.outputs[j]] = tangent

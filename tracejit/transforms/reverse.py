@@ -17,7 +17,6 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.transforms.calls import pull_checkpoint
 from tracejit.transforms.custom_rules import pull_custom
-from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.regions import fresh_sizes, nested
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
