@@ -1,16 +1,18 @@
 """The benchmark programs against the clock: who computes them how, calls in turns, first calls."""
 
+import contextlib
 import copy
 import dataclasses
 import gc
 import json
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +30,7 @@ CHILD = "benchmarks._programs_child"
 #: Other compilers may add in another order or fuse multiplications where we promise the same bits.
 PEER_RTOL = 1e-10
 BATCH = 0.005
+BUDGET = 10.0
 MOST_CALLS = 200
 
 
@@ -147,6 +150,28 @@ def measure(runners: dict[str, Runner], rounds: int) -> dict[str, list[float]]:
     finally:
         gc.enable()
     return found
+
+
+def in_turns(runners: dict[str, Runner], rounds: int) -> dict[str, list[float]]:
+    """As `measure`; fewer rounds, three at least, where calls are so long that they pass BUDGET."""
+    once = sum(seconds(runner, 1) for runner in runners.values())
+    return measure(runners, max(3, min(rounds, round(BUDGET / once))))
+
+
+@contextlib.contextmanager
+def limited(most: float) -> Iterator[None]:
+    """Raise TimeoutError in what takes more than `most` seconds, in compiled loops too."""
+
+    def stop(signum: int, frame: Any) -> None:
+        raise TimeoutError(f"stopped after {most:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, most)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def table_of(kind: Kind, size: str, found: list[Outcome]) -> Table:

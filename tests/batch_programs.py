@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+import tracejit
+
 
 @dataclass(frozen=True)
 class Program:
@@ -248,6 +250,11 @@ def transforms(a, x):
     return y, np.fft.irfft(x, 6), np.fft.fft(a, 5, 1), np.fft.fft2(a), np.fft.rfft(a, axis=-2)
 
 
+@program(M, apart=False)
+def checkpointed(a):
+    return tracejit.checkpoint(lambda b: np.exp(b @ b.T) + a[0, 0])(a * 0.1)
+
+
 @program(np.abs(V) + 0.1, np.array([0.5, 2.0, 3.0]), subsets=BOTH, apart=False)
 def special_functions(x, p):
     return scipy.special.gammaln(x), scipy.special.gammainc(p, x), scipy.special.j0(p)
@@ -347,6 +354,14 @@ def stored_elements(w, x):
     return (y**2).sum()
 
 
+def products(w, x):
+    return (np.cumprod(x + 3) * w[0]).sum()
+
+
+def computed_again(w, x):
+    return tracejit.checkpoint(lambda v: np.sin(w @ v).prod())(x)
+
+
 #: Where lanes go the same way, their stacks are one stack of batches.
 GRADIENTS = [
     Program(recurrence, lanes(W, V), BOTH, False),
@@ -354,4 +369,24 @@ GRADIENTS = [
     Program(trips_by_data, lanes(W, V), BOTH, True),
     Program(same_way_in_all_lanes, lanes(W, V), BOTH, False),
     Program(stored_elements, lanes(W, V), BOTH, False),
+    Program(products, lanes(W, V), BOTH, False),
+    Program(computed_again, lanes(W, V), BOTH, False),
+]
+
+
+# By vmap ------------------------------------------------------------------------------------------
+
+
+def sum_of_some(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 1:
+            s += x[i]
+    return s
+
+
+SKIPPED = ("overflowing_ints", "dividing_by_zero")
+MAPPED = [
+    Program(sum_of_some, lanes(V)),
+    *(p for p in PROGRAMS if p.function.__name__ not in SKIPPED),
 ]

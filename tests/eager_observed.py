@@ -132,7 +132,7 @@ def swallowed(x):
 
 
 def without_rule(x):
-    return np.fft.fft(x).real.sum()  # lost
+    return np.i0(x).sum()  # lost
 
 
 def shown_to_library(x, log):

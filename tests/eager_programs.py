@@ -301,6 +301,18 @@ def complex_arrays(z):
 
 
 @program(VECTOR)
+def through_numpy_itself(x):
+    spectrum = np.abs(np.fft.rfft(x)) ** 2
+    peak = np.maximum.accumulate(x * x)
+    return spectrum.sum() + peak.sum() + W.dot(x)[0] * np.linalg.eigvalsh(np.outer(x, x) + W.T)[2]
+
+
+@program(0.1)
+def sum_of_floats(x):
+    return sum([x] * 10) + sum((k * x for k in range(3)), start=x)
+
+
+@program(VECTOR)
 def sorted_values(x):
     low, *_, high = sorted(x, key=lambda v: -v)
     table = {"a": low, "b": high}

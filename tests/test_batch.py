@@ -1,4 +1,4 @@
-"""A batched graph gives what a Python loop over its lanes gives: every op, from its samples."""
+"""Batched graphs of programs give what a Python loop over their lanes gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import copy
 import functools
 import io
 import itertools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,158 +14,21 @@ import numpy as np
 import pytest
 
 import tracejit
-import tracejit.ops
-from tests.batch_programs import EFFECTS, GRADIENTS, PROGRAMS, Program
+from tests.batch_programs import EFFECTS, GRADIENTS, MAPPED, PROGRAMS, Program
+from tests.batching import compare, fresh_names, stacked
 from tests.compare import assert_same
 from tests.random_graphs import random_graph
 from tracejit.errors import Bailout, Unbatchable
 from tracejit.ir.batching import batched_type
 from tracejit.ir.calculus import Calculus
-from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder
-from tracejit.ir.op import OPS, Op
 from tracejit.ir.text import parse_graph
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
 from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.batch import batch_graph, batch_nodes
 from tracejit.transforms.regions import nested
-
-PLAIN = [
-    name
-    for name, op in sorted(OPS.items())
-    if not hasattr(op, "evaluate_regions") and op.kind not in ("dataflow", "effect", "stack")
-]
-#: Samples that are tried of each op, at most.
-SAMPLES = 14
-MATRICES = ("inv", "cholesky", "solve", "lu_diagonal")
-
-
-def fresh_names() -> Callable[[], str]:
-    """Names of sizes that no graph here has."""
-    count = itertools.count()
-    return lambda: f"z{next(count)}"
-
-
-def type_of(x: Any) -> Type:
-    """The type of a concrete value, with its layout."""
-    if isinstance(x, np.ndarray):
-        order = tuple(sorted(range(x.ndim), key=lambda a: -abs(x.strides[a])))
-        return ArrayType(x.dtype, x.shape, order)
-    return NpScalar(x.dtype) if isinstance(x, np.generic) else PyScalar(type(x).__name__)
-
-
-def graph_of(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Graph:
-    """The graph of one node."""
-    builder = GraphBuilder("f")
-    values = [builder.input(type_of(x)) for x in inputs]
-    if op.name == "bind_size":
-        builder.emit(op, values, attrs, binds=("s",))
-        return builder.build(builder.emit(OPS["dim_value"], [], {"dim": symbol("s")}))
-    return builder.build(builder.emit(op, values, attrs))
-
-
-def stacked(values: Sequence[Any]) -> np.ndarray:
-    """The batch of lanes, those of Python numbers as an i64, f64, c128 or b1."""
-    return np.stack([np.asarray(v) for v in values])
-
-
-def lane_of(batch: Any, t: Type, k: int) -> Any:
-    """Lane k of a batch as a value of type `t`."""
-    if isinstance(t, ArrayType):
-        return batch[k, ...]
-    return batch[k].item() if isinstance(t, PyScalar) else batch[k]
-
-
-def compare(
-    graph: Graph,
-    lanes: Sequence[Sequence[Any]],
-    batched: Sequence[bool],
-    run: Callable[..., tuple[Any, ...]] = evaluate,
-    size: Dim | None = None,
-    **allowed: Any,
-) -> Graph:
-    """Check the batched graph against the lanes, each by itself; gives the batched graph.
-
-    `lanes` are the operands of each; those that are not `batched` are taken from the first.
-    """
-    dim = len(lanes) if size is None else size
-    made, flags = batch_graph(graph, batched, dim, fresh_names())
-    verify(made, "trace")
-    given = [
-        stacked([lane[k] for lane in lanes]) if flag else lanes[0][k]
-        for k, flag in enumerate(batched)
-    ]
-    sizes = {s: len(lanes) if s == str(size) else None for s in made.sizes}
-    own = [
-        [x if flag else y for x, y, flag in zip(lane, lanes[0], batched, strict=True)]
-        for lane in lanes
-    ]
-    known = None if None in sizes.values() else sizes
-    arguments = (given,) if run is not evaluate else (given, known)
-    try:
-        expected = [evaluate(graph, lane) for lane in own]
-    except Bailout:
-        with pytest.raises(Bailout):
-            run(made, *arguments)
-        return made
-    outs = run(made, *arguments)
-    for k, (out, flag) in enumerate(zip(outs, flags, strict=True)):
-        for j, lane in enumerate(expected):
-            found = lane_of(out, graph.outputs[k].type, j) if flag else out
-            assert_same(lane[k], found, where=f"result {k} of lane {j}", **allowed)
-    return made
-
-
-# Every op ---------------------------------------------------------------------------------------
-
-
-def variants(op: Op, samples: Sequence[Any], number: int, k: int) -> list[Any]:
-    """Three operands like operand k of a sample, for three lanes."""
-    x = samples[number][0][k]
-    if isinstance(x, np.ndarray):
-        if op.name in MATRICES:
-            return [x, x * 2, x + x.dtype.type(1) * (k == 1)]
-        return [np.roll(x.ravel(), j).reshape(x.shape) for j in range(3)]
-    alike = [
-        s[k]
-        for s, attrs in samples
-        if len(s) > k and type_of(s[k]) == type_of(x) and attrs.keys() == samples[number][1].keys()
-    ]
-    if op.name in ("gather", "scatter", "scatter_apply", "read_item", "write_item", "host_call"):
-        alike = [x] if op.name == "host_call" else [x, type(x)(0), type(x)(-1)]
-        return [alike[j % len(alike)] for j in range(3)]
-    start = next(i for i, y in enumerate(alike) if y is x or repr(y) == repr(x))
-    return [alike[(start + j) % len(alike)] for j in range(3)]
-
-
-def tolerance(op: Op) -> dict[str, Any]:
-    """How far a lane of a batch may be from the lane by itself."""
-    match = re.fullmatch(r"(\w+)(?:\((\d+)\))?", op.parity)
-    assert match
-    if match[1] == "order":
-        return {"parity": "order", "ulp": 64}
-    # A lane's Python number is NumPy's in a batch: 2 ulp, and one more for the vectors' code.
-    return {"parity": "ulp", "ulp": int(match[2]) + 3} if match[1] == "ulp" else {}
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_batches_of_each_op_are_its_lanes(name: str) -> None:
-    op = OPS[name]
-    with np.errstate(all="ignore"):
-        samples = list(op.samples())
-    step = max(1, len(samples) // SAMPLES)
-    for number in range(0, len(samples), step):
-        inputs, attrs = samples[number]
-        with np.errstate(all="ignore"):
-            operands = [variants(op, samples, number, k) for k in range(len(inputs))]
-        lanes = list(zip(*operands, strict=True))
-        for flags in itertools.product((True, False), repeat=len(inputs)):
-            if any(flags):
-                size = symbol("b") if number % 2 else None
-                compare(graph_of(op, inputs, attrs), lanes, flags, size=size, **tolerance(op))
-
 
 # Control flow -------------------------------------------------------------------------------------
 
@@ -439,3 +301,23 @@ def _rolled(x: Any, j: int) -> Any:
     if isinstance(x, np.ndarray):
         return np.roll(x.ravel(), j).reshape(x.shape)
     return x
+
+
+@pytest.mark.parametrize("program", MAPPED, ids=lambda p: p.function.__name__)
+def test_vmap_is_a_loop_whose_results_are_stacked(program: Program) -> None:
+    for flags in subsets(program):
+        first = program.lanes[0]
+        own = [
+            [x if flag else y for x, y, flag in zip(lane, first, flags, strict=True)]
+            for lane in program.lanes
+        ]
+        expected = [program.function(*copy.deepcopy(lane)) for lane in own]
+        given = [stacked([lane[k] for lane in own]) if f else first[k] for k, f in enumerate(flags)]
+        mapped = tracejit.vmap(program.function, in_axes=tuple(0 if f else None for f in flags))
+        compiled = tracejit.jit(mapped)
+        columns = zip(*expected, strict=True) if isinstance(expected[0], tuple) else [expected]
+        results = compiled(*given)
+        assert ": 1 compiled, 0 eager" in str(compiled.report())
+        results = results if isinstance(results, tuple) else (results,)
+        for column, result in zip(columns, results, strict=True):
+            assert_same(stacked(column), result, **NATIVE)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 from tests.check_grads import check_grads
 from tests.test_host_derivatives import (  # noqa: F401 - a fixture
@@ -108,6 +109,8 @@ def test_others() -> None:
 def test_functions_without_rules_are_named() -> None:
     with pytest.raises(Underivable, match=r"numpy\.i0 has no derivative"):
         gradient(lambda x: np.i0(x).sum(), numbers(3))
+    with pytest.raises(Underivable, match=r"with initial= has no"):
+        gradient(lambda x: np.logaddexp.reduce(x, where=x > 0, initial=0.0), numbers(3))
     with pytest.raises(Underivable, match=r"percentile has no derivative by q"):
         gradient(lambda x, q: np.percentile(x, q), numbers(5), 30.0)
 
@@ -206,6 +209,23 @@ def test_polynomials() -> None:
         check(lambda p, x: np.polyval(p, x), numbers(4), x)
         check(lambda p, x: np.polyval(p, x), numbers(1), x)
     check(lambda x: np.polyval([1.0, -2, 0.5], x), apart(3))
+
+
+LOG_SUMS: list[F] = [
+    lambda x: np.logaddexp.reduce(x),
+    lambda x: np.logaddexp.reduce(x, axis=1, keepdims=True),
+    lambda x: scipy.special.logsumexp(x),
+    lambda x: scipy.special.logsumexp(x, axis=0, keepdims=True),
+    lambda x: scipy.special.expit(x),
+]
+
+
+@pytest.mark.parametrize("k", range(len(LOG_SUMS)))
+def test_sums_of_exponentials(k: int) -> None:
+    f = LOG_SUMS[k]
+    check(f, apart(3, 4))
+    g = gradient(lambda x: np.sum(f(x)), np.full((2, 2), -np.inf))
+    assert (g == 0).all()
 
 
 COMPOSED: list[F] = [

@@ -361,3 +361,48 @@ def test_the_gradient_of_a_factor_is_symmetric() -> None:
         g = gradient("cholesky", well_conditioned(3, 3, dtype=dtype), upper=False)
         np.testing.assert_allclose(g, np.conj(g.T), rtol=1e-14)
     assert gradient("cholesky", np.zeros((0, 0)), upper=True).shape == (0, 0)
+
+
+# Compiled -----------------------------------------------------------------------------------------
+
+COMPILED: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("broadcast_to", [numbers(1, 3)], {"shape": (4, 2, 3)}),
+    ("slice", [numbers(4, 5)], {"start": (3, 1), "size": (2, 2), "step": (-2, 2)}),
+    ("concatenate", [numbers(2, 3), numbers(4, 3)], {"axis": 0}),
+    ("gather", [numbers(3, 4, 2), ROW], {}),
+    ("gather", [numbers(3, 4), ROW, COLUMN], {}),
+    ("gather", [numbers(3, 4), 2], {}),
+    (
+        "update_slice",
+        [numbers(4, 5), numbers(2, 2)],
+        {"start": (3, 1), "size": (2, 2), "step": (-2, 2)},
+    ),
+    ("scatter", [numbers(3, 4), numbers(2, 3), ROW, COLUMN], {}),
+    ("read_item", [numbers(3, 4), -1], {"at": (None, 2)}),
+    ("write_item", [numbers(3, 4), np.float64(2), 1], {"at": (None, 2)}),
+    ("scatter_apply", [numbers(4), numbers(2, 3), ROW], {"function": "subtract"}),
+    ("reduce_prod", [numbers(3, 4, 2)], {"axes": (0, 2)}),
+    ("reduce_max", [numbers(3, 4, 2)], {"axes": (1,)}),
+    ("cumsum", [numbers(3, 4)], {"axis": 0}),
+    ("cumprod", [numbers(3, 4)], {"axis": 1}),
+    ("cumprod", [numbers(3, 4, dtype=np.complex128)], {"axis": 1}),
+    ("sort", [numbers(3, 4)], {"axis": 0}),
+    ("matmul", [numbers(2, 3, 4), numbers(4, 2)], {}),
+    ("matmul", [numbers(3, 4), numbers(4)], {}),
+    ("solve", [well_conditioned(3, 3), numbers(3)], {"vector": True}),
+    ("inv", [well_conditioned(3, 3)], {}),
+    ("cholesky", [well_conditioned(3, 3)], {"upper": False}),
+    ("lu_diagonal", [well_conditioned(3, 3)], {}),
+]
+
+
+@pytest.mark.parametrize("k", range(len(COMPILED)))
+def test_derivatives_are_compiled(k: int) -> None:
+    name, inputs, attrs = COMPILED[k]
+    graph = graph_of(name, inputs, **attrs)
+    wanted = [np.asarray(x).dtype.kind in "fc" for x in inputs]
+    derived = vjp_graph(graph, wanted)
+    given = [*inputs, *(np.asarray(y)[()] * 0.5 + 1 for y in run(graph, inputs))]
+    given[-1] = np.asarray(given[-1]) if isinstance(graph.outputs[0].type, ArrayType) else given[-1]
+    for found, expected in zip(run_graph(derived, given), run(derived, given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

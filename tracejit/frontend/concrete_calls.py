@@ -20,6 +20,7 @@ from tracejit.errors import TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
+from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import (
     Given,
     has_tracer,
@@ -31,13 +32,13 @@ from tracejit.frontend.concrete_plain import (
 )
 from tracejit.frontend.concrete_rewrite import is_rewritten, over_hooks
 from tracejit.frontend.containers import is_default
-from tracejit.frontend.numpy_api import HANDLERS, call_function
+from tracejit.frontend.numpy_api import HANDLERS
 from tracejit.frontend.operators import class_of
 from tracejit.frontend.places import class_lookup
 from tracejit.frontend.python_math import NUMBER_CALLS
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.tracer import TracedScalar, Tracer, lift
 from tracejit.ir.types import PyScalar, dtype_name
 
 __all__ = ["ConcreteHooks"]
@@ -48,6 +49,9 @@ _GENERIC = frozenset(
     "itertools operator pdb random types typing weakref _bisect _collections _functools _heapq "
     "_operator _random".split()
 )
+_LIBRARIES = ("numpy", "scipy")
+#: Methods of arrays that take arrays, and store into none.
+_READING = frozenset("choose clip compress dot repeat searchsorted take".split())
 #: Builtins that show or keep values.
 _SHOWN: tuple[Any, ...] = (print, ascii, bin, bytes, chr, hex, oct, ord, bytearray, memoryview)
 _CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
@@ -161,7 +165,7 @@ class ConcreteHooks:
             return self.of_class(f)
         if cls is BuiltinFunctionType:
             return self.builtin(f)
-        if isinstance(f, np.ufunc) or _top(f) == "numpy" or _top(cls) == "numpy":
+        if isinstance(f, np.ufunc) or _top(f) in _LIBRARIES or _top(cls) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if cls is functools.partial:
             return functools.partial(self.callee(f.func), *f.args, **f.keywords)
@@ -184,7 +188,7 @@ class ConcreteHooks:
         traced = getattr(f, "__tracejit_traced__", None)
         if traced is not None:
             return functools.partial(traced, self)
-        if f in HANDLERS or _top(f) == "numpy":
+        if f in HANDLERS or _top(f) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
@@ -202,8 +206,10 @@ class ConcreteHooks:
             return functools.partial(_number, f)
         if f is isinstance:
             return _isinstance
+        if f is sum:
+            return _sum
         owner = f.__self__
-        if "numpy" in (_top(f), _top(type(owner))):
+        if _top(f) in _LIBRARIES or _top(type(owner)) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if f in _SHOWN:
             return functools.partial(_opaque, f)
@@ -248,12 +254,12 @@ class ConcreteHooks:
             if type(result) is np.ndarray and any(np.may_share_memory(result, x) for x in others):
                 return result
             return Given(self.trace).back(result)
-        if f in HANDLERS:
-            return perform(lambda *a, **k: call_function(f, a, k), f, args, kwargs)
-        method = getattr(f, "__self__", None)
-        if isinstance(f, np.ufunc) or isinstance(method, np.ufunc) or f is np.ndarray:
+        owner = getattr(f, "__self__", None)
+        if isinstance(f, np.ufunc) and f not in HANDLERS or isinstance(owner, np.ufunc):
             return f(*args, **kwargs)
-        return plainly(self.trace, f, args, kwargs)
+        if type(owner) is np.ndarray and f.__name__ in _READING:
+            return getattr(made(self.trace, owner), f.__name__)(*args, **kwargs)
+        return perform(lambda *a, **k: recorded_call(f, a, k), f, args, kwargs)
 
 
 class _Indexed:
@@ -312,6 +318,16 @@ def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
 
     dtype = np.dtype(cls)
     return perform(recorded, cls, args, kwargs) if has_tracer(args) else cls(*args, **kwargs)
+
+
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    """`sum`: of Python's floats it may be more exact than additions one after the other."""
+    values = list(items)
+    out, trace = sum(values, start), concrete_trace()
+    if trace is not None and isinstance(out, TracedScalar) and out.is_python:
+        given = Given(trace)
+        trace.builder.table[out.value()] = sum(map(given.of, values), given.of(start))
+    return out
 
 
 def _isinstance(x: Any, cls: Any) -> bool:

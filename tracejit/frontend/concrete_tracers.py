@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient
+from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import perform
 from tracejit.frontend.indexing import get_item, set_item
 from tracejit.frontend.methods import array_attribute, scalar_attribute
 from tracejit.frontend.python_math import python_number
 from tracejit.frontend.trace import innermost
 from tracejit.frontend.tracer import Cell, TracedArray, TracedScalar, Tracer, View
-from tracejit.frontend.ufunc_calls import array_ufunc
 from tracejit.frontend.ufuncs import binary_operator, unary_operator
 from tracejit.ir.graph import Attr, Value
 
@@ -101,17 +101,15 @@ class _Concrete(Tracer):
             raise LostGradient("a store into an array that the function has not made")
 
         def recorded(*args: Any, **given: Any) -> Any:
-            return array_ufunc(ufunc, method, args, given)
+            return recorded_call(ufunc, args, given, method)
 
         is_pure = method != "at" and "out" not in kwargs
         plain = ufunc if method == "__call__" else getattr(ufunc, method)
         return perform(recorded, plain, inputs, kwargs, is_pure)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from tracejit.frontend.numpy_api import call_function
-
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            return call_function(func, args, kwargs)
+            return recorded_call(func, args, kwargs)
 
         return perform(recorded, func, args, kwargs)
 

@@ -300,6 +300,58 @@ def _polyval_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | No
     return out
 
 
+def _shares(site: HostSite) -> tuple[Value, list[int], str]:
+    """exp(x - y) for y = log(sum(exp(x))), the axes of the sum, and the operand's parameter."""
+    c = site.c
+    reduced = site.path.endswith("reduce")
+    name = "array" if reduced else "a"
+    if reduced:
+        site.only(initial=np._NoValue, where=np._NoValue, dtype=None)
+    else:
+        site.only(b=None, return_sign=False)
+    x = as_array(c, site.x(name))
+    ndim = len(shape_of(x.type))
+    axis = site.constant("axis", 0 if reduced else None)
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    chosen = sorted(k % ndim for k in axes)
+    y = c.keep_axes(as_array(c, site.s.y()), chosen, x.type)
+    # Of minus infinity alone no element has a share.
+    none = c.compare("equal", y, -math.inf)
+    distance = c.sub(x, c.where(none, c.full(y.type, 0), y))
+    return c.op("exp", distance), chosen, name
+
+
+def _log_sum_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c = site.c
+    shares, axes, name = _shares(site)
+    terms = c.strong_mul(as_array(c, tangents[name]), shares)
+    return (matched(c, c.sum(terms, axes), site.s.outputs[0]),)
+
+
+def _log_sum_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    shares, axes, name = _shares(site)
+    out = c.strong_mul(c.keep_axes(as_array(c, g), axes, shares.type), shares)
+    return {name: matched(c, out, site.type(name))}
+
+
+def _expit_jvp(site: HostSite, tangents: Tangents) -> Results:
+    return (site.c.strong_mul(tangents["x"], _logistic_slope(site)),)
+
+
+def _expit_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    return {"x": site.c.strong_mul(g, _logistic_slope(site))}
+
+
+def _logistic_slope(site: HostSite) -> Value:
+    site.only(where=True)
+    c, y = site.c, site.s.y()
+    return c.mul(y, c.sub(c.ones(y.type), y))
+
+
 def _numpy(names: str) -> list[str]:
     return [f"numpy:{name}" for name in names.split()]
 
@@ -312,3 +364,10 @@ rule(_numpy("sinc"), "x", jvp=_sinc_jvp, vjp=_sinc_vjp)
 rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp)
 rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp, vjp=_extreme_vjp)
 rule(_numpy("polyval"), "p", "x", jvp=_polyval_jvp, vjp=_polyval_vjp)
+rule(
+    ["numpy:logaddexp.reduce", "scipy.special._logsumexp:logsumexp"],
+    *("array", "a"),
+    jvp=_log_sum_jvp,
+    vjp=_log_sum_vjp,
+)
+rule(["scipy.special:expit"], "x", jvp=_expit_jvp, vjp=_expit_vjp)

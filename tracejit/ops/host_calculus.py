@@ -114,11 +114,7 @@ class HostSite:
         self.c, self.s = c, s
         self.path: str = s.attrs["function"]
         arguments, keywords = s.attrs["arguments"], dict(s.attrs["keywords"])
-        try:
-            signature = inspect.signature(find_function(self.path))
-            self.given: dict[str, Any] = signature.bind(*arguments, **keywords).arguments
-        except (TypeError, ValueError):
-            self.given = {str(k): a for k, a in enumerate(arguments)} | keywords
+        self.given: dict[str, Any] = _bound(find_function(self.path), arguments, keywords)
         #: Parameter -> the number of its operand.
         self.places: dict[str, int] = {}
         for name, given in self.given.items():
@@ -207,6 +203,25 @@ class HostSite:
             raise self.underivable(f"with {name}={axis} has no derivative rule")
         ndim = len(shape_of(v.type if isinstance(v, Value) else v))
         return axis % ndim
+
+
+def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> dict[str, Any]:
+    """The arguments by the names of parameters; by number where there are no names."""
+    try:
+        signature = inspect.signature(f)
+        found = signature.bind(*arguments, **keywords).arguments
+    except (TypeError, ValueError):
+        return {**{str(k): a for k, a in enumerate(arguments)}, **keywords}
+    out: dict[str, Any] = {}
+    for name, given in found.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            out |= given
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            out |= {f"{name}{k}": g for k, g in enumerate(given)}
+        else:
+            out[name] = given
+    return out
 
 
 #: (site, tangents by parameters) -> tangents of the results.

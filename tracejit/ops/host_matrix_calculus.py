@@ -54,10 +54,12 @@ def _pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
 
 
 def _pinv_jvp(site: HostSite, tangents: Tangents) -> Results:
+    site.only(hermitian=False)
     return (_pinv_tangent(site.c, site.x("a"), site.s.y(), tangents["a"]),)
 
 
 def _pinv_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    site.only(hermitian=False)
     c, g = site.c, cotangents[0]
     assert g is not None
     return {"a": c.conj(_pinv_adjoint(c, site.x("a"), site.s.y(), c.conj(g)))}

@@ -140,9 +140,12 @@ def _reads_lane_sizes(node: Node, plan: Plan) -> bool:
 
 def _branch_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
     """Which results of a `cond` are batched; None where lanes may take different sides."""
-    if flags[0]:
-        return None
-    sides = [_region_plan(region, flags[1:], plan.stacks) for region in node.regions]
+    return None if flags[0] else _sides_flags(node, flags[1:], plan)
+
+
+def _sides_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+    """Which results are batched, of one region or another; None where sizes differ by lanes."""
+    sides = [_region_plan(region, flags, plan.stacks) for region in node.regions]
     if any(side is None for side in sides):
         return None
     plan.lane_loops = plan.lane_loops or any(side.lane_loops for side in sides if side)

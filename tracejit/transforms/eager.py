@@ -67,7 +67,8 @@ def _run(
         except LostGradient:
             raise
         except Underivable as e:
-            raise LostGradient(str(e), e.where) from None
+            what = str(e).removesuffix(" has no derivative rule")
+            raise LostGradient(what, e.where) from None
         except TraceError as e:
             raise LostGradient(e.detail or e.code, e.where) from None
         except Exception:

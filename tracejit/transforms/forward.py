@@ -213,10 +213,12 @@ def _stack(
     tangents[node.outputs[0]] = token
 
 
-def _checkpoint(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+def _checkpoint(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
     (region,) = node.regions
     places = [k for k, v in enumerate(node.inputs) if v in tangents]
-    builder, inner, found = _side(c, region, [region.inputs[k] for k in places])
+    builder, inner, found = _side(c, region, [region.inputs[k] for k in places], stacks)
     wanted = [j for j, v in enumerate(region.outputs) if v in found]
     extra = [_tangent(inner, found, region.outputs[j], region.outputs[j].type) for j in wanted]
     made = builder.build((*region.outputs, *extra))

@@ -33,6 +33,7 @@ __all__ = [
     "fresh_name",
     "has_choice",
     "like",
+    "settled",
     "stack_name",
 ]
 
@@ -152,9 +153,9 @@ def call_primal(
                 f"{what} with has_aux=True takes a function that gives a pair (value, auxiliary)"
             )
         result, aux = result
-    settled = _settled(hooks, result)
+    one_kind = settled(hooks, result)
     segment = Segment(trace.builder, start)
-    return Primal(trace, segment, list(chosen.values()), result, aux, settled)
+    return Primal(trace, segment, list(chosen.values()), result, aux, one_kind)
 
 
 def has_choice(x: Any) -> bool:
@@ -165,17 +166,21 @@ def has_choice(x: Any) -> bool:
     return found is not None and any(map(has_choice, found[2]))
 
 
-def _settled(hooks: Hooks, x: Any) -> Any:
+def settled(hooks: Hooks, x: Any, number: Callable[[Hooks, Choice], Any] | None = None) -> Any:
+    """`x` in its containers with what `number` makes of each choice; by default one NumPy scalar.
+
+    Raises TraceError for a choice that is none between numbers.
+    """
     if not has_choice(x):
         return x
     x = settle(x)
     if isinstance(x, Choice):
-        return _as_number(hooks, x)
+        return (number or _as_number)(hooks, x)
     found = parts_of(x)
     if found is None:
         return x
     cls, keys, children = found
-    return rebuild(hooks, cls, keys, [_settled(hooks, part) for part in children])
+    return rebuild(hooks, cls, keys, [settled(hooks, part, number) for part in children])
 
 
 def _as_number(hooks: Hooks, x: Choice) -> Tracer:

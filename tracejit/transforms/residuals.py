@@ -128,7 +128,7 @@ class Block:
         # Sizes lie on top: what is popped below them has types that mention them.
         if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
-        sizes = []
+        sizes: list[Value] = []
         for x in self.saved:
             if x.size is not None:
                 sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})

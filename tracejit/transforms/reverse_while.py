@@ -30,12 +30,14 @@ def pull_while(
     chains = chains_of(node.regions[1])
     restored = {k for k in chains if scope.holds(node.outputs[k])}
     while True:
+        mark = scope.mark()
         attempt = _Backward(scope, node, chains, restored)
         try:
             attempt.run(pull_back)
         except Restart as e:
             if e.scope is not attempt.inner:
                 raise
+            scope.rollback(mark)
             restored = restored | {e.place}
             continue
         attempt.commit(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
@@ -18,6 +19,7 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
@@ -75,6 +77,16 @@ class Scope:
         """Note that the array in the state `old` has been restored to the state `new`."""
         raise AssertionError("nothing is restored here")
 
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        """What is recorded and saved so far, here and outside, for `rollback`."""
+        return len(self.c.builder.nodes)
+
+    def rollback(self, mark: Any) -> None:
+        """Forget what an attempt at an inner region has recorded and saved since the mark."""
+        del self.c.builder.nodes[mark:]
+
     # Cotangents -----------------------------------------------------------------------------------
 
     def add(self, v: Value, g: Value | Into) -> None:
@@ -85,8 +97,20 @@ class Scope:
             assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
             self.cotangents[v] = g
             return
+        if isinstance(g, Into):
+            v, g = self._behind_views(v, g)
         into = isinstance(g, Into) and not self.cotangents.has(v)
         self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
+
+    def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
+        """The value that `v` is a view of, and what is added there."""
+        while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
+            source = node.inputs[0]
+            if source not in self.block.active:
+                break
+            attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
+            v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
+        return v, g
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
@@ -288,6 +312,22 @@ class RegionScope(Scope):
         self.block.undone.add(node)
         restored = self.c.op(writer, array, old, *indices, **attrs)
         self.hold(node.outputs[0], node.inputs[0], restored)
+
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        counts = len(self.block.saved), len(self._popped)
+        tables = dict(self._memo), dict(self.sizes), dict(self.region.captures)
+        return super().mark(), counts, tables, self.outer.mark()
+
+    def rollback(self, mark: Any) -> None:
+        nodes, (saved, popped), (self._memo, self.sizes, captures), outer = mark
+        super().rollback(nodes)
+        del self.block.saved[saved:]
+        del self._popped[popped:]
+        self.region.captures.clear()
+        self.region.captures.update(captures)
+        self.outer.rollback(outer)
 
     # The end --------------------------------------------------------------------------------------
 
