@@ -11,6 +11,8 @@ compiled and why, and what was not.
 from tracejit import errors
 from tracejit.api import (
     checkpoint,
+    custom_jvp,
+    custom_vjp,
     grad,
     hessian,
     hvp,
@@ -30,6 +32,8 @@ __all__ = [
     "__version__",
     "checkpoint",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
     "eager",
     "errors",
     "explain",

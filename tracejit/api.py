@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
+    from tracejit.transforms.custom import CustomJvp, CustomVjp
 
 __all__ = [
     "checkpoint",
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",
@@ -287,6 +290,44 @@ def checkpoint(function: F) -> F:
     from tracejit.transforms.checkpoint import Checkpointed
 
     return Checkpointed(function)  # type: ignore[return-value]
+
+
+@_makes
+def custom_vjp(function: Callable[..., Any]) -> CustomVjp:
+    """`function` with a derivative of its own, for reverse mode; usable as a decorator.
+
+    After `f.defvjp(forward, backward)` gradients go by that rule, whatever `function` computes:
+    `forward(*args)` gives the pair (result, residuals), where the result is that of `function`, and
+    `backward(residuals, cotangent)` the tuple of the cotangents of the arguments, of their shapes
+    and dtypes; None stands for zero, and for arguments that are no floats. Residuals are arrays and
+    numbers in lists, tuples, dicts and dataclasses, and so is the result; the cotangent has the
+    structure of the result, with 0 for what is no float.
+
+    The function and its rules change nothing and print nothing, and derivatives by values that they
+    read without being given them as arguments are refused. A plain call is a call of `function`.
+    Derivatives of derivatives differentiate the rule; of a rule that calls the function itself,
+    compiled code has three orders. Raises AttributeError for a call before a rule is given,
+    TypeError for rules whose results do not fit, and for forward mode.
+    """
+    from tracejit.transforms.custom import CustomVjp
+
+    return CustomVjp(function)
+
+
+@_makes
+def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
+    """`function` with a derivative of its own, for both modes; usable as a decorator.
+
+    After `f.defjvp(rule)` derivatives go by that rule, whatever `function` computes:
+    `rule(primals, tangents)`, of two tuples with an entry for each argument, gives the pair
+    (result, tangent). The tangents of arguments that are no floats are 0. The tangent that is given
+    is linear in those that are taken: reverse mode is the transpose.
+
+    In all else as `custom_vjp`.
+    """
+    from tracejit.transforms.custom import CustomJvp
+
+    return CustomJvp(function)
 
 
 def _transformed(module: str, name: str, *args: Any) -> Jitted:

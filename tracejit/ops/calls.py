@@ -4,6 +4,19 @@
 
 is `f(x)`. A backward pass through it keeps x, and computes what it needs of f again.
 
+    y = custom(x, k, rule="vjp", args=1, wrt=(0,), ..){ f }{ forward }{ backward }
+    y = custom(x, k, rule="jvp", args=1, wrt=(0,), ..){ f }{ rule }
+
+is `f(x, k)`; its derivatives by the first `args` operands are those that the regions give. Each
+region takes all operands of the node.
+
+    forward: operands -> results, residuals
+    backward: operands, residuals, cotangents of the floats among the results
+              -> cotangents of the operands that `wrt` lists
+    rule: operands, tangents of the first `args` -> results, tangents of the results in `wrt`
+
+With `rule="none"` there is only f, and no derivative. `function` is the name for messages.
+
 The first region of each is what the call computes; without derivatives it stands in its place.
 """
 
@@ -12,12 +25,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import register, require
 from tracejit.ir.types import Type, type_substitute
 from tracejit.ops.control import RegionOp, check_region
 
-__all__ = ["CALLS", "Checkpoint"]
+__all__ = ["CALLS", "Checkpoint", "Custom"]
 
 Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], tuple[Any, ...]]
 
@@ -52,6 +66,47 @@ class Checkpoint(_Call):
         require(len(regions) == 1 and not binds, "checkpoint has one region")
         (region,) = regions
         return region_results(self.name, region, inputs, attrs["sizes"][0])
+
+
+@register
+class Custom(_Call):
+    """A function whose derivative is said by the program."""
+
+    name: ClassVar[str] = "custom"
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        count = {"vjp": 3, "jvp": 2, "none": 1}.get(attrs["rule"])
+        require(len(regions) == count and not binds, "custom: the regions are not those of a rule")
+        args, wrt, sizes = attrs["args"], attrs["wrt"], attrs["sizes"]
+        floats = all(map(differentiable, inputs[:args]))
+        require(0 <= args <= len(inputs) and floats, "custom: the first operands are floats")
+        results = region_results(self.name, regions[0], inputs, sizes[0])
+        n = len(results)
+        if attrs["rule"] == "vjp":
+            found = region_results(self.name, regions[1], inputs, sizes[1])
+            _same(found[:n], results)
+            cotangents = [tangent_type(t) for t in results if differentiable(t)]
+            given = (*inputs, *found[n:], *cotangents)
+            gradients = region_results(self.name, regions[2], given, sizes[2])
+            require(all(0 <= k < args for k in wrt), f"custom: there are no operands {wrt}")
+            _same(gradients, [tangent_type(inputs[k]) for k in wrt])
+        elif attrs["rule"] == "jvp":
+            given = (*inputs, *map(tangent_type, inputs[:args]))
+            found = region_results(self.name, regions[1], given, sizes[1])
+            require(all(0 <= k < n for k in wrt), f"custom: there are no results {wrt}")
+            _same(found, [*results, *(tangent_type(results[k]) for k in wrt)])
+        return results
+
+
+def _same(found: Sequence[Type], wanted: Sequence[Type]) -> None:
+    texts = [", ".join(map(str, types)) for types in (found, wanted)]
+    require(tuple(found) == tuple(wanted), f"custom: a rule gives {texts[0]}, not {texts[1]}")
 
 
 def region_results(

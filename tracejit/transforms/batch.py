@@ -19,9 +19,10 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
+from tracejit.ops.calls import CALLS
 from tracejit.ops.stack import record_types
 from tracejit.transforms.batch_lanes import Table, copy_node, run_lanes
-from tracejit.transforms.batch_plan import Plan, make_plan
+from tracejit.transforms.batch_plan import Plan, call_operands, make_plan
 from tracejit.transforms.batch_stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import close, nested
 
@@ -195,10 +196,12 @@ class _Batcher:
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
         """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
-        is_loop = node.op.name == "while_loop"
+        is_loop, is_call = node.op.name == "while_loop", node.op.name in CALLS
         results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
+        if is_call:
+            taken = call_operands(node, flags, node.regions[0])
         operands = [
             _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
             for x, had, has, v in zip(values, flags, taken, node.inputs, strict=True)
@@ -207,6 +210,10 @@ class _Batcher:
         regions, sizes = [], []
         for k, (region, own) in enumerate(zip(node.regions, node.attrs["sizes"], strict=True)):
             gives = [False] if is_loop and k == 0 else results
+            if is_call:
+                given = call_operands(node, flags, region)
+                # What the regions of a rule give is batched throughout.
+                gives = gives if len(node.regions) == 1 else [True] * len(region.outputs)
             made, more = self.region(region, given, gives)
             regions.append(made)
             sizes.append((*attr_substitute(own, self.sizes), *more))

@@ -25,7 +25,7 @@ from tracejit.ir.types import TOKEN, type_sizes
 from tracejit.transforms.batch_stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import nested
 
-__all__ = ["Plan", "effect_tokens", "make_plan"]
+__all__ = ["Plan", "call_operands", "effect_tokens", "make_plan"]
 
 
 @dataclass
@@ -106,10 +106,8 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
         return _branch_flags(node, flags, plan)
     if node.op.name == "while_loop":
         return _loop_flags(node, flags, plan)
-    if node.op.name == "checkpoint":
+    if node.op.name in ("checkpoint", "custom"):
         return _call_flags(node, flags, plan)
-    if node.op.name == "checkpoint":
-        return _sides_flags(node, flags, plan)
     types = [v.type for v in node.inputs]
     if not node.binds and node.op.vectorises(node.attrs, types, flags):
         return [True] * len(node.outputs)
@@ -157,13 +155,27 @@ def _sides_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | 
 
 
 def _call_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
-    """Which results of a `checkpoint` are batched; None where they have sizes by lanes."""
-    (region,) = node.regions
-    inner = _region_plan(region, flags, plan.stacks)
-    if inner is None:
+    """Which results of a call are batched: all of those of a `custom` one."""
+    first, *others = [
+        _region_plan(region, call_operands(node, flags, region), plan.stacks)
+        for region in node.regions
+    ]
+    if first is None or None in others:
         return None
-    plan.lane_loops = plan.lane_loops or inner.lane_loops
-    return [v in inner.batched for v in region.outputs]
+    plan.lane_loops = plan.lane_loops or first.lane_loops
+    whole = node.op.name == "custom"
+    return [whole or v in first.batched for v in node.regions[0].outputs]
+
+
+def call_operands(node: Node, flags: Sequence[bool], region: Graph) -> list[bool]:
+    """Which inputs of a region of a call are batched, where these operands of the node are.
+
+    What a `custom` node has derivatives by is, and so is what comes after its operands.
+    """
+    if node.op.name != "custom":
+        return list(flags)
+    args = node.attrs["args"]
+    return [*[True] * args, *flags[args:], *[True] * (len(region.inputs) - len(flags))]
 
 
 def _loop_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:

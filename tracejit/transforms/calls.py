@@ -31,9 +31,10 @@ PullSegment: TypeAlias = Callable[
 _CHECKED = ("gather", "scatter", "read_item", "write_item")
 
 
-def needed_for(graph: Graph, numbers: Sequence[int]) -> Graph:
-    """The graph with only these outputs, and without what they do not need: checks neither, since
-    it is for operands for which the graph has run.
+def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> Graph:
+    """The graph with only these outputs, and without what they do not need.
+
+    With `again` it has run before on the same operands: its checks hold, and go too.
     """
     outputs = tuple(graph.outputs[k] for k in numbers)
     values, sizes = set(outputs), set[str]()
@@ -41,7 +42,8 @@ def needed_for(graph: Graph, numbers: Sequence[int]) -> Graph:
         sizes |= attr_sizes(d)
     kept = []
     for node in reversed(graph.nodes):
-        if values.isdisjoint(node.outputs) and sizes.isdisjoint(node.binds):
+        unread = values.isdisjoint(node.outputs) and sizes.isdisjoint(node.binds)
+        if unread and (again or node.op.name != "check"):
             continue
         kept.append(node)
         values.update(node.inputs)
@@ -84,7 +86,7 @@ def pull_checkpoint(
     """Record the backward pass of a `checkpoint` for the cotangents of its results."""
     c, site = scope.c, scope.c.fresh()
     given = [j for j, g in enumerate(found) if g is not None]
-    region = needed_for(node.regions[0], given)
+    region = needed_for(node.regions[0], given, again=True)
     read = region.uses()
     operands: dict[Value, Value] = {}
     wrt: dict[Value, Value] = {}

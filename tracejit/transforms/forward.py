@@ -12,6 +12,7 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
 from tracejit.ops.stack import record_types
+from tracejit.transforms.custom_rules import push_custom
 from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import active_stacks
 
@@ -228,4 +229,9 @@ def _checkpoint(
         tangents[node.outputs[j]] = t
 
 
-_REGIONS = {"checkpoint": _checkpoint, "cond": _cond, "while_loop": _while}
+_REGIONS = {
+    "checkpoint": _checkpoint,
+    "cond": _cond,
+    "custom": push_custom,
+    "while_loop": _while,
+}

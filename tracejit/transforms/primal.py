@@ -29,6 +29,7 @@ __all__ = [
     "Variables",
     "as_error",
     "call_primal",
+    "fresh_copy",
     "fresh_name",
     "has_choice",
     "like",
@@ -71,12 +72,12 @@ def variables(hooks: Hooks, argument: Any, what: str) -> Variables:
                 f"{what} takes real or complex floating-point arguments, not {kind}; "
                 "pass a float, or choose other arguments by argnums"
             )
-    tracers = [_fresh(here(), x) for x in given]
+    tracers = [fresh_copy(here(), x) for x in given]
     values = [x.value() for x in tracers]
     return Variables(unflatten(tree, tracers, hooks.new), given, tracers, values, tree)
 
 
-def _fresh(trace: Trace, x: Tracer) -> Tracer:
+def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
     """A copy of a number or an array, as a value that nothing else is."""
     v = x.value()
     t = v.type

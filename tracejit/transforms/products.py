@@ -33,7 +33,7 @@ from tracejit.transforms.segments import Segment
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Jvp", "Pulled", "Vjp", "direction"]
+__all__ = ["Jvp", "Pulled", "Vjp", "direction", "matching"]
 
 
 def direction(x: Any, t: Type, what: str) -> Value:
@@ -66,7 +66,7 @@ def _same_shape(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
     )
 
 
-def _matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
+def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     """The leaves of a container of the structure `tree`. Raises TypeError for another one."""
     leaves, given = flatten_state(settle(x))
     if len(leaves) != count or not _alike(given.root, tree.root):
@@ -110,7 +110,7 @@ class Jvp(Transformed):
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = _matching(tangents[place], x.tree, len(x.given), "a tangent")
+            leaves = matching(tangents[place], x.tree, len(x.given), "a tangent")
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
@@ -189,7 +189,7 @@ class Pulled(Traceable):
         trace = self.primal.trace
         if here() is not trace:
             raise TraceError("TJ031", "a pullback is called in a branch or a loop", user_line())
-        leaves = _matching(cotangent, self.tree, len(self.results), "a cotangent")
+        leaves = matching(cotangent, self.tree, len(self.results), "a cotangent")
         try:
             found = iter(self._pull(hooks, leaves))
         except Underivable as e:

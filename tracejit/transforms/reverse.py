@@ -17,6 +17,7 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.transforms.calls import pull_checkpoint
 from tracejit.transforms.copies import without_copies
+from tracejit.transforms.custom_rules import pull_custom
 from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
@@ -150,6 +151,9 @@ def _pull(scope: Scope, node: Node) -> None:
         return
     if node.op.name == "checkpoint":
         pull_checkpoint(scope, node, found, _pull_segment)
+        return
+    if node.op.name == "custom":
+        pull_custom(scope, node, found, _pull_segment)
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
