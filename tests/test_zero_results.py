@@ -1,4 +1,4 @@
-"""Results that begin as zeros are allocated as zeros; all others are filled when it is their turn."""
+"""Results that begin as zeros are allocated so; all others are filled when it is their turn."""
 
 from __future__ import annotations
 

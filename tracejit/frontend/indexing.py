@@ -269,16 +269,17 @@ def _move_index_axes(plan: _Advanced, ndim: int) -> tuple[int, ...]:
     return (*rest[: plan.place], *range(b), *rest[plan.place :])
 
 
-def get_item(x: TracedArray, key: Any) -> Any:
-    """`x[key]`. Raises IndexError as NumPy does."""
+def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
+    """`x[key]`. Raises IndexError as NumPy does; without `checked` every index is inside."""
     trace = here()
     mask = _lone_mask(key)
+    checked = checked and mask is None
     if mask is not None and mask.ndim == x.ndim > 1:
         from tracejit.frontend.numpy_masks import flat_positions
 
         _mask_fits(mask, 0, x.type.shape)
         flat = trace.emit("reshape", (x.value(),), shape=(x.type.size,))
-        return get_item(_array(flat), flat_positions(mask))
+        return get_item(_array(flat), flat_positions(mask), checked=False)
     axes = _with_static_ints(_parse(x, key))
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
@@ -296,7 +297,8 @@ def get_item(x: TracedArray, key: Any) -> Any:
             base = base.view("transpose", axes=plan.to_front)
         return base.view("gather", *plan.indices)
     moved = _permute(base.value(), plan.to_front)
-    out = trace.emit("gather", (moved, *plan.indices))
+    attrs: dict[str, Any] = {} if checked else {"checked": False}
+    out = trace.emit("gather", (moved, *plan.indices), **attrs)
     assert isinstance(out.type, ArrayType)
     if out.type.ndim or _has_ellipsis(key):
         return trace.wrap(_permute(out, _move_index_axes(plan, out.type.ndim)))
@@ -358,7 +360,9 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     target = (*plan.shape, *rest)
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
-    updated = trace.emit("scatter", (moved, v, *plan.indices))
+    # The positions of a mask are inside, and none is there twice.
+    attrs: dict[str, Any] = {} if mask is None else {"checked": False, "distinct": True}
+    updated = trace.emit("scatter", (moved, v, *plan.indices), **attrs)
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
 

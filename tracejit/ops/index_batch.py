@@ -79,7 +79,7 @@ def _places(c: Calculus, s: BatchSite, first: int) -> tuple[list[Value], list[bo
 
 
 def _how(s: BatchSite) -> dict[str, Any]:
-    return {k: v for k, v in s.attrs.items() if k == "checked"}
+    return {k: v for k, v in s.attrs.items() if k in ("checked", "distinct")}
 
 
 def batched_read(c: Calculus, s: BatchSite) -> Value:

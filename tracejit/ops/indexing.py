@@ -1,8 +1,9 @@
 """Reads and functional writes at computed places: gather, update_slice, scatter.
 
 An index counts from the end where it is negative; an index outside the axis bails out, so that
-eager execution raises NumPy's IndexError. With `checked=False` there is none outside: compiled code
-relies on it. A write gives a new array in the old one's memory order.
+eager execution raises NumPy's IndexError. With `checked=False` there is none outside, and with
+`distinct=True` no place is written twice: compiled code relies on it. A write gives a new array in
+the old one's memory order.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class Scatter(ScatterRules, Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter takes an array, values and indices")
-        only_attrs(self.name, attrs, optional=("checked",))
+        only_attrs(self.name, attrs, optional=("checked", "distinct"))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
         fits = v.dtype == x.dtype and v.shape == gathered_shape(self.name, x, inputs[2:])
         require(fits, f"scatter: {v} does not fit the indices into {x}")
@@ -194,4 +195,6 @@ class Scatter(ScatterRules, Op):
             shape = (*np.shape(indices[0]), *x.shape[len(indices) :])
             v = array("i64", shape, "strided").astype(x.dtype)
             out += [([x, v, *indices], {}), ([x, v, *indices], {"checked": False})]
+        i, j = np.array([2, 0, 1]), np.array([1, 3, 3])
+        out.append(([array("f64", (3, 4)), array("f64", (3,)), i, j], {"distinct": True}))
         return out

@@ -185,7 +185,7 @@ def update_again(r: Rewriter, node: Node) -> Value | None:
         return None
     if not all(_is_one(r, a, b) for a, b in zip(inner.inputs[1:], node.inputs[1:], strict=True)):
         return None
-    if any(inner.attrs[k] != node.attrs[k] for k in node.attrs):
+    if any(inner.attrs.get(k) != node.attrs[k] for k in node.attrs):
         return None
     return node.inputs[0]
 

@@ -66,6 +66,7 @@ def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
         indices = ()
     if node.op.name == "scatter_apply":
         attrs = {}
+    attrs.pop("distinct", None)
     return name, (node.inputs[0], *indices), attrs
 
 
