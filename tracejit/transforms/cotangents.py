@@ -20,6 +20,9 @@ from tracejit.ops.shape_calculus import SliceInto, add_slice, slice_of
 
 __all__ = ["Cotangents"]
 
+#: Contributions that overlap, shifted along an axis.
+_Group = tuple[int, list[SliceInto]]
+
 #: More contributions than these do not wait for each other.
 _MOST = 12
 
@@ -85,16 +88,29 @@ class Cotangents:
         if waiting is None:
             return
         whole = self._sums[v]
+        groups = list(_groups(waiting))
         if isinstance(whole, Zeroed):
-            same = [g for g in waiting if g.attrs == whole.attrs]
-            known = [g for g in same if g.value is whole.read]
-            for g in (known or same)[:1]:
-                waiting.remove(g)
-                assert isinstance(whole, Zeroed)
-                whole = _put_back(self.c, whole, g)
-        for axis, group in _groups(waiting):
+            whole, groups = self._first(whole, waiting, groups)
+        for axis, group in groups:
             whole = _add_group(self.c, whole, axis, group)
         self._sums[v] = whole
+
+    def _first(
+        self, whole: Zeroed, waiting: list[SliceInto], groups: list[_Group]
+    ) -> tuple[Value | Zeroed, list[_Group]]:
+        """What costs least to begin with, and the groups that are left: what was there before, or a
+        group that fills most of the zeros, or a slice that fills them all.
+        """
+        same = [g for g in waiting if g.attrs == whole.attrs]
+        known = [g for g in same if g.value is whole.read]
+        if not known:
+            wide = [x for x in groups if len(x[1]) > 1 and any(g in x[1] for g in same)]
+            if wide:
+                return whole, [*wide, *(x for x in groups if x not in wide)]
+        for g in (known or same)[:1]:
+            waiting.remove(g)
+            return _put_back(self.c, whole, g), list(_groups(waiting))
+        return whole, groups
 
 
 def _put_back(c: Calculus, whole: Zeroed, g: SliceInto) -> Value:

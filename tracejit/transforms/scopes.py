@@ -174,7 +174,9 @@ class Restart(Exception):
 _CHECKED = ("gather", "read_item")
 #: The work, in additions, from which on a result is saved rather than computed again.
 _DEAR = 10.0
+#: The most steps in a row that are done again; those that take no work of their own count less.
 _DEPTH = 24
+_FREE = frozenset(("broadcast_to", "reshape", "transpose", "slice"))
 
 
 class RegionScope(Scope):
@@ -241,12 +243,17 @@ class RegionScope(Scope):
         if not _is_cheap(node):
             return False
         missing: dict[Value, None] = {}
+        known: dict[Value, list[Value]] = {}
         for x in node.inputs:
-            missing |= dict.fromkeys(self._missing(x, 1))
-        return not missing or len(missing) == 1 and _is_smaller(next(iter(missing)), v)
+            missing |= dict.fromkeys(self._missing(x, 1, known))
+        return _are_smaller(list(missing), v)
 
-    def _missing(self, v: Value, depth: int) -> list[Value]:
-        """What would have to be saved for `v` to be computed again."""
+    def _missing(self, v: Value, depth: float, known: dict[Value, list[Value]]) -> list[Value]:
+        """What would have to be saved for `v` to be there: itself or, if that is no more, what it
+        is computed of. `known` has the answers that have been found.
+        """
+        if v in known:
+            return known[v]
         if v in self._memo or self.holds(v) or self.operands.get(v) is not None:
             return []
         if v in self._states and self._states[v] not in self._held:
@@ -255,11 +262,11 @@ class RegionScope(Scope):
         if node is None or depth > _DEPTH or not _is_cheap(node):
             return [v]
         out: dict[Value, None] = {}
+        further = depth + (0.25 if node.op.name in _FREE else 1.0)
         for x in node.inputs:
-            out |= dict.fromkeys(self._missing(x, depth + 1))
-            if len(out) > 1:
-                return [v, *out]
-        return list(out)
+            out |= dict.fromkeys(self._missing(x, further, known))
+        known[v] = list(out) if _are_smaller(list(out), v) else [v]
+        return known[v]
 
     def _save(self, v: Value) -> Value:
         if v in self._states and self._states[v] not in self._held:
@@ -420,6 +427,17 @@ def _is_cheap(node: Node) -> bool:
         return False
     types = [v.type for v in node.inputs]
     return node.op.cost(types, node.attrs) < _DEAR and not node.op.name.startswith("math_")
+
+
+def _are_smaller(values: Sequence[Value], v: Value) -> bool:
+    """Whether saving all `values` takes no more memory than saving `v`, as far as can be told."""
+    if len(values) < 2:
+        return all(_is_smaller(x, v) for x in values)
+    if not isinstance(v.type, ArrayType) or not isinstance(v.type.size, int):
+        return False
+    sizes = [x.type.size if isinstance(x.type, ArrayType) else 1 for x in values]
+    known = [n for n in sizes if isinstance(n, int)]
+    return len(known) == len(sizes) and sum(known) <= v.type.size
 
 
 def _is_smaller(a: Value, b: Value) -> bool:
