@@ -184,3 +184,48 @@ def read_in_a_loop(x, n):
 
 def test_what_a_loop_reads_from_outside_is_kept_once() -> None:
     assert kept(read_in_a_loop, np.ones(5), N(3)) in ([], [["int"]])
+
+
+def test_what_is_computed_of_several_small_values_is_not_kept() -> None:
+    """Rows and columns in place of their differences, and a long way from one to the other."""
+
+    def attraction(x, y, n):
+        for _ in range(n):
+            dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
+            inverse = 1.0 / (dx * dx + dy * dy + 1.0)
+            x, y = x - (dx * inverse).sum(axis=1), y - (dy * inverse).sum(axis=1)
+        return x.sum() * y.sum()
+
+    def doubled(x, n):
+        for _ in range(n):
+            y = x
+            for _ in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14):
+                y = y * y + y
+            x = x + 0.1 * y
+        return x.sum()
+
+    (record,) = kept(attraction, np.arange(5.0), np.ones(5), N(3))
+    assert sorted(record) == ["f64[5]", "f64[5]"]
+    (record,) = kept(doubled, np.full(3, 0.1), N(2))
+    assert record == ["f64[3]"]
+
+
+def test_stores_through_a_mask_write_each_place_once() -> None:
+    """Nothing finds out which of several writes was the last."""
+
+    def f(x):
+        y = x * 2
+        y[y > 1] = y[y > 1] ** 3
+        return (y * x).sum()
+
+    def by_numbers(x, i):
+        y = x * 2
+        y[i] = x[:3] ** 3
+        return (y * x).sum()
+
+    x = np.linspace(0.1, 1.3, 8).reshape(2, 4)
+    assert "iota" not in tracejit.grad(f).lower(x).text("trace")
+    expected = np.where(2 * x > 1, 32 * x**3, 4 * x)
+    np.testing.assert_allclose(tracejit.grad(f)(x), expected, rtol=1e-13)
+    flat, i = x.ravel().copy(), np.array([4, 2, 4])
+    assert "iota" in tracejit.grad(by_numbers).lower(flat, i).text("trace")
