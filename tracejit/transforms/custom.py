@@ -17,7 +17,7 @@ from tracejit.frontend.branches import settle
 from tracejit.frontend.trace import current_trace, here
 from tracejit.frontend.traceable import part_of
 from tracejit.transforms.custom_trace import Call, Result
-from tracejit.transforms.function import Transformed
+from tracejit.transforms.function import Decorated
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -45,7 +45,7 @@ def may_follow(function: object) -> bool:
     return _WITHIN.get().count(function) < _ORDERS
 
 
-class _Custom(Transformed):
+class _Custom(Decorated):
     """What functions with rules have in common."""
 
     #: The names of the rules, which are attributes.
@@ -57,11 +57,6 @@ class _Custom(Transformed):
         super().__init__(function)
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        raise TypeError(f"{self.transform} takes a function; {self.__qualname__} is a method")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self.require_rules()
