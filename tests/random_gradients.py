@@ -136,7 +136,7 @@ class _Smooth(_Generator):
             f"{a}[:] = np.tanh({a}) * {self.number()}",
             f"m[{i}] = np.sin(m[{self.index('m')}]) * {self.float_(0)}",
             f"m[:, 1] *= np.tanh({a})",
-            f"m[[0, 1]] = m[[1, 0]]",
+            "m[[0, 1]] = m[[1, 0]]",
             f"{a}[1:3] = np.sin({a})[-2:]",
         ]
         return [Line(self.random.choice(choices))]
@@ -305,7 +305,9 @@ def main() -> int:
             counts["wrong" if isinstance(e, Wrong) else type(e).__name__] += 1
             where = traceback.extract_tb(e.__traceback__)[-1]
             text = str(e).splitlines()[0] if str(e) else ""
-            print(f"seed {seed}: {type(e).__name__}: {text[:300]} ({where.filename}:{where.lineno})")
+            print(
+                f"seed {seed}: {type(e).__name__}: {text[:300]} ({where.filename}:{where.lineno})"
+            )
     print(dict(counts))
     return any(k == "wrong" for k in counts)
 

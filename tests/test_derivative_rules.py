@@ -28,7 +28,9 @@ from tracejit.transforms.reverse import vjp_graph
 
 #: Ops without rules of their own, and why.
 WITHOUT: dict[str, str] = {
-    **dict.fromkeys(("checkpoint", "cond", "custom", "while_loop"), "the transforms differentiate regions"),
+    **dict.fromkeys(
+        ("checkpoint", "cond", "custom", "while_loop"), "the transforms differentiate regions"
+    ),
     **dict.fromkeys(
         ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond"),
         "made after the transforms",

@@ -123,6 +123,8 @@ def _left_cotangent(c: Calculus, g: Value, b: Value, a: ArrayType) -> Value:
     ndim = len(shape_of(b.type))
     if a.ndim == 1 and ndim == 1:
         return c.mul(c.shaped(g, a), b)
+    if a.ndim == 1 and ndim == 2:
+        return c.matmul(b, g)
     if a.ndim == 1:
         # Vector times stack: the cotangent of each is a combination of columns.
         vectors = c.matmul(b, columns(c, g))

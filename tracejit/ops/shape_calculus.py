@@ -93,9 +93,6 @@ class SliceInto(Into):
 
 def add_slice(attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
     """`whole` with `v` added to the slice with these attributes."""
-    before, zero, old = c.zeroed.get(whole, (whole, None, None))
-    if zero == attrs:
-        return before if v is old else c.op("update_slice", before, v, **attrs)
     there = c.op("slice", whole, **attrs)
     if all(n == 1 for n in attrs["size"]):
         # A single element is added as a number, which needs no memory.

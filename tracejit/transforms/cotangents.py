@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into
+from tracejit.ir.calculus import Calculus, Into, Zeroed
 from tracejit.ir.graph import Value
 from tracejit.ops.shape_calculus import SliceInto, add_slice, slice_of
 
@@ -29,7 +29,7 @@ class Cotangents:
 
     def __init__(self, c: Calculus) -> None:
         self.c = c
-        self._sums: dict[Value, Value] = {}
+        self._sums: dict[Value, Value | Zeroed] = {}
         self._waiting: dict[Value, list[SliceInto]] = {}
 
     def __setitem__(self, v: Value, g: Value) -> None:
@@ -43,15 +43,24 @@ class Cotangents:
     def get(self, v: Value, default: Any = None) -> Any:
         """The cotangent of a value, or `default`."""
         self._add_up(v)
-        return self._sums.get(v, default)
+        found = self._sums.get(v, default)
+        if isinstance(found, Zeroed):
+            found = self._sums[v] = found.made(self.c)
+        return found
 
     def pop(self, v: Value, default: Any = None) -> Any:
         """The cotangent of a value, or `default`; it is zero from now on."""
-        self._add_up(v)
-        return self._sums.pop(v, default)
+        found = self.get(v, default)
+        self._sums.pop(v, None)
+        return found
 
-    def add(self, v: Value, g: Value | Into, zero: Value | None) -> None:
+    def add(self, v: Value, g: Value | Into | Zeroed, zero: Value | None) -> None:
         """Add to the cotangent of `v`; `zero` is its zero, where there is no sum so far."""
+        if isinstance(g, Zeroed):
+            if v not in self._sums:
+                self._sums[v] = g
+                return
+            g = g.made(self.c)
         if isinstance(g, SliceInto) and _may_wait(g):
             if zero is not None:
                 self._sums[v] = zero
@@ -59,6 +68,11 @@ class Cotangents:
             waiting.append(g)
             if len(waiting) >= _MOST:
                 self._add_up(v)
+            return
+        self._add_up(v)
+        have = self._sums.get(v)
+        if isinstance(have, Zeroed) and isinstance(g, SliceInto) and have.attrs == g.attrs:
+            self._sums[v] = _put_back(self.c, have, g)
             return
         have = self.get(v, zero)
         if isinstance(g, Into):
@@ -71,16 +85,25 @@ class Cotangents:
         if waiting is None:
             return
         whole = self._sums[v]
-        before, zero, old = self.c.zeroed.get(whole, (whole, None, None))
-        for g in waiting:
-            if g.attrs == zero and g.value is old:
-                # What was taken away comes back, as of u in u[1:] += x.
+        if isinstance(whole, Zeroed):
+            same = [g for g in waiting if g.attrs == whole.attrs]
+            known = [g for g in same if g.value is whole.read]
+            for g in (known or same)[:1]:
                 waiting.remove(g)
-                whole = before
-                break
+                assert isinstance(whole, Zeroed)
+                whole = _put_back(self.c, whole, g)
         for axis, group in _groups(waiting):
             whole = _add_group(self.c, whole, axis, group)
         self._sums[v] = whole
+
+
+def _put_back(c: Calculus, whole: Zeroed, g: SliceInto) -> Value:
+    """What has been set to zero, with what is added there; that may be what was there before, as
+    for u in u[1:] += x.
+    """
+    if g.value is whole.read:
+        return whole.whole
+    return c.op("update_slice", whole.whole, g.value, **g.attrs)
 
 
 def _may_wait(g: SliceInto) -> bool:
@@ -114,8 +137,9 @@ def _shifted(a: SliceInto, b: SliceInto, axis: int) -> bool:
     return same and 2 * abs(x - y) < a.attrs["size"][axis]
 
 
-def _add_group(c: Calculus, whole: Value, axis: int, group: list[SliceInto]) -> Value:
+def _add_group(c: Calculus, whole: Value | Zeroed, axis: int, group: list[SliceInto]) -> Value:
     if len(group) == 1:
+        whole = whole.made(c) if isinstance(whole, Zeroed) else whole
         return add_slice(group[0].attrs, c, whole, group[0].value)
     starts = [g.attrs["start"][axis] for g in group]
     size = group[0].attrs["size"][axis]
@@ -125,13 +149,38 @@ def _add_group(c: Calculus, whole: Value, axis: int, group: list[SliceInto]) -> 
         part = _part(c, g.value, axis, low - start, high - start)
         total = part if total is None else c.add(total, part)
     assert total is not None
-    whole = add_slice(_within(group[0].attrs, axis, low, high), c, whole, total)
+    whole = _add_common(c, whole, axis, _within(group[0].attrs, axis, low, high), total)
     for g, start in zip(group, starts, strict=True):
         for first, last in ((start, low), (high, start + size)):
             if first < last:
                 part = _part(c, g.value, axis, first - start, last - start)
                 whole = add_slice(_within(g.attrs, axis, first, last), c, whole, part)
     return whole
+
+
+def _add_common(
+    c: Calculus, whole: Value | Zeroed, axis: int, attrs: dict[str, Any], total: Value
+) -> Value:
+    """Add `total` to a slice, which need not be set to zero first."""
+    if not isinstance(whole, Zeroed):
+        return add_slice(attrs, c, whole, total)
+    zero = whole.attrs
+    (first, last), (a, b) = (
+        (x["start"][axis], x["start"][axis] + x["size"][axis]) for x in (zero, attrs)
+    )
+    known = all(type(d) is int for d in (*zero["start"], *zero["size"]))
+    if (
+        not known
+        or _within(attrs, axis, 0, 0) != _within(zero, axis, 0, 0)
+        or a < first
+        or b > last
+    ):
+        return add_slice(attrs, c, whole.made(c), total)
+    out = whole.whole
+    for start, end in ((first, a), (b, last)):
+        if start < end:
+            out = Zeroed(out, _within(zero, axis, start, end), None).made(c)
+    return c.op("update_slice", out, total, **attrs)
 
 
 def _part(c: Calculus, v: Value, axis: int, first: int, last: int) -> Value:

@@ -16,14 +16,16 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.transforms.calls import pull_checkpoint
+from tracejit.transforms.copies import without_copies
 from tracejit.transforms.custom_rules import pull_custom
-from tracejit.transforms.regions import fresh_sizes, nested
+from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
 from tracejit.transforms.rows import RowReads
 from tracejit.transforms.scopes import Scope
 from tracejit.transforms.segments import Segment
+from tracejit.transforms.stacks import pops_records
 
 __all__ = ["Pullback", "pull_back", "vjp_graph"]
 
@@ -80,7 +82,8 @@ class Pullback:
         self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
     ) -> list[Value | None]:
         """As `run`; without `zeros`, None where nothing was added to a cotangent."""
-        nodes = self.segment.nodes
+        nodes, same = without_copies(self.segment.nodes)
+        outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
         block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
         c = self.calculus
@@ -149,7 +152,7 @@ def _pull(scope: Scope, node: Node) -> None:
     if overwrites(node) and scope.holds(node.outputs[0]):
         scope.undo(node)
     held = any(scope.holds(v) for v in node.outputs)
-    if not held and all(g is None for g in found) and not _pops(scope, node):
+    if not held and all(g is None for g in found) and not pops_records(scope.block, node):
         return
     if node.op.name == "cond":
         pull_cond(scope, node, found, pull_back)
@@ -184,10 +187,3 @@ def _pull(scope: Scope, node: Node) -> None:
     for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
         if g is not None and is_wanted:
             scope.add(v, g)
-
-
-def _pops(scope: Scope, node: Node) -> bool:
-    """Whether a node takes records from a stack that have cotangents: each record gets one."""
-    if not any(v.type == TOKEN and v in scope.block.active for v in node.inputs):
-        return False
-    return any(n.op.name == "stack_pop" for n in nested([node]))

@@ -11,7 +11,7 @@ from tracejit.ir.types import TOKEN, Type
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block
 from tracejit.transforms.scopes import RegionScope, Scope, previous_state
-from tracejit.transforms.stacks import find_stack, stack_of
+from tracejit.transforms.stacks import find_stack, pops_records, stack_of
 
 __all__ = ["pull_cond"]
 
@@ -26,25 +26,29 @@ def pull_cond(
     operands = node.inputs[1:]
     given = {j: g for j, g in enumerate(found) if g is not None and g.type != TOKEN}
     read = [k for k, v in enumerate(operands) if _is_pulled(scope, v)]
-    tokens = _tokens(scope, node)
+    tokens = _tokens(scope, node, found)
     read = sorted({*read, *tokens})
     states = _states(scope, node)
     sides = [_Side(scope, node, number, given, read, tokens, states) for number in range(2)]
     for side in sides:
         pull_back(side.inner)
     kept = [k for k in read if any(side.adds_to(k) for side in sides)]
+    # What is left of a stack whose records below have no cotangents is not handed on.
+    spent = [k for k in tokens if operands[k] not in scope.block.active]
+    kept = [k for k in kept if k not in spent]
     pushes = any(side.block.pushes for side in sides)
     inputs = [scope.primal(node.inputs[0]), *given.values()]
     for k, j in tokens.items():
         g = found[j]
         if g is not None:
             scope.cotangents[operands[k]] = g
-    inputs += [scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]) for k in kept]
+    for k in (*kept, *spent):
+        inputs.append(scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]))
     inputs += [scope.held(node.outputs[j]) for j in states]
     if pushes:
         inputs.append(scope.token)
     captures = list(dict.fromkeys(v for side in sides for v in side.region.captures))
-    closed = [side.close(kept, pushes, captures) for side in sides]
+    closed = [side.close(kept, spent, pushes, captures) for side in sides]
     results = list(
         scope.c.ops(
             "cond",
@@ -70,13 +74,14 @@ def _is_pulled(scope: Scope, v: Value) -> bool:
     return v in scope.block.active and differentiable(v.type)
 
 
-def _tokens(scope: Scope, node: Node) -> dict[int, int]:
-    """The operands that are stacks, with the results that these are afterwards."""
+def _tokens(scope: Scope, node: Node, found: Sequence[Value | None]) -> dict[int, int]:
+    """The operands that are stacks with cotangents, with the results that these are afterwards."""
     block = scope.block
+    pops = pops_records(block, node)
     later = {
         stack_of(block, v): j
         for j, v in enumerate(node.outputs)
-        if v.type == TOKEN and v in block.active
+        if v.type == TOKEN and v in block.active and (pops or found[j] is not None)
     }
     if not later:
         return {}
@@ -158,13 +163,14 @@ class _Side:
         return g if like.type == TOKEN else self.inner.c.laid_out(g, like.type)
 
     def close(
-        self, kept: Sequence[int], pushes: bool, captures: Sequence[Value]
+        self, kept: Sequence[int], spent: Sequence[int], pushes: bool, captures: Sequence[Value]
     ) -> tuple[Graph, tuple[Dim, ...]]:
         """The region's graph and its sizes."""
         last = [self._result(k) for k in kept]
         last += [self.inner.held(self.graph.inputs[place]) for place in self.states.values()]
         token = self.inner.finish()
-        first = [*self.given.values(), *(self.so_far[k] for k in kept), *self.arrays.values()]
+        first = [*self.given.values(), *(self.so_far[k] for k in (*kept, *spent))]
+        first += self.arrays.values()
         if pushes:
             first, last = [*first, token], [*last, self.inner.token]
         return self.region.close(first, captures, last)

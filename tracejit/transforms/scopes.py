@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, Into, Zeroed, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
@@ -92,7 +92,7 @@ class Scope:
 
     # Cotangents -----------------------------------------------------------------------------------
 
-    def add(self, v: Value, g: Value | Into) -> None:
+    def add(self, v: Value, g: Value | Into | Zeroed) -> None:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
@@ -135,13 +135,17 @@ class Scope:
         return f"{self.stack}_{stack_of(self.block, v)}"
 
     def pull_stack(self, node: Node, found: Sequence[Value | None]) -> None:
-        """Pull back through a stack: what was popped is pushed, and the other way round."""
+        """Pull back through a stack: what was popped is pushed, and the other way round.
+
+        Records below the first with an active value have no cotangents that are of any use.
+        """
         g = found[0]
         if node.op.name == "stack_push":
+            if g is None or node.outputs[0] not in self.block.active:
+                return
             values = [v for v in node.inputs[1:] if differentiable(v.type)]
-            if g is None or not values:
-                if g is not None:
-                    self.cotangents[node.inputs[0]] = g
+            if not values:
+                self.cotangents[node.inputs[0]] = g
                 return
             types = record_types([tangent_type(self.type(v.type)) for v in values])
             name = self._cotangent_stack(node.outputs[0])
@@ -149,7 +153,7 @@ class Scope:
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
                 self.add(v, ct)
-        elif node.op.name == "stack_pop":
+        elif node.op.name == "stack_pop" and node.inputs[0] in self.block.active:
             pairs = [
                 (v, ct)
                 for v, ct in zip(node.outputs[1:], found[1:], strict=True)
