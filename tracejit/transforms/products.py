@@ -136,6 +136,8 @@ def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
     v = x.value()
     if not differentiable(v.type):
         return 0
+    if v in c.unknown:
+        raise Underivable(c.unknown[v])
     found = table.get(v)
     return like(x, c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type)))
 

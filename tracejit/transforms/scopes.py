@@ -23,6 +23,7 @@ from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
+from tracejit.transforms.rows import RowReads
 from tracejit.transforms.stacks import stack_of
 
 __all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
@@ -37,6 +38,8 @@ class Scope:
         self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
+        #: Arrays of which only rows are read, whose cotangents are kept as such.
+        self.rows: RowReads | None = None
 
     # What the forward pass knew -------------------------------------------------------------------
 
@@ -107,6 +110,8 @@ class Scope:
         while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
             source = node.inputs[0]
             if source not in self.block.active:
+                break
+            if self.rows is not None and source in self.rows.tables:
                 break
             attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
             v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
