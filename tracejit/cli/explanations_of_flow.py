@@ -297,9 +297,9 @@ f(np.zeros(3))
     "TJ031": Explanation(
         "A gradient follows every operation between an argument and the result. An operation may "
         "have no derivative rule, or none that can be compiled, such as a loop that carries an "
-        "array from iteration to iteration whose size changes. Where real values give a derivative, "
-        "the gradient runs eagerly; else it is an error. What is only a constant of the computation "
-        "may be marked by tracejit.stop_gradient.",
+        "array from iteration to iteration whose size changes. Where real values give a "
+        "derivative, the gradient runs eagerly; else it is an error. What is only a constant of "
+        "the computation may be marked by tracejit.stop_gradient.",
         """
 from tracejit import grad
 

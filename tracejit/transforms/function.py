@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Underivable
@@ -15,7 +16,7 @@ from tracejit.transforms.primal import as_error
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Transformed", "argument_places"]
+__all__ = ["Decorated", "Transformed", "argument_places"]
 
 
 class Transformed(Traceable):
@@ -63,6 +64,13 @@ class Transformed(Traceable):
     ) -> Any:
         """The result of a call on tracers; `function` is the one to be called."""
         raise NotImplementedError
+
+
+class Decorated(Transformed):
+    """A function that stands in the place of `function`: in a class, it is a method."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
 
 
 @functools.lru_cache(maxsize=256)
