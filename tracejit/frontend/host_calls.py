@@ -120,7 +120,7 @@ def _constant(x: Any) -> Any:
             return "call", "numpy:dtype", 0, (("constant", dtype_name(x) and x.str),), ()
     except TypeError as e:
         raise _Opaque(str(e)) from None
-    if x in _CLASSES or isinstance(x, type) and issubclass(x, np.generic):
+    if isinstance(x, type) and (x in _CLASSES or issubclass(x, np.generic)):
         return "class", class_path(x)
     raise _Opaque(f"an argument of class {type(x).__name__}")
 

@@ -67,8 +67,7 @@ def _run(
         except LostGradient:
             raise
         except Underivable as e:
-            what = str(e).removesuffix(" has no derivative rule")
-            raise LostGradient(what, e.where) from None
+            raise LostGradient(str(e), e.where) from None
         except Bailout as e:
             # What the program itself computes raises its own errors: this is of its derivative.
             raise e.__cause__ or ArithmeticError(f"a derivative has no value here: {e}") from None

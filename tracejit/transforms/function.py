@@ -9,6 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Underivable
+from tracejit.frontend.concrete import LostGradient
 from tracejit.frontend.traceable import Traceable, part_of
 from tracejit.transforms.primal import as_error
 
@@ -49,6 +50,8 @@ class Transformed(Traceable):
     def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self.record(hooks, part_of(hooks, self, "function"), args, kwargs)
+        except LostGradient:
+            raise
         except Underivable as e:
             raise as_error(e) from None
 
@@ -90,7 +93,7 @@ def argument_places(
 ) -> list[int | str]:
     """Where the chosen arguments are in this call: numbers of positional ones, names of others.
 
-    Raises TypeError for one that was not given.
+    Raises TypeError for one that was not given, and for one that is chosen twice.
     """
     names = {k: name for name, k in _positions(function).items()}
     out: list[int | str] = []
@@ -109,4 +112,7 @@ def argument_places(
             out.append(_positions(function)[name])
         else:
             raise TypeError(f"the argument {name!r} was not given")
+    for k, place in enumerate(out):
+        if place in out[:k]:
+            raise TypeError(f"argument {place!r} is named twice among those to be derived by")
     return out

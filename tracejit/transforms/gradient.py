@@ -37,6 +37,9 @@ class Gradient(Transformed):
         self.transform = "value_and_grad" if with_value else "grad"
         super().__init__(function)
         names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+        #: Whether it is by one argument that was not given in a sequence.
+        self.single = not names if argnums is None else isinstance(argnums, int) and not names
+        self.single |= argnums is None and isinstance(argnames, str)
         if argnums is None:
             argnums = () if names else 0
         self.argnums = argnums if isinstance(argnums, int) else tuple(argnums)
@@ -72,9 +75,7 @@ class Gradient(Transformed):
             else:
                 leaves = [like(leaf, next(found)) for leaf in x.given]
             gradients.append(x.rebuilt(hooks, leaves))
-        single = isinstance(self.argnums, int) and not self.argnames
-        single = single or not self.argnums and len(self.argnames) == 1
-        out = gradients[0] if single else tuple(gradients)
+        out = gradients[0] if self.single else tuple(gradients)
         if self.with_value:
             return (((result, aux) if self.has_aux else result), out)
         return (out, aux) if self.has_aux else out

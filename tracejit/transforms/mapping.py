@@ -27,7 +27,7 @@ from tracejit.transforms.primal import fresh_name, settled
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Vmap"]
+__all__ = ["Vmap", "count_leaves"]
 
 
 class Vmap(Transformed):
@@ -118,7 +118,7 @@ class Vmap(Transformed):
 def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     """An axis, or a container of axes, for every leaf of a tree. Raises TypeError."""
     if part is None or type(part) is int:
-        return [part] * _count(node)
+        return [part] * count_leaves(node)
     children = node[2] if isinstance(node, tuple) else ()
     if isinstance(part, dict) and node[0] is dict:
         parts = [part.get(getattr(k, "value", k)) for k in node[1]]
@@ -131,9 +131,10 @@ def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     ]
 
 
-def _count(node: Any) -> int:
+def count_leaves(node: Any) -> int:
+    """The number of leaves below a node of a tree."""
     if isinstance(node, tuple):
-        return sum(map(_count, node[2]))
+        return sum(map(count_leaves, node[2]))
     return int(isinstance(node, str))
 
 
