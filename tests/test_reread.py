@@ -73,6 +73,26 @@ def edges(a: Any, b: Any, steps: int) -> Any:
     return old + b[:-1], b[-1:] * a[1:2]
 
 
+def elements(a: Any, b: Any, steps: int) -> None:
+    """Each store of an element leaves what is in front of it."""
+    for k in range(len(a)):
+        a[k] = a[k] + b[k]
+        b[k] = a[k] * 2.0
+        b[:k] = a[:k] * 0.5 + b[:k].T + steps
+
+
+def item_within(a: Any, b: Any, steps: int) -> Any:
+    """The element may be one of those that were read before."""
+    k = int(b[0]) % len(a)
+    v = a[1:] * 2
+    a[k] = steps
+    a[1:] += v
+    w = b[::2] + 1
+    b[2] = 0.5
+    b[1::2] += w + b[::2]
+    return a[1:] - v
+
+
 def branch(a: Any, b: Any, steps: int) -> Any:
     b[1:] = a[1:] * a[:-1] + 2
     if a[0] > 0:
@@ -90,6 +110,8 @@ PROGRAMS: list[Program] = [
     into_itself,
     fields,
     edges,
+    elements,
+    item_within,
     branch,
 ]
 
@@ -134,6 +156,12 @@ def test_parts_that_an_update_leaves_need_no_copy() -> None:
     buffers = f.report().variants[0].buffers
     assert len(buffers.in_place) == 3
     assert not buffers.copies and not buffers.temporaries
+
+
+def test_parts_that_stores_of_elements_leave_need_no_copy() -> None:
+    f = tracejit.jit(strict=True)(elements)
+    f(np.ones(40), np.ones(40), 5)
+    assert not f.report().variants[0].buffers.temporaries
 
 
 def test_what_is_read_first_is_computed_where_the_update_is_dropped() -> None:

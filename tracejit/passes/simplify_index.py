@@ -125,13 +125,18 @@ def slice_of_update(r: Rewriter, node: Node) -> Value | None:
 
 
 def apart(read: Node, write: Node) -> bool:
-    """Whether a `slice` has no element that an `update_slice` of an array of that shape stores."""
+    """Whether a `slice` has no element that an `update_slice` or a `write_item` of an array of that
+    shape stores.
+    """
     parts = ("start", "size", "step")
-    for one, other in zip(
-        zip(*(read.attrs[k] for k in parts), strict=True),
-        zip(*(write.attrs[k] for k in parts), strict=True),
-        strict=True,
-    ):
+    taken = zip(*(read.attrs[k] for k in parts), strict=True)
+    if write.op.name == "write_item":
+        places = [None if d is None else (d, 1, 1) for d in write.attrs["at"]]
+    else:
+        places = list(zip(*(write.attrs[k] for k in parts), strict=True))
+    for one, other in zip(taken, places, strict=True):
+        if other is None:
+            continue
         (first, last), (low, high) = _span(*one), _span(*other)
         if _is_positive(first - high) or _is_positive(low - last):
             return True
@@ -157,6 +162,16 @@ def update_of_everything(r: Rewriter, node: Node) -> Value | None:
     if whole and all(s == 0 for s in node.attrs["start"]) and set(node.attrs["step"]) <= {1}:
         return v
     return None
+
+
+@rule("update_slice")
+def update_by_itself(r: Rewriter, node: Node) -> Value | None:
+    """update(x, x[region], region) -> x"""
+    x, v = node.inputs
+    inner = r.producer(v, "slice")
+    if inner is None or inner.inputs[0] is not x or inner.attrs != node.attrs:
+        return None
+    return x
 
 
 @rule("update_slice", "scatter")
