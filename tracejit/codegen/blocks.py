@@ -18,8 +18,8 @@ than for its arithmetic. So a place, which belongs to one allocation of one prog
 block that was given back last. It is one pointer that is only ever exchanged atomically: whoever
 gets a block out of it owns the block, and any other thread (or the same one, inside a call of
 Python) finds null and gets a new block. All places of a process hold `MOST_KEPT` bytes at most; a
-block is not held if its last user had asked for less than a quarter of it, and the place of a program
-that dies is emptied. What is new and large asks for huge pages, as NumPy's arrays do.
+block is not held if its last user had asked for less than a quarter of it, and the place of a
+program that dies is emptied. What is new and large asks for huge pages, as NumPy's arrays do.
 """
 
 from __future__ import annotations
