@@ -264,7 +264,7 @@ class RegionScope(Scope):
         for x in node.inputs:
             out |= dict.fromkeys(self._missing(x, depth + 1))
             if len(out) > 1:
-                return [v, *out]
+                return [v]
         return list(out)
 
     def _save(self, v: Value) -> Value:
