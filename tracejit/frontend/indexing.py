@@ -343,7 +343,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
-        base.store(_fit(v, base.type.shape))
+        if not _is_there(value, base):
+            base.store(_fit(v, base.type.shape))
         return
     axes = [a for a in axes if a.kind != "int"]
     plan = _plan(axes)
@@ -360,6 +361,22 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     updated = trace.emit("scatter", (moved, v, *plan.indices))
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
+
+
+def _is_there(value: Any, place: TracedArray) -> bool:
+    """Whether a value is the very elements that it is to be stored into.
+
+    So it is at the end of `x[1:] += y`, which has stored already: what may be stored into is known.
+    """
+    if not isinstance(value, TracedArray) or value.cell is not place.cell:
+        return False
+    if not value.cell.written or len(value.views) != len(place.views):
+        return False
+    pairs = zip(value.views, place.views, strict=True)
+    return all(
+        a is b or (a.op, a.indices, a.attrs) == (b.op, b.indices, b.attrs) and b.writeable
+        for a, b in pairs
+    )
 
 
 def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str) -> None:

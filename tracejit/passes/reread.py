@@ -84,6 +84,7 @@ class _Reader:
         while (place := self.order.only_update(x)) is not None:
             update = self.given[place]
             known = update.op.name == "update_slice" and update in self.roots
+            known = known or update.op.name == "write_item"
             if not known or place >= self.order.place[reader] or not apart(node, update):
                 break
             x = update.outputs[0]
