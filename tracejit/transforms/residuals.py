@@ -98,6 +98,17 @@ class Block:
         self.inner.clear()
         self.counted.clear()
 
+    def original(self, v: Value) -> Value:
+        """The value that `v` is a view of all of.
+
+        Their cotangents are one: parts of it are added where it lies, and not each to zeros.
+        """
+        while (node := self.producers.get(v)) is not None:
+            if node.op.name != "reshape" or node.inputs[0].type != v.type:
+                break
+            (v,) = node.inputs
+        return v
+
     @property
     def pushes(self) -> bool:
         """Whether the forward pass pushes anything here or in the regions inside."""

@@ -72,6 +72,7 @@ class Scope:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
+        v = self.block.original(v)
         have = self.cotangents.get(v)
         if isinstance(g, Into):
             whole = self.c.zeros(self.type(v.type)) if have is None else have
