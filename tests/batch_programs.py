@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.special
+
+import tracejit
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,31 @@ def mixed(x, n):
     return z, y @ x
 
 
+@program(M[:, :, :3], apart=False)
+def stacked_calls(a):
+    u, s, v = np.linalg.svd(a)
+    w = np.linalg.eigvalsh(a + a.T)
+    q, r = np.linalg.qr(a)
+    sign, log = np.linalg.slogdet(a)
+    return (u * s) @ v, s, w, q @ r, sign, log, np.linalg.pinv(a), np.linalg.matrix_rank(a)
+
+
+@program(M, V, subsets=BOTH)
+def transforms(a, x):
+    y = np.fft.fft(x) + np.fft.fft(a, axis=0)
+    return y, np.fft.irfft(x, 6), np.fft.fft(a, 5, 1), np.fft.fft2(a), np.fft.rfft(a, axis=-2)
+
+
+@program(M, apart=False)
+def checkpointed(a):
+    return tracejit.checkpoint(lambda b: np.exp(b @ b.T) + a[0, 0])(a * 0.1)
+
+
+@program(np.abs(V) + 0.1, np.array([0.5, 2.0, 3.0]), subsets=BOTH, apart=False)
+def special_functions(x, p):
+    return scipy.special.gammaln(x), scipy.special.gammainc(p, x), scipy.special.j0(p)
+
+
 # Effects: in each lane those of a Python loop over the batch --------------------------------------
 
 
@@ -275,4 +303,90 @@ EFFECTS = [
     Program(raises, lanes(V, INTS), BOTH),
     Program(draws, lanes(V)),
     Program(draws_from_its_own, lanes(V, INTS), BOTH),
+]
+
+
+# Gradients of one lane by both operands -----------------------------------------------------------
+
+W = (np.arange(16.0).reshape(4, 4) / 17 - 0.4) * np.array([0.7, 1.4, 2.1])[:, None, None]
+
+
+def recurrence(w, x):
+    s = x
+    for _ in range(5):
+        s = np.tanh(w @ s)
+    return s.sum()
+
+
+def loop_with_branches(w, x):
+    s = x[0] * 0
+    for i in range(len(x)):
+        if x[i] > 0:
+            s = s + np.sin(w[i, i] * x[i])
+        elif x[i] < -1:
+            s = s * w[0, i]
+    return s
+
+
+def trips_by_data(w, x):
+    s = x.sum() + w.sum()
+    while np.abs(s) > 0.5:
+        s = s * 0.7 * np.cos(w[0, 0])
+    return s * x[1]
+
+
+def same_way_in_all_lanes(w, x):
+    s = x
+    for i in range(4):
+        if i % 2:
+            s = np.sin(s) * w[0]
+        else:
+            s = s @ w
+        for j in range(i):
+            s = s * w[j] + x
+    return s.sum()
+
+
+def stored_elements(w, x):
+    y = np.zeros(4)
+    for i in range(1, 4):
+        y[i] = y[i - 1] * x[i] + w[i, 0]
+    return (y**2).sum()
+
+
+def products(w, x):
+    return (np.cumprod(x + 3) * w[0]).sum()
+
+
+def computed_again(w, x):
+    return tracejit.checkpoint(lambda v: np.sin(w @ v).prod())(x)
+
+
+#: Where lanes go the same way, their stacks are one stack of batches.
+GRADIENTS = [
+    Program(recurrence, lanes(W, V), BOTH, False),
+    Program(loop_with_branches, lanes(W, V), BOTH, True),
+    Program(trips_by_data, lanes(W, V), BOTH, True),
+    Program(same_way_in_all_lanes, lanes(W, V), BOTH, False),
+    Program(stored_elements, lanes(W, V), BOTH, False),
+    Program(products, lanes(W, V), BOTH, False),
+    Program(computed_again, lanes(W, V), BOTH, False),
+]
+
+
+# By vmap ------------------------------------------------------------------------------------------
+
+
+def sum_of_some(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 1:
+            s += x[i]
+    return s
+
+
+SKIPPED = ("overflowing_ints", "dividing_by_zero")
+MAPPED = [
+    Program(sum_of_some, lanes(V)),
+    *(p for p in PROGRAMS if p.function.__name__ not in SKIPPED),
 ]

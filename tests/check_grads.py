@@ -140,10 +140,11 @@ def _precision(graph: Graph) -> Any:
 
 
 def _moved(x: Any, t: Any, h: float) -> Any:
-    if not isinstance(x, (float, complex)) or isinstance(x, np.generic):
-        moved = x + np.asarray(h, np.asarray(t).real.dtype)[()] * t
-        return np.asarray(moved) if isinstance(x, np.ndarray) else moved
-    return type(x)(x + h * t.item())
+    """x + h t, of the kind that x is."""
+    if type(x) in (float, complex):
+        return type(x)(x + h * t.item())
+    moved = x + np.asarray(t).real.dtype.type(h) * t
+    return np.asarray(moved) if isinstance(x, np.ndarray) else moved
 
 
 def numeric_jvp(

@@ -23,7 +23,7 @@ _QUOTIENTS = ((3.0, -0.8, 2.5, 1.1, -4.4), (2.0, 1.6, -1.7, 2.2, -3.0))
 
 #: By the ufunc's name; all else is smooth at `_ANY` and `_OTHER`.
 _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
-    **dict.fromkeys(("sqrt", "log", "log2", "log10"), (_POSITIVE,)),
+    **dict.fromkeys(("sqrt", "root_of_squares", "log", "log2", "log10"), (_POSITIVE,)),
     **dict.fromkeys(("arcsin", "arccos", "arctanh", "log1p", "tan"), (_INSIDE,)),
     "arccosh": (_BEYOND,),
     **dict.fromkeys(("power", "float_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))),

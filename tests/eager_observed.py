@@ -1,5 +1,6 @@
 """Programs whose gradients are taken eagerly, for what can be seen of them beside the result."""
 
+import concurrent.futures
 import functools
 import math
 import statistics
@@ -131,7 +132,7 @@ def swallowed(x):
 
 
 def without_rule(x):
-    return np.fft.fft(x).real.sum()  # lost
+    return np.i0(x).sum()  # lost
 
 
 def shown_to_library(x, log):
@@ -160,3 +161,15 @@ def caught_warning(x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return (x / 0.0 * 0.0 + x)[0]
+
+
+def in_threads(x):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return sum(pool.map(lambda v: v * v, x))  # lost
+
+
+def filtered(x, count):
+    y = np.zeros(len(x))
+    for i in range(count):
+        y[i] = y[i - 1] * 0.5 + x[i] if i else x[i]
+    return y.sum()

@@ -210,6 +210,8 @@ def partials_and_lambdas(x):
 def python_numbers(x):
     n = int(x)
     y = abs(-x) + round(x, 1) + x // 1 + x % 0.75 + divmod(x, 2.0)[1] + max(x, 1.0, key=abs)
+    if math.isclose(x, 2.5, rel_tol=1e-3) and isinstance(x, float) and type(x) is float:
+        y += x
     return y * n + math.floor(x) + math.log(x, 3) + math.sqrt(x) + min(x, 5)
 
 
@@ -296,6 +298,18 @@ def complex_arrays(z):
     y[0] = z[1] * 1j
     y.imag[1] = z[0].real ** 2
     return (np.abs(y) ** 2).sum() + np.exp(z).imag.sum()
+
+
+@program(VECTOR)
+def through_numpy_itself(x):
+    spectrum = np.abs(np.fft.rfft(x)) ** 2
+    peak = np.maximum.accumulate(x * x)
+    return spectrum.sum() + peak.sum() + W.dot(x)[0] * np.linalg.eigvalsh(np.outer(x, x) + W.T)[2]
+
+
+@program(0.1)
+def sum_of_floats(x):
+    return sum([x] * 10) + sum((k * x for k in range(3)), start=x)
 
 
 @program(VECTOR)

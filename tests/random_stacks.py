@@ -103,7 +103,7 @@ def _steps(rng: np.random.Generator, depth: int) -> list[Step]:
         stack = "tu"[rng.integers(2)]
         choice = rng.random() if depth else 0.0
         if choice < 0.5:
-            out.append(("push", stack, int(rng.integers(4))))
+            out.append(("push", stack, int(rng.integers(5))))
         elif choice < 0.75:
             sides = _steps(rng, depth - 1), _steps(rng, depth - 1) if rng.random() < 0.6 else []
             out.append(("cond", stack, float(rng.normal()), *sides))
@@ -183,12 +183,16 @@ class _Writer:
             f"regions=(then, orelse)), {types})",
         ]
 
-    def _loop(self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]) -> list[str]:
+    def _loop(
+        self, j: str, test: str, step: str, lines: list[str], kept: Sequence[str]
+    ) -> list[str]:
         """`j` counts by `step` while `test` holds."""
         rest = [v for v, _ in GIVEN if v not in kept]
         order = [*kept, *rest, "most"]
         types = {**TYPES, "most": "int"}
-        signature = ", ".join(["n: size", "j: int", *(f"{v}: {types[v]}" for v in order)])
+        own = self.fresh()
+        test = test.replace("j", own)
+        signature = ", ".join(["n: size", f"{own}: int", *(f"{v}: {types[v]}" for v in order)])
         results = ", ".join(types[v] for v in kept)
         return [
             f"def test({signature}):",
@@ -198,7 +202,7 @@ class _Writer:
             f"def body({signature}):",
             *_indented(lines),
             '    one: int = constant(value=1, type="int")',
-            f"    k: int = {step}(j, one)",
+            f"    k: int = {step}({own}, one)",
             f"    return k, {', '.join(kept)}",
             f"j, {', '.join(kept)} = typed(while_loop({j}, {', '.join(order)}, "
             f"carried={1 + len(kept)}, sizes=((n,), (n,)), regions=(test, body)), int, {results})",
@@ -249,6 +253,8 @@ class _Writer:
             ]
         if kind == 2:
             return ["y: f64[n] = multiply(x, x)", *self._push(stack, "y", "a", "x")]
+        if kind == 4:
+            return self._push(stack, "x")
         return [
             'y: f32[n] = cast(x, dtype="f32")',
             "s: f64[()] = broadcast_to(a, shape=())",
@@ -291,6 +297,9 @@ class _Writer:
                 "e: f64[n] = subtract(y, e)",
                 "e: f64[n] = maximum(x1, e)",
             ]
+        if kind == 4:
+            # The popped array itself is handed on.
+            return [*self._pop(stack, y="f64[n]"), "e: f64[n] = transpose(y, axes=(0,))"]
         return [
             *self._pop(stack, s="f64[()]", y="f32[n]"),
             "v: f64 = element(s)",

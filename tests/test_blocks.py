@@ -26,6 +26,10 @@ grow = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctype
     block_address("tj_grow")
 )
 
+extend = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)(block_address("tj_extend"))
+
 
 def sorted_twice(x: Any) -> Any:
     return np.sort(np.sort(x * 2)[::-1] + 1)
@@ -105,6 +109,29 @@ def test_a_cell_grows_by_doubling_and_begins_with_what_was_kept() -> None:
     grow(place.address, fresh, 200_000)
     assert list(fresh) == [block, 500_000]
     give(place.address, block)
+
+
+def test_memory_that_is_extended_keeps_what_was_used() -> None:
+    place, first = Place(), (ctypes.c_int64 * 4)(11, 22, 33, 44)
+    cell = (ctypes.c_int64 * 3)(ctypes.addressof(first), 32, 0)
+    assert extend(place.address, cell, 24, 40) == cell[0] == cell[2]
+    assert cell[1] == 4096
+    words = (ctypes.c_int64 * 512).from_address(cell[0])
+    assert list(words[:3]) == [11, 22, 33]
+    words[511] = 55
+    before = list(cell)
+    assert extend(place.address, cell, 4096, 1 << 61) is None and list(cell) == before
+    assert extend(place.address, cell, 4096, -1) is None and list(cell) == before
+    extend(place.address, cell, 4096, 1_000_000)
+    words = (ctypes.c_int64 * 512).from_address(cell[0])
+    assert [words[0], words[511]] == [11, 55] and cell[1] == 1_000_000
+    give(place.address, cell[2])
+    # What was kept is had at once, but told of only as it is asked for.
+    again = (ctypes.c_int64 * 3)(ctypes.addressof(first), 32, 0)
+    assert extend(place.address, again, 0, 300_000) == cell[2] and again[1] == 300_000
+    assert extend(place.address, again, 0, 300_001) == cell[2] and again[1] == 600_000
+    assert extend(place.address, again, 0, 900_000) == cell[2] and again[1] == 1_000_000
+    give(place.address, again[2])
 
 
 @pytest.mark.parametrize("f", [sorted_twice, prefix_sums])

@@ -97,7 +97,20 @@ def test_show_knows_every_stage(folder: Path, capsys: pytest.CaptureFixture[str]
     code, out, _ = run(capsys, *command, "all")
     assert code == 0 and "# trace" in out and "# kernel" in out and "# asm" in out
     code, _, err = run(capsys, *command, "nonsense")
-    assert code == 2 and "there is no stage nonsense; there are trace, simplify" in err
+    assert (
+        code == 2 and "there is no stage nonsense; there are trace, expand_calls, simplify" in err
+    )
+
+
+def test_show_a_gradient(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("show", "my_program:plain", "--args", "f64[10], f64[10]", "--stage", "trace")
+    code, out, _ = run(capsys, *command, "--grad")
+    graph = parse_graph(out)
+    assert code == 0 and [str(v.type) for v in graph.outputs[-2:]] == ["f64[10]"] * 2
+    code, out, _ = run(capsys, *command, "--grad", "1")
+    assert code == 0 and len(parse_graph(out).outputs) == len(graph.outputs) - 1
+    for wrong in ("x", "2", "0,5"):
+        assert run(capsys, *command, "--grad", wrong)[0] == 2
 
 
 def test_show_takes_decorated_functions_and_methods(
@@ -266,7 +279,7 @@ def test_a_dump_holds_every_stage_and_diff_shows_it(
     assert [p for p in dump.parent.iterdir() if p.name.startswith(".")] == []
     for where in (dump, dump.parent):
         code, out, _ = run(capsys, "diff", str(where))
-        assert code == 0 and "+++ 02-fold" in out and "-    c: f64 = add(a, b)" in out
+        assert code == 0 and "+++ 03-fold" in out and "-    c: f64 = add(a, b)" in out
     assert run(capsys, "opt", str(dump / "00-trace.graph"))[0] == 0
     assert run(capsys, "diff", str(folder))[0] == 1
     assert run(capsys, "diff", "nowhere")[0] == 1

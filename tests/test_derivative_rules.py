@@ -28,14 +28,15 @@ from tracejit.transforms.reverse import vjp_graph
 
 #: Ops without rules of their own, and why.
 WITHOUT: dict[str, str] = {
-    **dict.fromkeys(("cond", "while_loop"), "the transforms differentiate regions"),
+    **dict.fromkeys(
+        ("checkpoint", "cond", "custom", "while_loop"), "the transforms differentiate regions"
+    ),
     **dict.fromkeys(
         ("fusion", "switch", "merge", "enter", "exit", "next_iteration", "loop_cond"),
         "made after the transforms",
     ),
     **dict.fromkeys(("stack_new", "stack_push", "stack_pop"), "the transforms record residuals"),
     **dict.fromkeys(("start_token", "print_text", "raise_error", "check"), "gives no floats"),
-    **dict.fromkeys(("host_call", "host_draw"), "functions of which nothing is known are refused"),
     "undefined": "has no operands",
 }
 
@@ -379,3 +380,38 @@ def test_second_derivatives_of_products_where_factors_are_zero() -> None:
         out = run(vjp_graph(derived, [True, True, False]), given)
         np.testing.assert_array_equal(out[-2], np.zeros(3))
         np.testing.assert_array_equal(out[-1], np.ones(3))
+
+
+# What the checker sees ---------------------------------------------------------------------------
+
+
+def _sine(c: Calculus, s: Any, v: Any, factor: float) -> Any:
+    return c.scale(c.strong_mul(v, c.op("cos", s.x(0))), factor)
+
+
+@pytest.mark.parametrize("attribute", ["times", "transposed"])
+@pytest.mark.parametrize(("dtype", "error"), [("f32", 1e-2), ("f64", 1e-7), ("c128", 1e-7)])
+def test_wrong_rules_are_found(
+    attribute: str, dtype: str, error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.array([0.4, -0.7, 1.3], DTYPES[dtype])
+    monkeypatch.setattr(type(OPS["sin"]), attribute, (lambda c, s, v: _sine(c, s, v, 1.0 + error),))
+    with pytest.raises(AssertionError):
+        check_grads(OPS["sin"], [x], order=1)
+
+
+def test_products_that_lose_a_derivative_at_zero_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """where(v == 0, 0, v * p) is right to the first order only, and not for v = 0."""
+
+    def masked(c: Calculus, v: Any, p: Any) -> Any:
+        return c.where(c.compare("equal", v, 0.0), c.full(v.type, 0.0), c.mul(v, p))
+
+    graph = graph_of(OPS["multiply"], [np.zeros(2), np.ones(2)])
+    inputs = [np.zeros(2), np.array([0.7, 1.2]), np.zeros(2)]
+    check_grads(vjp_graph(graph, [True, True]), inputs)
+    monkeypatch.setattr(Calculus, "strong_mul", masked)
+    derived = vjp_graph(graph, [True, True])
+    with pytest.raises(AssertionError):
+        check_grads(derived, inputs, order=1)

@@ -1,8 +1,11 @@
 """Gradients under `eager()`: plain Python on real values, and the same result."""
 
 import copy
+import functools
+import numbers
 import sys
 import traceback
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 import tests.eager_observed as observed
 import tracejit
 from tests.eager_programs import PROGRAMS
+from tests.eager_transforms import PROGRAMS as TRANSFORMING
 from tracejit.frontend.concrete import LostGradient
 from tracejit.transforms.gradient import Gradient
 
@@ -87,6 +91,24 @@ def test_a_function_without_source() -> None:
 
 def _slopes(f: Any, x: Any) -> Any:
     return [moved(f, (x,), 0, k, 1e-6) / 2e-6 - moved(f, (x,), 0, k, -1e-6) / 2e-6 for k in (0, 1)]
+
+
+def test_code_that_knows_no_tracers_asks_for_classes() -> None:
+    """Functions of this file have no source: pytest has rewritten them."""
+
+    @functools.singledispatch
+    def scaled(x: Any) -> Any:
+        raise AssertionError(type(x))
+
+    scaled.register(np.ndarray, lambda x: 2.0 * x)
+    scaled.register(float, lambda x: 3.0 * x)
+
+    def f(x: Any) -> Any:
+        assert isinstance(x, np.ndarray) and isinstance(x[0], np.floating)
+        assert isinstance(x[0].item(), float) and isinstance(x[0], numbers.Real)
+        return scaled(x).sum() + scaled(x[1])
+
+    assert gradient(f)(VECTOR)[1].tolist() == [2.0, 5.0]
 
 
 def test_the_public_function_is_eager_here() -> None:
@@ -228,7 +250,12 @@ def test_a_cache_keeps_nothing_of_a_run() -> None:
 
 # Derivatives that would be lost ------------------------------------------------------------------
 
-LOSING = (observed.through_library, observed.stored_outside, observed.swallowed)
+LOSING = (
+    observed.through_library,
+    observed.stored_outside,
+    observed.swallowed,
+    observed.in_threads,
+)
 
 
 @pytest.mark.parametrize("f", [*LOSING, observed.without_rule], ids=lambda f: f.__name__)
@@ -246,3 +273,28 @@ def test_other_code_gets_numbers_where_it_only_looks() -> None:
     (((x, first), named),) = seen
     assert repr(x) == "array([0.5, 1.5])" and repr(first) == "np.float64(0.5)"
     assert repr(named["value"]) == "np.float64(2.0)"
+
+
+# Transforms inside -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", TRANSFORMING, ids=lambda f: f.__name__)
+def test_derivatives_of_programs_that_take_derivatives(f: Any) -> None:
+    x = np.array([0.7, 1.3])
+    value, slopes = gradient(f)(x)
+    assert np.isclose(value, f(x), rtol=1e-12)
+    steps = 1e-6 * np.eye(2)
+    assert np.allclose(slopes, [(f(x + s) - f(x - s)) / 2e-6 for s in steps], rtol=1e-5)
+
+
+def test_a_loop_of_stores_keeps_one_array() -> None:
+    """The states of an array take the memory of what was stored, not of an array each."""
+    count, size = 100, 100_000
+    x = np.linspace(0.0, 1.0, size)
+    tracemalloc.start()
+    slopes = gradient(observed.filtered)(x, count)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.allclose(slopes[:count], [2 - 0.5 ** (count - 1 - k) for k in range(count)])
+    assert not slopes[count:].any()
+    assert peak < 30 * x.nbytes

@@ -116,3 +116,16 @@ def test_ints_at_the_ends_of_64_bits(f: Any) -> None:
     for n in (0, 1, -1, 27, *EDGES):
         for count in (0, 1, 2, 50):
             assert jitted(n, count) == f(n, count), (n, count)
+
+
+def test_nothing_is_known_of_one_of_several_results() -> None:
+    graph = parse_graph("""
+def f(p: bool, k: int):
+    t: token = stack_new(stack="s")
+    t1: token = stack_push(t, p, k, stack="s")
+    t2, q, m = typed(stack_pop(t1, stack="s", types=(("python", "bool"), ("python", "int"))), token, bool, int)
+    return q, m
+""")  # noqa: E501
+    flat = lower_control_flow(graph)
+    ranges = IntRanges(flat, size_ranges(flat, ()))
+    assert [ranges.of(v) for v in flat.outputs] == [(0, 1), (INT_MIN, INT_MAX)]

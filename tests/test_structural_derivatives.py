@@ -7,14 +7,14 @@ import pytest
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tests.check_grads import check_grads, run
-from tracejit.runtime.graph_call import fused, run_graph
-from tracejit.transforms.reverse import vjp_graph
 from tracejit.errors import Underivable
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.runtime.graph_call import fused, run_graph
+from tracejit.transforms.reverse import vjp_graph
 
 LAYOUTS = ("C", "F", "strided")
 
@@ -115,14 +115,21 @@ def test_a_slice_adds_its_cotangent_in_place() -> None:
 
 # Indices ------------------------------------------------------------------------------------------
 
-I, J = np.array([[0, 1, 2], [-1, 1, 0]]), np.array([[3, -4, 0], [3, 0, 1]])
+ROW, COLUMN = np.array([[0, 1, 2], [-1, 1, 0]]), np.array([[3, -4, 0], [3, 0, 1]])
 
 
 @DTYPE
 @LAYOUT
 def test_gather(dtype: Any, layout: str) -> None:
     x = numbers(3, 4, 2, dtype=dtype, layout=layout)
-    for indices in ([I], [I, J], [I, J, I % 2], [np.int64(2), np.int64(-1)], [np.array(1)], [2]):
+    for indices in (
+        [ROW],
+        [ROW, COLUMN],
+        [ROW, COLUMN, ROW % 2],
+        [np.int64(2), np.int64(-1)],
+        [np.array(1)],
+        [2],
+    ):
         check("gather", x, *indices)
     check("gather", x, np.zeros(0, np.int64))
 
@@ -138,8 +145,8 @@ def test_writes(dtype: Any, layout: str) -> None:
     x = numbers(3, 4, dtype=dtype, layout=layout)
     v = numbers(2, 2, dtype=dtype, layout=layout, seed=1)
     check("update_slice", x, v, start=(2, 0), size=(2, 2), step=(-2, 3))
-    check("scatter", x, numbers(2, 3, 4, dtype=dtype, seed=2), I)
-    check("scatter", x, numbers(2, 3, dtype=dtype, seed=2), I, J)
+    check("scatter", x, numbers(2, 3, 4, dtype=dtype, seed=2), ROW)
+    check("scatter", x, numbers(2, 3, dtype=dtype, seed=2), ROW, COLUMN)
     check("scatter", x, np.array(v[0, 0]), np.int64(1), np.int64(-2))
     check("read_item", x, -1, at=(None, 2))
     check("read_item", x, at=(0, 2))
@@ -156,14 +163,14 @@ def test_the_last_of_two_writes_has_the_cotangent() -> None:
 @pytest.mark.parametrize("function", ["add", "subtract"])
 def test_repeated_adding(function: str) -> None:
     v = numbers(2, 3, seed=3)
-    check("scatter_apply", numbers(4), v, I, function=function)
-    check("scatter_apply", numbers(4, 2), numbers(2, 3, 2), I, function=function)
-    check("scatter_apply", numbers(4) + 1j, v + 1j, I, function=function)
+    check("scatter_apply", numbers(4), v, ROW, function=function)
+    check("scatter_apply", numbers(4, 2), numbers(2, 3, 2), ROW, function=function)
+    check("scatter_apply", numbers(4) + 1j, v + 1j, ROW, function=function)
 
 
 def test_repeated_functions_that_have_no_rule() -> None:
     with pytest.raises(Underivable, match=r"np\.multiply\.at"):
-        gradient("scatter_apply", numbers(4), numbers(2, 3), I, function="multiply")
+        gradient("scatter_apply", numbers(4), numbers(2, 3), ROW, function="multiply")
 
 
 # Reductions and scans -----------------------------------------------------------------------------
@@ -354,3 +361,48 @@ def test_the_gradient_of_a_factor_is_symmetric() -> None:
         g = gradient("cholesky", well_conditioned(3, 3, dtype=dtype), upper=False)
         np.testing.assert_allclose(g, np.conj(g.T), rtol=1e-14)
     assert gradient("cholesky", np.zeros((0, 0)), upper=True).shape == (0, 0)
+
+
+# Compiled -----------------------------------------------------------------------------------------
+
+COMPILED: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("broadcast_to", [numbers(1, 3)], {"shape": (4, 2, 3)}),
+    ("slice", [numbers(4, 5)], {"start": (3, 1), "size": (2, 2), "step": (-2, 2)}),
+    ("concatenate", [numbers(2, 3), numbers(4, 3)], {"axis": 0}),
+    ("gather", [numbers(3, 4, 2), ROW], {}),
+    ("gather", [numbers(3, 4), ROW, COLUMN], {}),
+    ("gather", [numbers(3, 4), 2], {}),
+    (
+        "update_slice",
+        [numbers(4, 5), numbers(2, 2)],
+        {"start": (3, 1), "size": (2, 2), "step": (-2, 2)},
+    ),
+    ("scatter", [numbers(3, 4), numbers(2, 3), ROW, COLUMN], {}),
+    ("read_item", [numbers(3, 4), -1], {"at": (None, 2)}),
+    ("write_item", [numbers(3, 4), np.float64(2), 1], {"at": (None, 2)}),
+    ("scatter_apply", [numbers(4), numbers(2, 3), ROW], {"function": "subtract"}),
+    ("reduce_prod", [numbers(3, 4, 2)], {"axes": (0, 2)}),
+    ("reduce_max", [numbers(3, 4, 2)], {"axes": (1,)}),
+    ("cumsum", [numbers(3, 4)], {"axis": 0}),
+    ("cumprod", [numbers(3, 4)], {"axis": 1}),
+    ("cumprod", [numbers(3, 4, dtype=np.complex128)], {"axis": 1}),
+    ("sort", [numbers(3, 4)], {"axis": 0}),
+    ("matmul", [numbers(2, 3, 4), numbers(4, 2)], {}),
+    ("matmul", [numbers(3, 4), numbers(4)], {}),
+    ("solve", [well_conditioned(3, 3), numbers(3)], {"vector": True}),
+    ("inv", [well_conditioned(3, 3)], {}),
+    ("cholesky", [well_conditioned(3, 3)], {"upper": False}),
+    ("lu_diagonal", [well_conditioned(3, 3)], {}),
+]
+
+
+@pytest.mark.parametrize("k", range(len(COMPILED)))
+def test_derivatives_are_compiled(k: int) -> None:
+    name, inputs, attrs = COMPILED[k]
+    graph = graph_of(name, inputs, **attrs)
+    wanted = [np.asarray(x).dtype.kind in "fc" for x in inputs]
+    derived = vjp_graph(graph, wanted)
+    given = [*inputs, *(np.asarray(y)[()] * 0.5 + 1 for y in run(graph, inputs))]
+    given[-1] = np.asarray(given[-1]) if isinstance(graph.outputs[0].type, ArrayType) else given[-1]
+    for found, expected in zip(run_graph(derived, given), run(derived, given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -9,14 +9,33 @@ compiled and why, and what was not.
 """
 
 from tracejit import errors
-from tracejit.api import grad, hessian, hvp, jacobian, jit, jvp, value_and_grad, vjp, vmap
+from tracejit.api import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jit,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from tracejit.config import eager
 from tracejit.errors import explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
+from tracejit.sparse import RowGradient
 
 __all__ = [
+    "RowGradient",
     "__version__",
+    "checkpoint",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
     "eager",
     "errors",
     "explain",
@@ -28,6 +47,7 @@ __all__ = [
     "jit",
     "jvp",
     "scan",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",

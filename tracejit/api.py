@@ -1,22 +1,28 @@
-"""The public interface: `jit` and the explicit forms of control flow."""
+"""The public interface: `jit`, and functions made of functions: derivatives and batches."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
+    from tracejit.transforms.custom import CustomJvp, CustomVjp
 
 __all__ = [
+    "checkpoint",
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
     "jit",
     "jvp",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -96,6 +102,7 @@ def grad(
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
 ) -> Jitted:
     """The gradient of a function that gives one real number.
 
@@ -110,10 +117,17 @@ def grad(
     z = x + iy the gradient is du/dx - i du/dy, as in JAX. At kinks: `abs` and `norm` at 0 give 0,
     `maximum` of equal operands half to each, `sqrt` at 0 infinity.
 
+    With `sparse_rows`, True or the numbers and names of some of the chosen arguments, the gradient
+    by these is kept as a `RowGradient`: the rows that `function` has read, as `table[idx]`, and
+    their gradients; no array of the shape of the table is made. They are arrays, or containers of
+    arrays, of which nothing but whole rows is read, outside loops and branches.
+
     Raises TypeError for a result that is not one real floating-point number, for arguments that
     have no derivative, and where the derivative of an operation is not known.
     """
-    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, False)
+    return _transformed(
+        "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
+    )
 
 
 @_makes
@@ -122,12 +136,15 @@ def value_and_grad(
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
 ) -> Jitted:
     """As `grad`; the result gives a pair (value, gradient), the value being what `function` gives.
 
     Raises as `grad`.
     """
-    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, True)
+    return _transformed(
+        "gradient", "Gradient", function, argnums, argnames, has_aux, True, sparse_rows
+    )
 
 
 def jvp(
@@ -243,6 +260,85 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     return _transformed("mapping", "Vmap", function, axes, out_axes)
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, for derivatives a constant.
+
+    `x` is a number, an array, or a list, tuple, dict or dataclass of such; integers pass through.
+    Outside derivatives and compiled functions it is `x` itself; inside, containers are new ones,
+    and the arrays are to be read only.
+    """
+    if "tracejit.transforms" not in sys.modules:
+        return x
+    from tracejit.transforms.stopping import stopped
+
+    return stopped(x)
+
+
+def _traced_stop(hooks: Any, x: Any) -> Any:
+    from tracejit.transforms.stopping import stopped
+
+    return stopped(x, hooks.new)
+
+
+stop_gradient.__tracejit_traced__ = _traced_stop  # type: ignore[attr-defined]
+
+
+@_makes
+def checkpoint(function: F) -> F:
+    """`function`, whose intermediate values a backward pass computes again instead of keeping them.
+
+    A backward pass keeps what each call reads, and no more than that; when it comes to the call, it
+    runs `function` once more, and goes back through that. So memory is saved for the time of a
+    second forward pass: a loop of T steps whose body is checkpointed keeps the state before each
+    step alone, and one of sqrt(T) checkpointed loops of sqrt(T) steps keeps O(sqrt(T)) states.
+
+    Values are the same with it and without it. Where a call prints, raises, draws random numbers or
+    changes a container of the caller's, its values are kept; the report says so. Of a gradient
+    that runs under `eager()` all values are kept. A plain call is a call of `function`.
+    """
+    from tracejit.transforms.checkpoint import Checkpointed
+
+    return Checkpointed(function)  # type: ignore[return-value]
+
+
+@_makes
+def custom_vjp(function: Callable[..., Any]) -> CustomVjp:
+    """`function` with a derivative of its own, for reverse mode; usable as a decorator.
+
+    After `f.defvjp(forward, backward)` gradients go by that rule, whatever `function` computes:
+    `forward(*args)` gives the pair (result, residuals), where the result is that of `function`, and
+    `backward(residuals, cotangent)` the tuple of the cotangents of the arguments, of their shapes
+    and dtypes; None stands for zero, and for arguments that are no floats. Residuals are arrays and
+    numbers in lists, tuples, dicts and dataclasses, and so is the result; the cotangent has the
+    structure of the result, with 0 for what is no float.
+
+    The function and its rules change nothing and print nothing, and derivatives by values that they
+    read without being given them as arguments are refused. A plain call is a call of `function`.
+    Derivatives of derivatives differentiate the rule; of a rule that calls the function itself,
+    compiled code has three orders. Raises AttributeError for a call before a rule is given,
+    TypeError for rules whose results do not fit, and for forward mode.
+    """
+    from tracejit.transforms.custom import CustomVjp
+
+    return CustomVjp(function)
+
+
+@_makes
+def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
+    """`function` with a derivative of its own, for both modes; usable as a decorator.
+
+    After `f.defjvp(rule)` derivatives go by that rule, whatever `function` computes:
+    `rule(primals, tangents)`, of two tuples with an entry for each argument, gives the pair
+    (result, tangent). The tangents of arguments that are no floats are 0. The tangent that is given
+    is linear in those that are taken: reverse mode is the transpose.
+
+    In all else as `custom_vjp`.
+    """
+    from tracejit.transforms.custom import CustomJvp
+
+    return CustomJvp(function)
 
 
 def _transformed(module: str, name: str, *args: Any) -> Jitted:

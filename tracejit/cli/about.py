@@ -78,16 +78,16 @@ def _order(name: str) -> tuple[str, str]:
 
 
 def _row(op: Any) -> tuple[str, str, str, str, str, str]:
+    meaning = getattr(type(op).__dict__.get("numpy", op.numpy), "__name__", "")
+    if op.kind in ("scalar", "control", "fusion", "dataflow", "stack"):
+        return (op.name, op.kind, meaning, op.parity, "all", "")
     compiled: set[str] = set()
     host: set[str] = set()
     for dtype, node in _sample_nodes(op):
         (compiled if _is_compiled(node) else host).add(dtype)
-    meaning = getattr(type(op).__dict__.get("numpy", op.numpy), "__name__", "")
     where = (_dtypes(compiled), _dtypes(host - compiled))
     if compiled & host:
         where = (where[0], f"{where[1]} {_dtypes(compiled & host)} (some)".strip())
-    if op.kind in ("scalar", "control", "fusion", "dataflow"):
-        where = ("all", "")
     return (op.name, op.kind, meaning, op.parity, *where)
 
 

@@ -14,15 +14,10 @@ from tracejit.codegen.liveness import RENAMES
 from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.types import TOKEN, ArrayType, Type, dtype_of
-from tracejit.ops.stack import STACK_OPS
+from tracejit.ir.types import TOKEN, ArrayType
+from tracejit.ops.stack import STACK_OPS, record_form, record_of
 
-__all__ = ["check_stacks", "record_of"]
-
-
-def record_of(node: Node) -> Sequence[Value]:
-    """The values that a `stack_push` or a `stack_pop` moves."""
-    return node.inputs[1:] if node.op.name == "stack_push" else node.outputs[1:]
+__all__ = ["check_stacks"]
 
 
 def check_stacks(graph: DataflowGraph) -> dict[str, list[Node]]:
@@ -49,17 +44,11 @@ def _check_orders(name: str, nodes: Sequence[Node]) -> None:
     for node in nodes:
         if node.op.name == "stack_new":
             continue
-        types = [v.type for v in record_of(node)]
-        order = tuple(t.order for t in types if isinstance(t, ArrayType))
-        if orders.setdefault(tuple(map(_form, types)), order) != order:
+        record = record_of(node)
+        order = tuple(v.type.order for v in record if isinstance(v.type, ArrayType))
+        if orders.setdefault(record_form(record), order) != order:
             why = f"the stack {name} holds arrays with unlike axis orders"
             raise TraceError("TJ015", why, node.where)
-
-
-def _form(t: Type) -> tuple[object, ...]:
-    if isinstance(t, ArrayType):
-        return ("array", t.dtype, t.ndim)
-    return (type(t).__name__, dtype_of(t))
 
 
 class _Order:

@@ -24,12 +24,13 @@ from tracejit.codegen.lanes import store_element
 from tracejit.codegen.liveness import is_array
 from tracejit.codegen.program_copies import copy_elements
 from tracejit.codegen.scalar_nodes import part_dtypes
-from tracejit.codegen.stack_order import check_stacks, record_of
+from tracejit.codegen.stack_order import check_stacks
 from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.ops.elementwise import parts_dtype
+from tracejit.ops.stack import record_of
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter

@@ -22,7 +22,8 @@ from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
 
 if TYPE_CHECKING:
     from tracejit.frontend.cells import Cell
-    from tracejit.frontend.tracer import TracedScalar, Tracer
+    from tracejit.frontend.concrete_tracers import ConcreteArray
+    from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer
 
 __all__ = ["TRACED_DTYPES", "ConcreteTrace", "LostGradient", "concrete_trace", "is_float"]
 
@@ -74,6 +75,10 @@ class ConcreteTrace(Trace):
         self.busy = 0
         #: Whether the run is over: then its tracers are as good as numbers.
         self.ended = False
+        #: Memory that stands for arrays of tracers, so that these are not differentiated by too.
+        self.stand_ins: dict[Cell, TracedArray] = {}
+        #: Memory that stands for the caller's arrays.
+        self.originals: dict[Cell, np.ndarray[Any, Any]] = {}
         #: The first derivative that was lost.
         self.lost: LostGradient | None = None
         #: The program's functions over hooks, by identity; the functions themselves are kept alive.
@@ -106,8 +111,8 @@ class ConcreteTrace(Trace):
         return super().emit_all(name, inputs, attrs, regions=regions, binds=binds)
 
     def concrete(self, value: Value) -> Any:
-        """What a value is. It must not be written to."""
-        return self.builder.table[value]
+        """What a value is: not to be written to, and an array not to be kept."""
+        return self.builder.concrete(value)
 
     def is_active(self, value: Value) -> bool:
         """Whether a value depends on what is differentiated."""
@@ -134,6 +139,21 @@ class ConcreteTrace(Trace):
         """A number as a value that nothing recorded computes."""
         t: Type = NpScalar(x.dtype) if isinstance(x, np.generic) else PyScalar(type(x).__name__)
         return self.builder.given(t, x)
+
+    def stand_in(self, x: ConcreteArray, of: ConcreteArray) -> None:
+        """Note that the memory of `x` is that of another array under a name of its own."""
+        self.stand_ins[x.cell] = of
+        if not of.is_writeable:
+            x.cell.input = -1
+
+    def original(self, x: Any) -> Any:
+        """`x`, or the caller's own array that it stands for: what tells whether two are one."""
+        from tracejit.frontend.tracer import TracedArray
+
+        while isinstance(x, TracedArray) and not x.views and x.cell in self.stand_ins:
+            x = self.stand_ins[x.cell]
+        is_whole = isinstance(x, TracedArray) and not x.views
+        return self.originals.get(x.cell, x) if is_whole else x
 
     def bound(self, value: Value, low: int = 0) -> Dim:
         size = int(self.concrete(value))

@@ -9,15 +9,17 @@ import numpy as np
 
 from tracejit.frontend.cells import Cell
 from tracejit.frontend.concrete import TRACED_DTYPES, ConcreteTrace, LostGradient
-from tracejit.frontend.concrete_tracers import ConcreteArray, ConcreteScalar
+from tracejit.frontend.concrete_tracers import ConcreteArray
 from tracejit.frontend.containers import (
     build_dataclass,
     dataclass_fields,
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracer import Tracer
+from tracejit.ir.op import OPS
 
-__all__ = ["Arguments", "in_containers", "plain_value"]
+__all__ = ["Arguments", "in_containers"]
 
 
 class Arguments:
@@ -34,6 +36,9 @@ class Arguments:
         self.arrays: list[tuple[np.ndarray[Any, Any], ConcreteArray]] = []
         #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
+        #: What the caller gets for memory, and (with the tracer itself) for a tracer.
+        self._memories: dict[Cell, Any] = {}
+        self._real: dict[int, tuple[Any, Any]] = {}
         self.args = tuple(map(self._stand_in, args))
         self.kwargs = {name: self._stand_in(x) for name, x in kwargs.items()}
 
@@ -57,13 +62,11 @@ class Arguments:
         return new
 
     def _array(self, x: np.ndarray[Any, Any]) -> ConcreteArray:
-        for given, tracer in self.arrays:
-            if given is x:
-                return tracer
         out = ConcreteArray(self.trace, Cell(self.trace, self.trace.foreign(x)))
         if not x.flags.writeable:
             out.cell.input = -1
         self.arrays.append((x, out))
+        self.trace.originals[out.cell] = x
         return out
 
     def put_back(self) -> None:
@@ -71,12 +74,10 @@ class Arguments:
 
         Raises LostGradient where memory was stored into that two of them share.
         """
+        self._refuse_shared_stores()
         for x, tracer in self.arrays:
-            if not tracer.cell.written:
-                continue
-            if any(y is not x and np.shares_memory(x, y) for y, _ in self.arrays):
-                raise LostGradient("a store into an argument that shares memory with another")
-            x[...] = tracer.known()
+            if tracer.cell.written:
+                x[...] = tracer.known()
         for x, new, before in self.containers:
             now = dict(_items(new))
             if now.keys() == before.keys() and all(now[k] is before[k] for k in now):
@@ -91,23 +92,52 @@ class Arguments:
                 for name, part in changed.items():
                     object.__setattr__(x, name, part)
 
+    def _refuse_shared_stores(self) -> None:
+        """Raise LostGradient where an argument was stored into whose memory another one shares."""
+        stand_ins = self.trace.stand_ins.items()
+        for k, (x, tracer) in enumerate(self.arrays):
+            cells = [cell for cell, of in stand_ins if of.cell is tracer.cell]
+            if not any(cell.written for cell in (tracer.cell, *cells)):
+                continue
+            if any(np.shares_memory(x, y) for j, (y, _) in enumerate(self.arrays) if j != k):
+                raise LostGradient("a store into an argument that shares memory with another")
+
     def original(self, x: Any) -> Any:
-        """What the caller gets for a tracer: its own array, where that is what the tracer is."""
-        for given, tracer in self.arrays:
-            if x is tracer:
-                return given
+        """What the caller gets for a part of a result: numbers and arrays for tracers.
+
+        Arrays share memory as they do in NumPy, with the caller's own arrays too.
+        """
         for made_of, new, _ in self.containers:
             if x is new:
                 return made_of
-        return x if self.is_inner else plain_value(x)
+        if self.is_inner or not isinstance(x, Tracer):
+            return next((given for given, tracer in self.arrays if x is tracer), x)
+        return self.real(x)
 
+    def real(self, x: Any) -> Any:
+        """The array or number that a tracer stands for."""
+        if not isinstance(x, ConcreteArray):
+            return x.known()
+        if id(x) not in self._real:
+            base = self._memory(x.cell)
+            for view in x.views:
+                indices = [self.trace.concrete(v) for v in view.indices]
+                (base,) = OPS[view.op].evaluate([base, *indices], view.attrs)
+            # Held, so that its number stays its own.
+            self._real[id(x)] = x, base
+        return self._real[id(x)][1]
 
-def plain_value(x: Any) -> Any:
-    """The array or number that a tracer stands for."""
-    if not isinstance(x, (ConcreteArray, ConcreteScalar)):
-        return x
-    known = x.known()
-    return np.array(known, order="K") if isinstance(known, np.ndarray) else known
+    def _memory(self, cell: Cell) -> Any:
+        if cell not in self._memories:
+            stands_for = self.trace.stand_ins.get(cell)
+            given = [array for array, tracer in self.arrays if tracer.cell is cell]
+            if stands_for is not None:
+                self._memories[cell] = self.real(stands_for)
+            elif given:
+                self._memories[cell] = given[0]
+            else:
+                self._memories[cell] = np.array(self.trace.concrete(cell.value), order="K")
+        return self._memories[cell]
 
 
 def in_containers(f: Callable[[Any], Any], x: Any) -> Any:

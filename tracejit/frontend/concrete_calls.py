@@ -20,6 +20,7 @@ from tracejit.errors import TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
+from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import (
     Given,
     has_tracer,
@@ -31,13 +32,13 @@ from tracejit.frontend.concrete_plain import (
 )
 from tracejit.frontend.concrete_rewrite import is_rewritten, over_hooks
 from tracejit.frontend.containers import is_default
-from tracejit.frontend.numpy_api import HANDLERS, call_function
+from tracejit.frontend.numpy_api import HANDLERS
 from tracejit.frontend.operators import class_of
 from tracejit.frontend.places import class_lookup
 from tracejit.frontend.python_math import NUMBER_CALLS
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.tracer import TracedScalar, Tracer, lift
 from tracejit.ir.types import PyScalar, dtype_name
 
 __all__ = ["ConcreteHooks"]
@@ -48,6 +49,9 @@ _GENERIC = frozenset(
     "itertools operator pdb random types typing weakref _bisect _collections _functools _heapq "
     "_operator _random".split()
 )
+_LIBRARIES = ("numpy", "scipy")
+#: Methods of arrays that take arrays, and store into none.
+_READING = frozenset("choose clip compress dot repeat searchsorted take".split())
 #: Builtins that show or keep values.
 _SHOWN: tuple[Any, ...] = (print, ascii, bin, bytes, chr, hex, oct, ord, bytearray, memoryview)
 _CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
@@ -75,12 +79,21 @@ class _NumberHooks:
 _NUMBER_HOOKS: Any = _NumberHooks()
 
 
+class _Capture:
+    """What compiled runs know of the program's objects: here nothing has to be followed."""
+
+    def is_outside(self, x: Any) -> bool:
+        """Whether `x` is an object from outside, which is used as it is."""
+        return True
+
+
 class ConcreteHooks:
     """What a rewritten program asks, for one trace. Once the trace is over all is plain Python."""
 
     def __init__(self, trace: ConcreteTrace) -> None:
         self.trace = trace
         self._errors: Any = np.geterr()
+        self.capture = _Capture()
 
     # What transforms ask --------------------------------------------------------------------------
 
@@ -122,6 +135,14 @@ class ConcreteHooks:
         """`x`, which is indexed next."""
         return _Indexed(self, x) if type(x) is np.ndarray else x
 
+    def original(self, x: Any) -> Any:
+        """`x` where it is compared by identity."""
+        return self.trace.original(x) if isinstance(x, Tracer) else x
+
+    def shown(self, x: Any) -> Any:
+        """`x` where only its value matters."""
+        return Given(None).of(x)
+
     def formatted(self, x: Any) -> Any:
         """`x`, which is the left operand of `%`: a text shows numbers."""
         return _Format(x) if type(x) in (str, bytes) else x
@@ -144,7 +165,7 @@ class ConcreteHooks:
             return self.of_class(f)
         if cls is BuiltinFunctionType:
             return self.builtin(f)
-        if isinstance(f, np.ufunc) or _top(f) == "numpy" or _top(cls) == "numpy":
+        if isinstance(f, np.ufunc) or _top(f) in _LIBRARIES or _top(cls) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if cls is functools.partial:
             return functools.partial(self.callee(f.func), *f.args, **f.keywords)
@@ -164,7 +185,10 @@ class ConcreteHooks:
         """What to call in place of a function written in Python."""
         if is_rewritten(f):
             return f
-        if f in HANDLERS or _top(f) == "numpy":
+        traced = getattr(f, "__tracejit_traced__", None)
+        if traced is not None:
+            return functools.partial(traced, self)
+        if f in HANDLERS or _top(f) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if f.__code__ is _CONTEXT_MANAGER:
             return contextlib.contextmanager(self.callee(f.__wrapped__))  # type: ignore[attr-defined]
@@ -182,8 +206,10 @@ class ConcreteHooks:
             return functools.partial(_number, f)
         if f is isinstance:
             return _isinstance
+        if f is sum:
+            return _sum
         owner = f.__self__
-        if "numpy" in (_top(f), _top(type(owner))):
+        if _top(f) in _LIBRARIES or _top(type(owner)) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if f in _SHOWN:
             return functools.partial(_opaque, f)
@@ -228,12 +254,12 @@ class ConcreteHooks:
             if type(result) is np.ndarray and any(np.may_share_memory(result, x) for x in others):
                 return result
             return Given(self.trace).back(result)
-        if f in HANDLERS:
-            return perform(lambda *a, **k: call_function(f, a, k), f, args, kwargs)
-        method = getattr(f, "__self__", None)
-        if isinstance(f, np.ufunc) or isinstance(method, np.ufunc) or f is np.ndarray:
+        owner = getattr(f, "__self__", None)
+        if isinstance(f, np.ufunc) and f not in HANDLERS or isinstance(owner, np.ufunc):
             return f(*args, **kwargs)
-        return plainly(self.trace, f, args, kwargs)
+        if type(owner) is np.ndarray and f.__name__ in _READING:
+            return getattr(made(self.trace, owner), f.__name__)(*args, **kwargs)
+        return perform(lambda *a, **k: recorded_call(f, a, k), f, args, kwargs)
 
 
 class _Indexed:
@@ -273,10 +299,10 @@ def _is_library(f: FunctionType) -> bool:
 
 def _number(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function on Python numbers."""
-    if not any(isinstance(x, Tracer) for x in args) or kwargs:
+    if not any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return f(*args, **kwargs)
     handler = NUMBER_CALLS[f]
-    return perform(lambda *a: handler(_NUMBER_HOOKS, *a), f, args)
+    return perform(lambda *a, **k: handler(_NUMBER_HOOKS, *a, **k), f, args, kwargs)
 
 
 def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -292,6 +318,16 @@ def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
 
     dtype = np.dtype(cls)
     return perform(recorded, cls, args, kwargs) if has_tracer(args) else cls(*args, **kwargs)
+
+
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    """`sum`: of Python's floats it may be more exact than additions one after the other."""
+    values = list(items)
+    out, trace = sum(values, start), concrete_trace()
+    if trace is not None and isinstance(out, TracedScalar) and out.is_python:
+        given = Given(trace)
+        trace.builder.table[out.value()] = sum(map(given.of, values), given.of(start))
+    return out
 
 
 def _isinstance(x: Any, cls: Any) -> bool:

@@ -24,6 +24,7 @@ from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer
 
 __all__ = ["Given", "has_tracer", "made", "perform", "plainly", "user_warnings"]
 
+_FLAGS = type(np.zeros(0).flags)
 _NO_KEYWORDS: Mapping[str, Any] = {}
 
 
@@ -43,7 +44,10 @@ def perform(
     trace = concrete_trace()
     if trace is None:
         given = Given(None)
-        return plain(*map(given.of, args), **{k: given.of(x) for k, x in kwargs.items()})
+        values = [given.of(x) for x in args]
+        named = {k: given.of(x) for k, x in kwargs.items()}
+        given.refuse_active("another thread or context than the function's")
+        return plain(*values, **named)
     if trace.busy:
         return recorded(*args, **kwargs)
     args = [_local(trace, x) for x in args]
@@ -55,10 +59,14 @@ def perform(
             with user_warnings(plain, values):
                 return given.back(plain(*values, **named))
     error: Exception
+    before = len(trace.builder.nodes)
     trace.busy += 1
     try:
         with user_warnings(plain, args):
-            return settled(trace, recorded(*args, **kwargs))
+            result = recorded(*args, **kwargs)
+        if any(node.op.parity == "order" for node in trace.builder.nodes[before:]):
+            _rounded_as(trace, plain, args, kwargs, result)
+        return settled(trace, result)
     except LostGradient:
         raise
     except Exception as e:
@@ -68,11 +76,40 @@ def perform(
     return plainly(trace, plain, args, kwargs, error)
 
 
+def _rounded_as(
+    trace: ConcreteTrace,
+    plain: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result: Any,
+) -> None:
+    """Let new results be what NumPy gives, which adds up in another order than the ops' meaning."""
+    new = result if type(result) is tuple else (result,)
+    if kwargs.get("out") is not None or any(x is y for x in new for y in args):
+        return
+    given = Given(trace, copies=False)
+    with np.errstate(all="ignore"):
+        exact = plain(*map(given.of, args), **{k: given.of(x) for k, x in kwargs.items()})
+    for x, y in zip(new, exact if type(result) is tuple else (exact,), strict=True):
+        if not isinstance(x, Tracer) or isinstance(x, TracedArray) and x.views:
+            continue
+        value, known = x.value(), trace.concrete(x.value())
+        if type(y) is not type(known) or getattr(y, "dtype", None) != getattr(known, "dtype", None):
+            continue
+        if not isinstance(y, np.ndarray):
+            trace.builder.table[value] = y
+        elif y.shape == known.shape:
+            trace.builder.table[value] = kept = np.empty_like(known)
+            np.copyto(kept, y)
+
+
 def _local(trace: ConcreteTrace, x: Any) -> Any:
     """`x`; what a run has left that is over counts as a number or array from outside."""
     if not isinstance(x, Tracer) or x.trace is trace:
         return x
-    known = x.known()  # type: ignore[attr-defined]
+    given = Given(None)
+    known = given.of(x)
+    given.refuse_active("a run inside the one that it belongs to")
     return made(trace, known) if isinstance(known, np.ndarray) else known
 
 
@@ -104,10 +141,11 @@ class Given:
 
     def __init__(self, trace: ConcreteTrace | None, copies: bool = True) -> None:
         self.trace, self.copies = trace, copies
-        #: Whether a derivative depends on an argument.
+        #: Whether a derivative depends on an argument, and those on which one does.
         self.active = False
-        #: id of a tracer -> (the tracer, its value, the array that is handed over).
-        self.arrays: dict[int, tuple[TracedArray, Any, Any]] = {}
+        self.seen: list[Any] = []
+        #: id of a tracer -> (the tracer, its bytes, the array that is handed over).
+        self.arrays: dict[int, tuple[TracedArray, bytes, Any]] = {}
         #: Lists and dicts that hold tracers, what is handed over, and what that held.
         self.containers: list[tuple[Any, Any, Any]] = []
 
@@ -126,7 +164,9 @@ class Given:
         return new
 
     def _tracer(self, x: Any) -> Any:
-        self.active = self.active or x.is_active
+        if x.is_active:
+            self.active = True
+            self.seen.append(x)
         known = x.known()
         if not isinstance(known, np.ndarray):
             return known
@@ -135,14 +175,22 @@ class Given:
         if id(x) not in self.arrays:
             copy = known.copy(order="K")
             copy.flags.writeable = x.is_writeable
-            self.arrays[id(x)] = x, known, copy
+            self.arrays[id(x)] = x, known.tobytes(), copy
         return self.arrays[id(x)][2]
+
+    def refuse_active(self, what: str) -> None:
+        """Raise LostGradient, and let the run know, if a derivative depends on a value."""
+        if self.active:
+            error = LostGradient(what)
+            for x in self.seen:
+                x.trace.lost = x.trace.lost or error
+            raise error
 
     def put_back(self, name: str) -> None:
         """Let the tracers and containers hold what the call has left in their stand-ins."""
         assert self.trace is not None
         for x, known, copy in self.arrays.values():
-            if copy.tobytes() != known.tobytes():
+            if copy.tobytes() != known:
                 if self.active:
                     raise LostGradient(f"what {name}() stores")
                 x.store(self.trace.foreign(copy))
@@ -222,7 +270,7 @@ def has_tracer(x: Any) -> bool:
 
 def _carries(x: Any) -> bool:
     """Whether a result may hold numbers that have a derivative."""
-    if x is None or isinstance(x, (bool, int, str, bytes, np.dtype, type)):
+    if x is None or isinstance(x, (bool, int, str, bytes, np.dtype, type, _FLAGS)):
         return False
     if isinstance(x, (np.ndarray, np.generic)):
         return is_float(x) or x.dtype.kind == "O"

@@ -57,8 +57,8 @@ def _rewritten_code(f: FunctionType) -> CodeType | None:
         new = new.replace(co_qualname=code.co_qualname)
     except (TraceError, SyntaxError, ValueError, RecursionError):
         pass
-    key = id(code)
-    _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new
+    key, table = id(code), _REWRITTEN
+    _REWRITTEN[key] = weakref.ref(code, lambda _: table.pop(key, None)), new
     return new
 
 
@@ -98,6 +98,20 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
             return new
         return self.hook("made", node, new)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        new: Any = self.generic_visit(node)
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            new.left = self.hook("original", node.left, new.left)
+            pairs = zip(node.comparators, new.comparators, strict=True)
+            new.comparators = [self.hook("original", old, x) for old, x in pairs]
+        return new
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        new: Any = self.generic_visit(node)
+        if node.msg is not None:
+            new.msg = self.hook("shown", node.msg, new.msg)
+        return new
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         new: Any = self.generic_visit(node)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient
+from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import perform
 from tracejit.frontend.indexing import get_item, set_item
 from tracejit.frontend.methods import array_attribute, scalar_attribute
 from tracejit.frontend.python_math import python_number
 from tracejit.frontend.trace import innermost
 from tracejit.frontend.tracer import Cell, TracedArray, TracedScalar, Tracer, View
-from tracejit.frontend.ufunc_calls import array_ufunc
 from tracejit.frontend.ufuncs import binary_operator, unary_operator
 from tracejit.ir.graph import Attr, Value
 
@@ -96,22 +96,20 @@ class _Concrete(Tracer):
         return self._passive("pickling").__reduce__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        outs = [o for o in kwargs.get("out", ()) if isinstance(o, np.ndarray)]
+        outs = [o for o in kwargs.get("out", ()) if type(o) is np.ndarray]
         if outs and any(isinstance(x, _Concrete) and x.is_active for x in inputs):
             raise LostGradient("a store into an array that the function has not made")
 
         def recorded(*args: Any, **given: Any) -> Any:
-            return array_ufunc(ufunc, method, args, given)
+            return recorded_call(ufunc, args, given, method)
 
         is_pure = method != "at" and "out" not in kwargs
         plain = ufunc if method == "__call__" else getattr(ufunc, method)
         return perform(recorded, plain, inputs, kwargs, is_pure)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from tracejit.frontend.numpy_api import call_function
-
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            return call_function(func, args, kwargs)
+            return recorded_call(func, args, kwargs)
 
         return perform(recorded, func, args, kwargs)
 
@@ -121,6 +119,11 @@ class ConcreteArray(_Concrete, TracedArray):
 
     __slots__ = ()
     trace: ConcreteTrace
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` asks, in code that knows no tracers."""
+        return ConcreteArray if self.trace.busy else np.ndarray
 
     def snapshot(self, value: Value) -> TracedArray:
         trace = innermost(self.trace)
@@ -150,6 +153,12 @@ class ConcreteArray(_Concrete, TracedArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         perform(set_item, operator.setitem, (self, key, value))
 
+    def tolist(self) -> Any:
+        """Lists of Python numbers."""
+        if not self.ndim:
+            return self.item()
+        return [v.tolist() if isinstance(v, ConcreteArray) else v.item() for v in self]
+
     def __copy__(self) -> Any:
         return self.copy()
 
@@ -166,11 +175,22 @@ class ConcreteScalar(_Concrete, TracedScalar):
     __slots__ = ()
     trace: ConcreteTrace
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` asks, in code that knows no tracers."""
+        return ConcreteScalar if self.trace.busy else type(self.known())
+
     def __getattr__(self, name: str) -> Any:
         return _attribute(self, name, type(self.known()), scalar_attribute)
 
     def __getitem__(self, key: Any) -> Any:
         return perform(TracedScalar.__getitem__, operator.getitem, (self, key))
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"'{_class_name(self)}' object is not iterable")
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type '{_class_name(self)}' has no len()")
 
     def __round__(self, digits: Any = None) -> Any:
         given = () if digits is None else (digits,)
@@ -184,6 +204,11 @@ class ConcreteScalar(_Concrete, TracedScalar):
 
     def __reduce__(self) -> Any:
         return self._passive("pickling").__reduce__()
+
+
+def _class_name(x: ConcreteScalar) -> str:
+    cls = type(x.known())
+    return cls.__name__ if cls.__module__ == "builtins" else f"numpy.{cls.__name__}"
 
 
 def _rounded(x: Any, digits: Any = None) -> Any:

@@ -343,7 +343,7 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
-        if not _is_there(value, base):
+        if not _is_there(base, value):
             base.store(_fit(v, base.type.shape))
         return
     axes = [a for a in axes if a.kind != "int"]
@@ -363,20 +363,15 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     base.store(_permute(updated, inverse))
 
 
-def _is_there(value: Any, place: TracedArray) -> bool:
-    """Whether a value is the very elements that it is to be stored into.
+def _is_there(base: TracedArray, value: Any) -> bool:
+    """Whether `value` is the very elements that it is stored into, as at the end of `x[k] += y`.
 
-    So it is at the end of `x[1:] += y`, which has stored already: what may be stored into is known.
+    The array has been stored into before: it is writeable.
     """
-    if not isinstance(value, TracedArray) or value.cell is not place.cell:
+    if not isinstance(value, TracedArray) or value.cell is not base.cell or not base.cell.written:
         return False
-    if not value.cell.written or len(value.views) != len(place.views):
-        return False
-    pairs = zip(value.views, place.views, strict=True)
-    return all(
-        a is b or (a.op, a.indices, a.attrs) == (b.op, b.indices, b.attrs) and b.writeable
-        for a, b in pairs
-    )
+    views = [[(v.op, v.indices, v.attrs) for v in x.views] for x in (base, value)]
+    return views[0] == views[1] and base.type == value.type
 
 
 def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str) -> None:

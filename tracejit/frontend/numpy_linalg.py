@@ -13,13 +13,13 @@ from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
-from tracejit.frontend.ufuncs import elementwise, root_of_squares
+from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["inexact", "matrix_product", "square"]
+__all__ = ["inexact", "matrix_product", "scalar", "square"]
 
 
-def _scalar(x: Any) -> Any:
+def scalar(x: Any) -> Any:
     """A 0-d result as NumPy gives it: a scalar."""
     return x[()] if isinstance(x, TracedArray) and not x.ndim else x
 
@@ -91,7 +91,7 @@ def matmul(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
                 f"matmul: Input operand {k} does not have enough dimensions (has 0, gufunc core "
                 "with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
             )
-    return _scalar(matrix_product(a, b))
+    return scalar(matrix_product(a, b))
 
 
 @handles(np.dot)
@@ -100,10 +100,10 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Products of numbers or vectors, or over the last axis of `a` and the last but one of `b`."""
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
-        return _scalar(elementwise(np.multiply, (x, y)))
+        return scalar(elementwise(np.multiply, (x, y)))
     _same_inner(x, y, x.ndim - 1, max(y.ndim - 2, 0))
     if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
-        return _scalar(matrix_product(x, y, "dot"))
+        return scalar(matrix_product(x, y, "dot"))
     return _contract(x, y, [x.ndim - 1], [y.ndim - 2])
 
 
@@ -131,10 +131,10 @@ def inner(a: Any, b: Any, /) -> Any:
     """Products summed over the last axes."""
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
-        return _scalar(elementwise(np.multiply, (x, y)))
+        return scalar(elementwise(np.multiply, (x, y)))
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
     if y.ndim == 1:
-        return _scalar(matrix_product(x, y))
+        return scalar(matrix_product(x, y))
     return _contract(x, y, [x.ndim - 1], [y.ndim - 1])
 
 
@@ -146,7 +146,7 @@ def vdot(a: Any, b: Any, /) -> Any:
         x = asarray(elementwise(np.conjugate, (x,)))
     if not here().env.expect(x.type.shape[0], "==", y.type.shape[0]):
         raise ValueError("cannot reshape array of one size into another")
-    return _scalar(matrix_product(x, y))
+    return scalar(matrix_product(x, y))
 
 
 @handles(np.outer, np.linalg.outer)
@@ -184,7 +184,7 @@ def kron(a: Any, b: Any) -> Any:
     x, y = asarray(a), asarray(b)
     ndim = max(x.ndim, y.ndim)
     if not ndim:
-        return _scalar(elementwise(np.multiply, (x, y)))
+        return scalar(elementwise(np.multiply, (x, y)))
     xs = (1,) * (ndim - x.ndim) + x.type.shape
     ys = (1,) * (ndim - y.ndim) + y.type.shape
     left = reshaped(x, tuple(d for n in xs for d in (n, 1)))
@@ -274,7 +274,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     if x.dtype.kind == "c":
         x = asarray(elementwise(np.conjugate, (x,)))
     left, right = x[..., None, :], y[..., :, None]
-    return _scalar(matrix_product(left, right)[..., 0, 0])
+    return scalar(matrix_product(left, right)[..., 0, 0])
 
 
 @handles(np.trace, np.linalg.trace)
@@ -315,77 +315,3 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 def linalg_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """The elements along a diagonal of the last two axes."""
     return diagonal(x, offset, -2, -1)
-
-
-@handles(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    """Norms of vectors and matrices that need no singular values."""
-    v = asarray(x)
-    if v.dtype.kind not in "fc":
-        v = astype(v, np.dtype(np.float64))
-    keep = bool(keepdims)
-    euclidean = ord is None or (ord in ("f", "fro") and v.ndim == 2) or (ord == 2 and v.ndim == 1)
-    if axis is None and euclidean:
-        flat = ravel(v)
-        parts = (flat.real, flat.imag) if v.dtype.kind == "c" else (flat,)
-        squares = [_scalar(matrix_product(p, p)) for p in parts]
-        total = squares[0] if len(squares) == 1 else squares[0] + squares[1]
-        root = root_of_squares(total)
-        return asarray(root).reshape((1,) * v.ndim) if keep else root
-    axes = tuple(range(v.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(normalize_axis_index(k, v.ndim) for k in axes)
-    if len(axes) == 1:
-        return _vector_norm(v, ord, axes[0], keep)
-    if len(axes) == 2:
-        return _matrix_norm(v, ord, axes[0], axes[1], keep)
-    raise ValueError("Improper number of dimensions to norm.")
-
-
-def _real_part(x: Any) -> Any:
-    return x.real if x.dtype.kind == "c" else x
-
-
-def _vector_norm(x: TracedArray, ord: Any, axis: int, keep: bool) -> Any:
-    size: Any = elementwise(np.absolute, (x,))
-    how = {"axis": axis, "keepdims": keep}
-    if ord == np.inf:
-        return size.max(**how) if _some(x, axis) else size.sum(**how)
-    if ord == -np.inf:
-        return size.min(**how)
-    if ord is None or ord == 2:
-        square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
-        return root_of_squares(square.sum(**how))
-    if ord == 1:
-        return size.sum(**how)
-    if isinstance(ord, str):
-        raise ValueError(f"Invalid norm order '{ord}' for vectors")
-    if not isinstance(ord, (int, float)):
-        raise TraceError("TJ004", "np.linalg.norm with a traced order", user_line())
-    if ord == 0:
-        return elementwise(np.not_equal, (x, 0)).astype(size.dtype).sum(**how)  # type: ignore[attr-defined]
-    total = elementwise(np.power, (size, ord)).sum(**how)  # type: ignore[attr-defined]
-    return elementwise(np.power, (total, np.reciprocal(ord, dtype=total.dtype)))
-
-
-def _some(x: TracedArray, axis: int) -> bool:
-    return here().env.expect(0, "<", x.type.shape[axis])
-
-
-def _matrix_norm(x: TracedArray, ord: Any, row: int, column: int, keep: bool) -> Any:
-    if row == column:
-        raise ValueError("Duplicate axes given.")
-    if ord in (None, "fro", "f"):
-        square = _real_part(elementwise(np.multiply, (elementwise(np.conjugate, (x,)), x)))
-        return root_of_squares(square.sum(axis=(row, column), keepdims=keep))
-    if ord not in (1, -1, np.inf, -np.inf):
-        if ord in (2, -2, "nuc"):
-            raise TraceError("TJ004", f"np.linalg.norm with ord={ord!r}", user_line())
-        raise ValueError("Invalid norm order for matrices.")
-    inner, outer = (row, column) if ord in (1, -1) else (column, row)
-    sums: Any = elementwise(np.absolute, (x,))
-    sums = sums.sum(axis=inner, keepdims=True)
-    if ord > 0 and not _some(x, outer):
-        out = sums.sum(axis=outer, keepdims=True)
-    else:
-        out = (sums.max if ord > 0 else sums.min)(axis=outer, keepdims=True)
-    return out if keep else _scalar(np.squeeze(out, axis=(row, column)))

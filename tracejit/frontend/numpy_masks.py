@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, handles, only
-from tracejit.frontend.numpy_misc import truth
+from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy_creation import stand_in
+from tracejit.frontend.numpy_misc import truth, where
 from tracejit.frontend.numpy_shape import ravel, reshaped
-from tracejit.frontend.tracer import Cell, TracedArray, here
+from tracejit.frontend.tracer import Cell, TracedArray, here, is_number
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
@@ -95,3 +96,22 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = NOT_GIVEN) -> 
         raise ValueError("condition must be a 1-d array")
     places = flat_positions(truth(test))
     return np.take(x, places, axis=axis)
+
+
+@handles(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the first choice whose condition holds there."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    conditions = [asarray(c) for c in condlist]
+    sides = [v if is_number(v) else asarray(v) for v in (*choicelist, default)]
+    dtype = np.result_type(*(stand_in(v) for v in sides))
+    for k, c in enumerate(conditions):
+        if c.dtype.kind != "b":
+            raise TypeError(f"invalid entry {k} in condlist: should be boolean ndarray")
+    *choices, out = (astype(asarray(v), dtype) for v in sides)
+    for c, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        out = where(c, choice, out)
+    return out

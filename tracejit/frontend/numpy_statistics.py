@@ -1,4 +1,4 @@
-"""Covariances and correlations on tracers, by NumPy's formulas."""
+"""Covariances, correlations and moments without NaNs on tracers, by NumPy's formulas."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import asarray, astype, handles
+from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
 from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_linalg import matrix_product
+from tracejit.frontend.numpy_misc import as_scalar, handler_where
 from tracejit.frontend.numpy_shape import at_least, permuted
 from tracejit.frontend.operators import constant_array, has_traced
 from tracejit.frontend.shapes import as_dim, unwrap
 from tracejit.frontend.tracer import TracedArray, here, user_line
-from tracejit.frontend.ufuncs import elementwise
+from tracejit.frontend.ufuncs import elementwise, root_of_squares
 
 __all__: list[str] = []
 
@@ -123,3 +124,89 @@ def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) ->
         parts = [np.clip(p, -1, 1).value() for p in (c.real, c.imag)]
         return here().wrap(here().emit("make_complex", parts))
     return np.clip(c, -1, 1)
+
+
+def _without_nan(a: Any, name: str) -> tuple[TracedArray, TracedArray] | None:
+    """The elements with 0 for NaN, and which are none; None where there is no NaN."""
+    x = asarray(a)
+    if x.dtype == np.float16:
+        raise TraceError("TJ004", f"np.{name} of float16", user_line())
+    if x.dtype.kind not in "fc":
+        return None
+    bad = asarray(elementwise(np.isnan, (x,)))
+    return asarray(handler_where(bad, x.dtype.type(0), x)), asarray(
+        elementwise(np.logical_not, (bad,))
+    )
+
+
+def _divided(total: Any, count: Any, dtype: np.dtype[Any]) -> Any:
+    """A quotient by a number of elements, in the dtype of what was summed."""
+    out: Any = elementwise(np.divide, (total, count))
+    return out if out.dtype == dtype else out.astype(dtype)
+
+
+@handles(np.nanmean)
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOT_GIVEN,
+    *,
+    where: Any = NOT_GIVEN,
+) -> Any:
+    """The mean of the elements that are no NaNs."""
+    only("np.nanmean", dtype=dtype, out=out, where=where)
+    found = _without_nan(a, "nanmean")
+    keep = keepdims is not NOT_GIVEN and bool(keepdims)
+    if found is None:
+        return np.mean(a, axis=axis, keepdims=keep)
+    x, good = found
+    total: Any = np.sum(x, axis=axis, keepdims=keep)
+    count = np.sum(good, axis=axis, dtype=np.intp, keepdims=keep)
+    return _divided(total, count, x.dtype)
+
+
+@handles(np.nanvar)
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOT_GIVEN,
+    *,
+    where: Any = NOT_GIVEN,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
+) -> Any:
+    """The mean squared deviation of the elements that are no NaNs; NaN for too few of them."""
+    only("np.nanvar", dtype=dtype, out=out, where=where, mean=mean, correction=correction)
+    found = _without_nan(a, "nanvar")
+    keep = keepdims is not NOT_GIVEN and bool(keepdims)
+    if found is None:
+        return np.var(a, axis=axis, ddof=ddof, keepdims=keep)
+    x, good = found
+    count = np.sum(good, axis=axis, dtype=np.intp, keepdims=True)
+    center = _divided(np.sum(x, axis=axis, keepdims=True), count, x.dtype)
+    d: Any = handler_where(good, elementwise(np.subtract, (x, center)), x.dtype.type(0))
+    squares = (d * np.conj(d)).real if x.dtype.kind == "c" else d * d
+    total: Any = np.sum(squares, axis=axis, keepdims=keep)
+    left = elementwise(np.subtract, (np.sum(good, axis=axis, dtype=np.intp, keepdims=keep), ddof))
+    variance = _divided(total, left, total.dtype)
+    few = elementwise(np.less_equal, (left, 0))
+    return as_scalar(handler_where(few, total.dtype.type(np.nan), variance))
+
+
+@handles(np.nanstd)
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOT_GIVEN,
+    **others: Any,
+) -> Any:
+    """The square root of `nanvar`."""
+    return root_of_squares(nanvar(a, axis, dtype, out, ddof, keepdims, **others))

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.frontend.concrete import ConcreteTrace
 from tracejit.frontend.shapes import ShapeEnv
 from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
 from tracejit.ir.evaluate import evaluate as evaluate_graph
@@ -307,6 +308,8 @@ def _candidates(bases: Sequence[Dim]) -> Iterator[tuple[tuple[Dim, ...], _Rule]]
 
 def real_values(trace: Any, values: Sequence[Value]) -> list[Any] | None:
     """What values are in the present call, where little work tells it; else None."""
+    if isinstance(trace, ConcreteTrace):
+        return [trace.concrete(v) for v in values]
     outer: list[Value] = []
     for v in values:
         region, found = trace, v

@@ -23,11 +23,11 @@ class Traceable:
 
 
 def part_of(hooks: Hooks, owner: Any, name: str) -> Callable[..., Any]:
-    """A function that `owner` holds as an attribute, followed to where the program has it from."""
+    """A function that `owner`, which never changes, holds as an attribute."""
     value = getattr(owner, name)
     if hooks.is_made(owner):
         return value  # type: ignore[no-any-return]
-    source = hooks.capture.source_of(owner)
-    if source is None:
+    if hooks.capture.source_of(owner) is None:
         raise TraceError("TJ006", f"a {type(owner).__name__}", user_line())
-    return hooks.capture.attribute(source, name, value)  # type: ignore[no-any-return]
+    hooks.capture.object_source(value, name)
+    return value  # type: ignore[no-any-return]

@@ -35,7 +35,7 @@ from tracejit.ir.types import (
     shape_of,
 )
 
-__all__ = ["Calculus", "Into", "Site", "differentiable", "tangent_type"]
+__all__ = ["Calculus", "Into", "NoTangent", "Site", "Zeroed", "differentiable", "tangent_type"]
 
 
 def differentiable(t: Type) -> bool:
@@ -59,6 +59,34 @@ class Into:
 
     def __init__(self, value: Value, add: Callable[[Calculus, Value, Value], Value]) -> None:
         self.value, self.add = value, add
+
+
+class NoTangent:
+    """In place of a result's tangent: there is no rule for it, and why."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Zeroed:
+    """The cotangent `whole` with zeros in the slice of the attributes `attrs`.
+
+    They are written when the cotangent is read, or what is added there is: until then `read`, the
+    elements of `whole` in the slice, need no memory of their own.
+    """
+
+    __slots__ = ("attrs", "read", "whole")
+
+    def __init__(self, whole: Value, attrs: Mapping[str, Attr], read: Value | None) -> None:
+        self.whole, self.attrs, self.read = whole, dict(attrs), read
+
+    def made(self, c: Calculus) -> Value:
+        """The cotangent."""
+        assert isinstance(self.whole.type, ArrayType)
+        nothing = c.full(ArrayType(self.whole.type.dtype, self.attrs["size"]), 0)
+        return c.op("update_slice", self.whole, nothing, **self.attrs)
 
 
 class Site:
@@ -100,6 +128,8 @@ class Calculus:
         self.builder = builder
         #: Makes the name of a new size symbol.
         self.fresh = fresh
+        #: Results whose tangents are not known -> why: what reads them has no derivative.
+        self.unknown: dict[Value, str] = {}
 
     def ops(
         self,

@@ -17,7 +17,7 @@ from tracejit.ir.types import Type
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, Site
+    from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed
 
 __all__ = ["OPS", "Op", "register", "require"]
 
@@ -55,7 +55,16 @@ class Op:
         """The results for concrete inputs; sizes in `attrs` are integers. Raises Bailout."""
         raise NotImplementedError
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Of an op that gives its first operand with some elements replaced by its second: where.
+
+        A NumPy index; None for other ops. Raises Bailout.
+        """
+        return None
+
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
         """The tangents of the results for those of the operands; None is zero.
 
         Raises Underivable where there is no rule.
@@ -64,7 +73,7 @@ class Op:
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
+    ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangents of the operands for those of the results; None is zero.
 
         Only those that `s.wanted` asks for are used. Raises Underivable where there is no rule.

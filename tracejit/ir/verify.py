@@ -29,13 +29,17 @@ def _fused(node: Node, in_fusion: bool) -> str:
 #: What may occur after each stage: a rule gives the reason why a node may not, or "".
 STAGES: dict[str, Callable[[Node, bool], str]] = {
     "trace": _unfused,
+    "expand_calls": _unfused,
     "simplify": _unfused,
     "fold": _unfused,
     "cse": _unfused,
     "dce": _unfused,
+    "early_reads": _unfused,
     "scalarize": _unfused,
+    "stack_fields": _unfused,
     "control": _unfused,
     "licm": _unfused,
+    "reveal": _unfused,
     "hoist_checks": _unfused,
     "product_forms": _unfused,
     "products": _unfused,

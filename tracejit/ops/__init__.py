@@ -2,6 +2,8 @@
 
 from tracejit.ops import (
     accumulate,
+    barriers,
+    calls,
     complex_parts,
     control,
     conversion,
@@ -10,8 +12,12 @@ from tracejit.ops import (
     effects,
     elementwise,
     host,
+    host_array_calculus,
     host_fft_calculus,
+    host_linalg_calculus,
+    host_matrix_calculus,
     host_random,
+    host_signal_calculus,
     indexing,
     items,
     linalg,
@@ -33,6 +39,8 @@ from tracejit.ops import (
 
 __all__ = [
     "accumulate",
+    "barriers",
+    "calls",
     "complex_parts",
     "control",
     "conversion",
@@ -41,8 +49,12 @@ __all__ = [
     "effects",
     "elementwise",
     "host",
+    "host_array_calculus",
     "host_fft_calculus",
+    "host_linalg_calculus",
+    "host_matrix_calculus",
     "host_random",
+    "host_signal_calculus",
     "indexing",
     "items",
     "linalg",

@@ -14,12 +14,13 @@ from tracejit.ir.graph import Attrs, Graph, attr_sizes, attr_substitute
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar, Type, type_substitute
 
-__all__ = ["Cond", "Fusion", "WhileLoop"]
+__all__ = ["Cond", "Fusion", "RegionOp", "WhileLoop", "check_region"]
 
 Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], tuple[Any, ...]]
 
 
-def _check_inputs(name: str, region: Graph, types: Sequence[Type], sizes: Sequence[Any]) -> None:
+def check_region(name: str, region: Graph, types: Sequence[Type], sizes: Sequence[Any]) -> None:
+    """Raise GraphError unless a region takes inputs of these types, and these sizes."""
     require(len(sizes) == len(region.sizes), f"{name}: {region.name} takes {region.sizes}")
     table = dict(zip(region.sizes, sizes, strict=True))
     expected = [type_substitute(v.type, table) for v in region.inputs]
@@ -30,13 +31,15 @@ def _check_inputs(name: str, region: Graph, types: Sequence[Type], sizes: Sequen
     )
 
 
-class _RegionOp(Op):
+class RegionOp(Op):
+    """An op that is what its regions compute."""
+
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         raise NotImplementedError(f"{self.name} is evaluated through its regions")
 
 
 @register
-class Fusion(_RegionOp):
+class Fusion(RegionOp):
     """Ops that run as one kernel: the region's outputs for the node's inputs."""
 
     name = "fusion"
@@ -52,7 +55,7 @@ class Fusion(_RegionOp):
         require(len(regions) == 1 and not binds, "fusion has one region")
         (region,) = regions
         (sizes,) = attrs["sizes"]
-        _check_inputs(self.name, region, inputs, sizes)
+        check_region(self.name, region, inputs, sizes)
         table = dict(zip(region.sizes, sizes, strict=True))
         return tuple(type_substitute(v.type, table) for v in region.outputs)
 
@@ -65,7 +68,7 @@ class Fusion(_RegionOp):
 
 
 @register
-class Cond(_RegionOp):
+class Cond(RegionOp):
     """`then(captures)` where the predicate holds, else `orelse(captures)`; only one runs.
 
     The sides may give sizes too, equally many as their `size_outputs`; the node binds them. Where
@@ -87,7 +90,7 @@ class Cond(_RegionOp):
         require(inputs and inputs[0] in (PYBOOL, NpScalar(DTYPES["b1"])), "cond takes a predicate")
         require(attrs.get("unlikely") in (None, 0, 1), "cond: a side is 0 or 1")
         for region, sizes in zip(regions, attrs["sizes"], strict=True):
-            _check_inputs(self.name, region, inputs[1:], sizes)
+            check_region(self.name, region, inputs[1:], sizes)
             require(len(region.size_outputs) == len(binds), f"cond binds {len(binds)} sizes")
         then, orelse = regions
         require(len(then.outputs) == len(orelse.outputs), "cond: the sides give unlike many values")
@@ -138,7 +141,7 @@ def _joined(
 
 
 @register
-class WhileLoop(_RegionOp):
+class WhileLoop(RegionOp):
     """`while cond(carried, captures): carried = body(carried, captures)`.
 
     Inputs are the `carried` initial values, then the captures. The first sizes of both regions are
@@ -158,7 +161,7 @@ class WhileLoop(_RegionOp):
         require(len(regions) == 2, "while_loop has two regions")
         cond, body = regions
         for region, sizes in zip(regions, attrs["sizes"], strict=True):
-            _check_inputs(self.name, region, inputs, sizes)
+            check_region(self.name, region, inputs, sizes)
         carried, count = attrs["carried"], len(body.size_outputs)
         require(len(cond.outputs) == 1, "while_loop: the condition gives one value")
         predicate = cond.outputs[0].type

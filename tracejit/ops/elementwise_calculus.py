@@ -9,7 +9,7 @@ of functions by itself, as in sqrt(x)**2 at 0, is 0 by the same rule.
 What the rules give where a function has no derivative:
 
 - absolute, copysign and hypot at 0: 0, also for complex numbers; maximum, minimum, fmax and fmin of
-  equal operands: half for each, of a NaN and a number in fmax and fmin: all for the number;
+  equal operands: half for each; maximum and minimum of a NaN: 0, fmax and fmin: all for the number;
 - sqrt and cbrt at 0: infinity; log at 0: infinity; arctan2 at (0, 0): NaN;
 - x**p at x = 0, by x: 0 for p = 0 and p > 1, 1 for p = 1, infinite below 1;
   by p: 0 for p >= 0, minus infinity for p < 0; for a negative real x: NaN by p;

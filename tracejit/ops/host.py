@@ -22,18 +22,23 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, Poly, symbol
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type, dtype_name
+from tracejit.ops.host_batch import batched_call, maps_over_lanes
 from tracejit.ops.host_calculus import HostCallRules
 from tracejit.ops.sample_values import array
 from tracejit.ops.templates import check_object, class_path, make_object
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
 
 __all__ = ["HostCall", "Unsuitable", "describe", "find_function", "leaves_of", "order_of"]
 
@@ -193,6 +198,16 @@ class HostCall(HostCallRules, Op):
         for x, t in zip(leaves, attrs["types"], strict=True):
             _compare(x, t, sizes)
         return (*leaves, *sizes, *sizes)
+
+    def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
+        try:
+            function = find_function(attrs["function"])
+        except (ImportError, AttributeError):
+            return False
+        return maps_over_lanes(function, attrs, inputs, batched)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return batched_call(c, s, find_function(s.attrs["function"]))
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         x, y = array("f64", (5,)), array("f64", (3, 3))

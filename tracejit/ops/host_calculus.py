@@ -15,11 +15,24 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.calculus import Calculus, Into, NoTangent, Site
+from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, shape_of
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
 
-__all__ = ["RULES", "HostCallRules", "HostSite", "Rule", "host", "rule", "template"]
+__all__ = [
+    "RULES",
+    "HostCallRules",
+    "HostSite",
+    "Rule",
+    "as_array",
+    "flat",
+    "host",
+    "matched",
+    "rule",
+    "sum_of",
+    "template",
+]
 
 
 # Recording calls ---------------------------------------------------------------------------------
@@ -60,6 +73,32 @@ def _described(t: Type) -> tuple[Any, ...]:
     return "numpy", dtype_name(t.dtype)
 
 
+def as_array(c: Calculus, v: Value) -> Value:
+    """A scalar as an array without axes."""
+    return v if isinstance(v.type, ArrayType) else c.op("broadcast_to", v, shape=())
+
+
+def flat(c: Calculus, v: Value) -> Value:
+    """All elements along one axis."""
+    v = as_array(c, v)
+    return c.reshape(v, (prod(shape_of(v.type)),))
+
+
+def matched(c: Calculus, v: Value, t: Type) -> Value:
+    """`v` in the shape and dtype of a type, which it has but for unit axes."""
+    v = c.cast(c.reshape(as_array(c, v), shape_of(t)), dtype_of(t))
+    return v if isinstance(t, ArrayType) else c.op("element", v)
+
+
+def sum_of(c: Calculus, *terms: Value | None) -> Value | None:
+    """The sum of those terms that are not zero."""
+    out: Value | None = None
+    for term in terms:
+        if term is not None:
+            out = term if out is None else c.add(out, term)
+    return out
+
+
 # Rules -------------------------------------------------------------------------------------------
 
 
@@ -75,11 +114,7 @@ class HostSite:
         self.c, self.s = c, s
         self.path: str = s.attrs["function"]
         arguments, keywords = s.attrs["arguments"], dict(s.attrs["keywords"])
-        try:
-            signature = inspect.signature(find_function(self.path))
-            self.given: dict[str, Any] = signature.bind(*arguments, **keywords).arguments
-        except (TypeError, ValueError):
-            self.given = {str(k): a for k, a in enumerate(arguments)} | keywords
+        self.given: dict[str, Any] = _bound(find_function(self.path), arguments, keywords)
         #: Parameter -> the number of its operand.
         self.places: dict[str, int] = {}
         for name, given in self.given.items():
@@ -98,8 +133,17 @@ class HostSite:
         return Underivable(f"{self.path.replace(':', '.')} {why}")
 
     def x(self, name: str) -> Value:
-        """The operand of a parameter."""
-        return self.s.x(self.places[name])
+        """The operand of a parameter; numbers that are constants as an array."""
+        if name in self.places:
+            return self.s.x(self.places[name])
+        given = self.constant(name)
+        if given is None:
+            raise self.underivable(f"has no derivative rule without {name}")
+        return self.c.constant(np.asarray(given))
+
+    def wanted(self, name: str) -> bool:
+        """Whether a parameter's cotangent is asked for."""
+        return name in self.places and self.s.wanted[self.places[name]]
 
     def type(self, name: str) -> Type:
         """The type of a parameter's operand."""
@@ -161,6 +205,25 @@ class HostSite:
         return axis % ndim
 
 
+def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> dict[str, Any]:
+    """The arguments by the names of parameters; by number where there are no names."""
+    try:
+        signature = inspect.signature(f)
+        found = signature.bind(*arguments, **keywords).arguments
+    except (TypeError, ValueError):
+        return {**{str(k): a for k, a in enumerate(arguments)}, **keywords}
+    out: dict[str, Any] = {}
+    for name, given in found.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            out |= given
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            out |= {f"{name}{k}": g for k, g in enumerate(given)}
+        else:
+            out[name] = given
+    return out
+
+
 #: (site, tangents by parameters) -> tangents of the results.
 Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | None]]
 #: (site, cotangents of the results) -> cotangents by parameters.
@@ -189,13 +252,16 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
 class HostCallRules:
     """Looks the function up."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
         """By the rule of the function. Raises Underivable where there is none."""
         site, found = _find(c, s, [t is not None for t in tangents])
         given = {name: tangents[k] for name, k in site.places.items()}
         known = {name: t for name, t in given.items() if t is not None}
         out = list(found.jvp(site, known))
-        return [*out, *([None] * (len(s.outputs) - len(out)))]
+        nothing = NoTangent(f"{site.path} has a derivative rule for its first results alone")
+        return [*out, *([nothing] * (len(s.outputs) - len(out)))]
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]

@@ -33,8 +33,10 @@ def fitted(c: Calculus, v: Value, axis: int, size: Dim, before: Dim = 0) -> Valu
         return v
     cut = isinstance(have, int) and isinstance(size, int) and before == 0 and size < have
     if not cut:
-        known = isinstance(have, int) and isinstance(size, int) and isinstance(before, int)
-        more = max(size - have - before, 0) if known else size
+        more = size - have - before
+        if not isinstance(more, int):
+            more = size
+        more = more if not isinstance(more, int) else max(more, 0)
         parts = [_zeros(c, t, axis, before), v, _zeros(c, t, axis, more)]
         sizes = (before, 1, more)
         v = c.op("concatenate", *(p for p, d in zip(parts, sizes, strict=True) if d), axis=axis)

@@ -138,8 +138,11 @@ class UpdateSlice(UpdateSliceRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         x, v = inputs
         out = x.copy(order="K")
-        out[(*python_slices(x.shape, attrs), ...)] = v
+        out[self.replaced(inputs, attrs)] = v
         return (out,)
+
+    def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return (*python_slices(inputs[0].shape, attrs), ...)
 
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
         return (c.op(self.name, s.whole(0), s.whole(1), **of_all_lanes(s)),)
@@ -174,10 +177,13 @@ class Scatter(ScatterRules, Op):
         return (x,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        x, v, *indices = inputs
+        x, v = inputs[:2]
         out = x.copy(order="K")
-        out[checked_indices(x.shape, indices)] = v
+        out[self.replaced(inputs, attrs)] = v
         return (out,)
+
+    def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return checked_indices(inputs[0].shape, inputs[2:])
 
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
         return (batched_scatter(c, s, self.name),)

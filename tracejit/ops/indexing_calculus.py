@@ -7,9 +7,10 @@ what finds an index that is out of bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Into, Site, differentiable
+from tracejit.ir.calculus import Calculus, Into, Site, Zeroed, differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
@@ -67,7 +68,7 @@ class _Writing:
     place.
     """
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents."""
@@ -79,20 +80,26 @@ class _Writing:
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
+    ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangent with zeros where it was written, and what it has there."""
         (g,) = cotangents
-        out: list[Value | Into | None] = [None] * len(s.inputs)
+        out: list[Value | Into | Zeroed | None] = [None] * len(s.inputs)
         if g is None:
             return out
         indices = _indices(s, 2)
         # The read comes first, so that the write may be done in place.
+        there = None
         if s.wanted[1]:
-            out[1] = self.read(c, s, g, indices)
+            out[1] = there = self.read(c, s, g, indices)
         if s.wanted[0]:
-            nothing = c.zeros(s.inputs[1])
-            out[0] = c.op(self.name, g, nothing, *indices, **s.attrs)
+            out[0] = self.without(c, s, g, there, indices)
         return out
+
+    def without(
+        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+    ) -> Value | Zeroed:
+        """The cotangent with zeros where it was written, and `there` before."""
+        return c.op(self.name, g, c.zeros(s.inputs[1]), *indices, **s.attrs)
 
     def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
         """The cotangent of what was written."""
@@ -104,6 +111,11 @@ class UpdateSliceRules(_Writing):
 
     def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
         return c.op("slice", g, **s.attrs)
+
+    def without(
+        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+    ) -> Value | Zeroed:
+        return Zeroed(g, s.attrs, there)
 
 
 class WriteItemRules(_Writing):
@@ -142,7 +154,7 @@ def _spread(c: Calculus, mask: Value, like: Type) -> Value:
 class ScatterApplyRules:
     """`np.add.at` and `np.subtract.at`, which are linear. Other functions have no rule."""
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of both tangents. Raises Underivable."""

@@ -126,10 +126,13 @@ class WriteItem(WriteItemRules, Op):
         return (x,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        x, v, *indices = inputs
+        x, v = inputs[:2]
         out = x.copy(order="K")
-        out[_place(x.shape, indices, attrs)] = v
+        out[self.replaced(inputs, attrs)] = v
         return (out,)
+
+    def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return _place(inputs[0].shape, inputs[2:], attrs)
 
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
         return (batched_write(c, s),)

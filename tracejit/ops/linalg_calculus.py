@@ -23,10 +23,11 @@ __all__ = [
     "SolveRules",
     "adjoint",
     "columns",
+    "hermitian",
     "matrix_sum",
+    "on_diagonal",
     "product",
     "triangle",
-    "with_diagonal",
 ]
 
 
@@ -83,10 +84,9 @@ def triangle(c: Calculus, v: Value, diagonal: float, upper: bool = False) -> Val
     return c.where(c.compare("equal", row, column), middle, inside)
 
 
-def with_diagonal(c: Calculus, v: Value, value: complex) -> Value:
-    """Each matrix with one number on its diagonal."""
-    same = c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1))
-    return c.where(same, c.full(v.type, value), v)
+def on_diagonal(c: Calculus, v: Value) -> Value:
+    """The matrices with zeros off their diagonals."""
+    return c.where(c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1)), v, 0)
 
 
 # Products ----------------------------------------------------------------------------------------
@@ -123,6 +123,8 @@ def _left_cotangent(c: Calculus, g: Value, b: Value, a: ArrayType) -> Value:
     ndim = len(shape_of(b.type))
     if a.ndim == 1 and ndim == 1:
         return c.mul(c.shaped(g, a), b)
+    if a.ndim == 1 and ndim == 2:
+        return c.matmul(b, g)
     if a.ndim == 1:
         # Vector times stack: the cotangent of each is a combination of columns.
         vectors = c.matmul(b, columns(c, g))

@@ -22,8 +22,10 @@ __all__ = [
     "ReduceProdRules",
     "ReduceSumRules",
     "SortRules",
+    "flipped",
     "put_back",
     "taken",
+    "taken_transposed",
 ]
 
 
@@ -68,10 +70,10 @@ class ReduceProdRules(_Weighted):
         order = [*kept, *axes]
         rows = tuple(t.shape[k] for k in kept)
         x = c.transpose(s.x(0), order)
-        x = c.reshape(x, (*rows, prod(t.shape[k] for k in axes)))
+        x = c.reshape(x, (*rows, prod([t.shape[k] for k in axes])))
         last = len(kept)
         before = _exclusive_products(c, x, last)
-        after = _flipped(c, _exclusive_products(c, _flipped(c, x, last), last), last)
+        after = flipped(c, _exclusive_products(c, flipped(c, x, last), last), last)
         out = c.reshape(c.mul(before, after), tuple(t.shape[k] for k in order))
         return c.transpose(out, [order.index(k) for k in range(t.ndim)])
 
@@ -118,7 +120,7 @@ def _along(t: Type, axis: int, entry: Dim, rest: Dim) -> tuple[Dim, ...]:
     return tuple(entry if k == axis else rest for k in range(len(shape_of(t))))
 
 
-def _flipped(c: Calculus, v: Value, axis: int) -> Value:
+def flipped(c: Calculus, v: Value, axis: int) -> Value:
     """The elements in reverse order along an axis."""
     shape = shape_of(v.type)
     start = _along(v.type, axis, shape[axis] - 1, 0)
@@ -147,8 +149,8 @@ def _recurrence(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
 
 def _recurrence_backwards(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
     """z[k] = factors[k + 1] * z[k + 1] + terms[k]: the transpose of `_recurrence`, by its terms."""
-    turned = _shifted(c, _flipped(c, factors, axis), axis, 0)
-    return _flipped(c, _recurrence(c, turned, _flipped(c, terms, axis), axis), axis)
+    turned = _shifted(c, flipped(c, factors, axis), axis, 0)
+    return flipped(c, _recurrence(c, turned, flipped(c, terms, axis), axis), axis)
 
 
 class CumSumRules(Linear):
@@ -156,7 +158,7 @@ class CumSumRules(Linear):
 
     def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
         axis = s.attrs["axis"]
-        return _flipped(c, c.op("cumsum", _flipped(c, g, axis), axis=axis), axis)
+        return flipped(c, c.op("cumsum", flipped(c, g, axis), axis=axis), axis)
 
 
 class CumProdRules:
@@ -248,6 +250,18 @@ def put_back(c: Calculus, x: Value, places: Value, axis: int) -> Value:
     return _gathered(c, x, inverse, places, axis)
 
 
+def taken_transposed(c: Calculus, g: Value, places: Value, axis: int, t: Type) -> Value:
+    """The cotangent of an `x` of type `t` for that of `taken(x, places)`."""
+    shape = shape_of(t)
+    order = _axis_last(len(shape), axis)
+    flat = _flat_places(c, places, shape[axis], axis)
+    values = c.reshape(c.transpose(g, order), shape_of(flat.type))
+    zeros = c.full(ArrayType(dtype_of(t), (prod(shape),)), 0)
+    out = c.op("scatter_apply", zeros, values, flat, function="add")
+    out = c.reshape(out, tuple(shape[k] for k in order))
+    return c.transpose(out, [order.index(k) for k in range(len(shape))])
+
+
 def _axis_last(ndim: int, axis: int) -> list[int]:
     return [*(k for k in range(ndim) if k != axis), axis]
 
@@ -256,7 +270,7 @@ def _flat_places(c: Calculus, places: Value, length: Dim, axis: int) -> Value:
     """Places along an axis of `length` as indices into all elements, that axis being the last."""
     shape = shape_of(places.type)
     order = _axis_last(len(shape), axis)
-    rows = prod(shape[k] for k in order[:-1])
+    rows = prod([shape[k] for k in order[:-1]])
     index = c.reshape(c.transpose(places, order), (rows, shape[axis]))
     row = c.reshape(c.op("iota", size=rows, dtype="i64"), (rows, 1))
     base = c.shaped(c.mul(row, c.size(length, dtype_of(row.type))), index.type)

@@ -124,6 +124,9 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
                 y[k] = a[k] * y[k - 1] + b[k]
         return (out,)
 
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, s.whole(0), s.whole(1), axis=s.attrs["axis"] + 1),)
+
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for dtype in ("f16", "f32", "f64", "c64", "c128"):

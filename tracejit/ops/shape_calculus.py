@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tracejit.ir.calculus import Calculus, Into, Site
 from tracejit.ir.dims import Dim
@@ -15,8 +16,10 @@ __all__ = [
     "ElementRules",
     "Linear",
     "ReshapeRules",
+    "SliceInto",
     "SliceRules",
     "TransposeRules",
+    "add_slice",
     "slice_of",
 ]
 
@@ -24,7 +27,7 @@ __all__ = [
 class Linear:
     """An op that is linear in its first operand, and has no derivative by the others."""
 
-    name: str
+    name: ClassVar[str]
 
     def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
         """The op itself, of the tangent."""
@@ -78,8 +81,23 @@ def slice_of(
     return c.op("slice", v, start=start, size=size, step=step or (1,) * len(start))
 
 
-def _add_slice(attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
+class SliceInto(Into):
+    """A contribution to the slice with the attributes `attrs`."""
+
+    __slots__ = ("attrs",)
+
+    def __init__(self, value: Value, attrs: Attrs) -> None:
+        super().__init__(value, lambda c, whole, v: add_slice(attrs, c, whole, v))
+        self.attrs = dict(attrs)
+
+
+def add_slice(attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
+    """`whole` with `v` added to the slice with these attributes."""
     there = c.op("slice", whole, **attrs)
+    if all(n == 1 for n in attrs["size"]):
+        # A single element is added as a number, which needs no memory.
+        a, b = (c.op("element", c.reshape(x, ())) for x in (there, v))
+        return c.op("update_slice", whole, c.shaped(c.add(a, b), there.type), **attrs)
     return c.op("update_slice", whole, c.add(there, v), **attrs)
 
 
@@ -87,8 +105,7 @@ class SliceRules(Linear):
     """The cotangent is added to the slice of the operand's."""
 
     def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
-        attrs = dict(s.attrs)
-        return Into(g, lambda c, whole, v: _add_slice(attrs, c, whole, v))
+        return SliceInto(g, s.attrs)
 
 
 class ConcatenateRules:

@@ -24,7 +24,7 @@ import numpy as np
 
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Poly
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import (
     DTYPES,
@@ -38,10 +38,21 @@ from tracejit.ir.types import (
     PyScalar,
     Type,
     dtype_name,
+    dtype_of,
 )
 from tracejit.ops.rules import only_attrs, take
 
-__all__ = ["STACK_OPS", "StackNew", "StackPop", "StackPush", "record_types", "types_of_record"]
+__all__ = [
+    "STACK_OPS",
+    "StackNew",
+    "StackPop",
+    "StackPush",
+    "record_form",
+    "record_of",
+    "record_types",
+    "stack_names",
+    "types_of_record",
+]
 
 STACK_OPS = frozenset(("stack_new", "stack_push", "stack_pop"))
 _PYTHON = {t.kind: t for t in (PYBOOL, PYINT, PYFLOAT, PYCOMPLEX)}
@@ -57,6 +68,28 @@ class _Stack:
 
     def __repr__(self) -> str:
         return f"stack {self.name}"
+
+
+def stack_names(graph: Graph) -> set[str]:
+    """The names of the stacks in a graph and its regions; another stack needs another name."""
+    own = {n.attrs["stack"] for n in graph.nodes if n.op.name in STACK_OPS}
+    return own.union(*(stack_names(r) for n in graph.nodes for r in n.regions))
+
+
+def record_of(node: Node) -> Sequence[Value]:
+    """The values that a push or a pop moves."""
+    return node.inputs[1:] if node.op.name == "stack_push" else node.outputs[1:]
+
+
+def record_form(values: Sequence[Value]) -> tuple[object, ...]:
+    """What values have in common with those that a pop of them gives, whatever the sizes are."""
+    return tuple([_form(v.type) for v in values])
+
+
+def _form(t: Type) -> tuple[object, ...]:
+    if isinstance(t, ArrayType):
+        return ("array", t.dtype, t.ndim)
+    return (type(t).__name__, dtype_of(t))
 
 
 def record_types(types: Sequence[Type]) -> tuple[Any, ...]:

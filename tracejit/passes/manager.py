@@ -13,14 +13,18 @@ from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.control import control
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
+from tracejit.passes.early_reads import early_reads
+from tracejit.passes.expand_calls import expand_calls
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
 from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.licm import licm
 from tracejit.passes.product_forms import product_forms
 from tracejit.passes.products import products
+from tracejit.passes.reveal import reveal
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
+from tracejit.passes.stack_fields import stack_fields
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -29,13 +33,17 @@ Pass: TypeAlias = Callable[[Graph], Graph]
 Observe: TypeAlias = Callable[[str, Graph, float], None]
 
 PASSES: tuple[Pass, ...] = (
-    simplify,  # first: removes work, and brings constants next to what uses them
+    expand_calls,  # first: no other pass knows them
+    simplify,  # removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
     control,  # known predicates and captured constants, once there are constants to know
+    early_reads,  # what simplify has read past updates; single reads are to stay in front
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
+    stack_fields,  # once all that is left reads what it pops
     licm,  # after dead code, which would look like work to save
+    reveal,  # after cse, and what moves nodes next to their twins
     hoist_checks,  # after all that could make an index certain, or leave the loop
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
     product_forms,  # once an operand is either computed here or lies in memory

@@ -103,6 +103,12 @@ def _is_absorbing(op: str, c: Any) -> bool:
     return False
 
 
+@rule("stop_gradient")
+def not_differentiated(r: Rewriter, node: Node) -> Value | None:
+    """stop_gradient(x) -> x: derivatives have been taken before"""
+    return node.inputs[0]
+
+
 @rule(*_COMMUTATIVE, "subtract", "divide", "floor_divide", "power", "left_shift", "right_shift")
 def neutral_operand(r: Rewriter, node: Node) -> Value | None:
     """x + -0.0, x - 0.0, x * 1, x / 1 -> x;  integers also x + 0, x | 0, x & -1, x << 0, x // 1"""

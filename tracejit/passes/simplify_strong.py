@@ -31,6 +31,12 @@ def strong_multiply_by_number(r: Rewriter, node: Node) -> Value | None:
     return r.make("multiply", node.inputs) if _finite(x) or _not_zero(v) else None
 
 
+@rule("strong_multiply", "strong_product")
+def strong_square(r: Rewriter, node: Node) -> Value | None:
+    """x (*) x -> x * x"""
+    return r.make("multiply", node.inputs) if node.inputs[0] is node.inputs[1] else None
+
+
 @rule("strong_product")
 def strong_product_by_number(r: Rewriter, node: Node) -> Value | None:
     """v (*) c -> v * c, c (*) v -> c * v for a finite c != 0"""

@@ -75,8 +75,7 @@ class Results:
         self.plans = traced.plans
         self._rebuild = traced.rebuild
         root = traced.tree.root
-        whole = isinstance(root, tuple) and root[0] in (tuple, list)
-        self._container = root[0] if whole and all(x is LEAF for x in root[2]) else None
+        self._build = _builder(root)
         self._choose = _chooser(root)
         views = [view for plan in self.plans for view in plan.views]
         leaves = traced.specialization.leaves
@@ -115,8 +114,8 @@ class Results:
         """The containers around the parts, of which some are chosen."""
         if self._choose is not None:
             return self._choose(parts)
-        if self._container is not None:
-            return self._container([parts[k] for k in range(len(self.plans))])
+        if self._build is not None:
+            return self._build(parts)
         return self._rebuild(parts)
 
     def some(
@@ -179,6 +178,41 @@ class _Parts(Sequence[Any]):
         operands = [self._outputs[k] for k in plan.operands]
         sizes = self._sizes | {name: self._outputs[k] for name, k in plan.sizes}
         return apply_views(x, plan.views, operands, sizes)
+
+
+def _builder(root: Any) -> Callable[[Sequence[Any]], Any] | None:
+    """What makes tuples, lists and dicts around parts; None where there is anything else."""
+    constants: list[Any] = []
+    count = 0
+
+    def constant(x: Any) -> str:
+        constants.append(x)
+        return f"c[{len(constants) - 1}]"
+
+    def text(node: Any) -> str | None:
+        nonlocal count
+        if node is LEAF:
+            count += 1
+            return f"p[{count - 1}]"
+        if isinstance(node, Static):
+            return constant(node.value)
+        if not isinstance(node, tuple) or node[0] not in (tuple, list, dict):
+            return None
+        cls, keys, children = node
+        parts = [text(child) for child in children]
+        if None in parts or not all(isinstance(k, Static) for k in keys):
+            return None
+        if cls is dict:
+            pairs = zip(keys, parts, strict=True)
+            return "{" + ", ".join(f"{constant(k.value)}: {v}" for k, v in pairs) + "}"
+        inner = "".join(f"{v}, " for v in parts)
+        return f"({inner})" if cls is tuple else f"[{inner}]"
+
+    found = text(root)
+    if found is None or root is LEAF:
+        return None
+    made: Callable[[Sequence[Any]], Any] = eval(f"lambda p: {found}", {"c": constants})
+    return made
 
 
 def _chooser(node: Any, at: int = 0) -> Callable[[Sequence[Any]], Any] | None:

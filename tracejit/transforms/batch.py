@@ -19,8 +19,11 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
+from tracejit.ops.calls import CALLS
+from tracejit.ops.stack import record_types
 from tracejit.transforms.batch_lanes import Table, copy_node, run_lanes
-from tracejit.transforms.batch_plan import branch_flags, loop_flags, make_plan
+from tracejit.transforms.batch_plan import Plan, call_operands, make_plan
+from tracejit.transforms.batch_stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import close, nested
 
 __all__ = ["batch_graph", "batch_nodes"]
@@ -89,18 +92,25 @@ def batch_nodes(
     size: Dim,
     wanted: Sequence[Value],
     sizes: dict[str, Dim] | None = None,
+    stacks: StackFlags | None = None,
 ) -> None:
     """Record what `nodes` compute, for `size` lanes, where `c` records.
 
     `table` says for each value from outside what stands for it there, and whether that has the
     batch axis, in front; it gets every value in `wanted` and more. Sizes that the nodes bind get
     new names; `sizes` maps those from outside (not mentioned: the same name) and gets those, too.
+    `stacks` is what is known of stacks from outside.
     Raises Unbatchable where a wanted value differs in size from lane to lane.
     """
     sizes = {} if sizes is None else sizes
     outside = [v for v, (_, flag) in table.items() if flag]
-    plan = make_plan(nodes, outside)
-    batcher = _Batcher(c, table, size, sizes)
+    stacks = StackFlags() if stacks is None else stacks
+    while True:
+        stacks.changed = False
+        plan = make_plan(nodes, outside, stacks)
+        if not stacks.changed:
+            break
+    batcher = _Batcher(c, table, size, sizes, plan)
     for node in plan.before:
         batcher.node(node)
     if plan.apart:
@@ -121,15 +131,20 @@ def _as_batch(
 class _Batcher:
     """Records one node after another, for all lanes at once."""
 
-    def __init__(self, c: Calculus, table: Table, size: Dim, sizes: dict[str, Dim]) -> None:
+    def __init__(
+        self, c: Calculus, table: Table, size: Dim, sizes: dict[str, Dim], plan: Plan
+    ) -> None:
         self.c, self.table, self.size, self.sizes = c, table, size, sizes
+        self.plan, self.stacks = plan, plan.stacks
 
     def node(self, node: Node) -> None:
         """Record one node by its rule, or as it is where nothing about it is batched."""
         given = [self.table[v] for v in node.inputs]
         values, flags = [v for v, _ in given], [flag for _, flag in given]
         before = len(self.c.builder.nodes)
-        if not any(flags):
+        if node.op.kind == "stack":
+            self.with_stack(node, values, flags)
+        elif not any(flags) and not stacks_of(node):
             outs = copy_node(self.c, node, values, self.sizes)
             self.table.update((v, (out, False)) for v, out in zip(node.outputs, outs, strict=True))
         elif node.regions:
@@ -152,23 +167,53 @@ class _Batcher:
                 raise GraphError(f"{node.op.name}: a batch of {t} is no {out.type}")
             self.table[v] = out, True
 
+    def with_stack(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
+        """Record the use of a stack of batches."""
+        attrs = {k: attr_substitute(a, self.sizes) for k, a in node.attrs.items()}
+        record = node.outputs[1:] if node.op.name == "stack_pop" else node.inputs[1:]
+        batched = self.stacks.of(node, record)
+        if node.op.name == "stack_new":
+            if "reserve" in attrs:
+                attrs["reserve"] = (attrs["reserve"][0] * self.size,)
+        elif node.op.name == "stack_pop":
+            types = [type_substitute(v.type, self.sizes) for v in record]
+            pairs = zip(types, batched, strict=True)
+            types = [batched_type(t, self.size) if flag else t for t, flag in pairs]
+            attrs["types"] = record_types(types)
+        else:
+            values = [
+                values[0],
+                *(
+                    _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
+                    for x, had, has, v in zip(values[1:], flags[1:], batched, record, strict=True)
+                ),
+            ]
+        outs = self.c.builder.emit(node.op, values, attrs, where=node.where)
+        results = [False, *(batched if len(outs) > 1 else ())]
+        self.table.update(zip(node.outputs, zip(outs, results, strict=True), strict=True))
+
     # Branches and loops ---------------------------------------------------------------------------
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
-        """Record a branch or a loop whose predicate is the same for all lanes."""
-        is_loop = node.op.name == "while_loop"
-        results = (loop_flags if is_loop else branch_flags)(node, flags)
-        assert results is not None
+        """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
+        is_loop, is_call = node.op.name == "while_loop", node.op.name in CALLS
+        results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
+        if is_call:
+            taken = call_operands(node, flags, node.regions[0])
         operands = [
             _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
             for x, had, has, v in zip(values, flags, taken, node.inputs, strict=True)
         ]
-        given = taken if is_loop else taken[1:]
+        given = taken[1:] if node.op.name == "cond" else taken
         regions, sizes = [], []
         for k, (region, own) in enumerate(zip(node.regions, node.attrs["sizes"], strict=True)):
             gives = [False] if is_loop and k == 0 else results
+            if is_call:
+                given = call_operands(node, flags, region)
+                # What the regions of a rule give is batched throughout.
+                gives = gives if len(node.regions) == 1 else [True] * len(region.outputs)
             made, more = self.region(region, given, gives)
             regions.append(made)
             sizes.append((*attr_substitute(own, self.sizes), *more))
@@ -199,7 +244,7 @@ class _Batcher:
             t = type_substitute(v.type, sizes)
             t = batched_type(t, self.size) if flag else t
             table[v] = inner.builder.input(t, v.name), flag
-        batch_nodes(inner, region.nodes, table, self.size, region.outputs, sizes)
+        batch_nodes(inner, region.nodes, table, self.size, region.outputs, sizes, self.stacks)
         outputs = [
             _as_batch(inner, *table[v], v.type, self.size, sizes) if flag else table[v][0]
             for v, flag in zip(region.outputs, gives, strict=True)

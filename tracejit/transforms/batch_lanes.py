@@ -29,6 +29,7 @@ from tracejit.ir.types import (
     type_sizes,
     type_substitute,
 )
+from tracejit.transforms.batch_plan import effect_tokens
 from tracejit.transforms.regions import close
 
 __all__ = ["Table", "copy_node", "run_lanes"]
@@ -93,8 +94,9 @@ def run_lanes(
             _check_result(v.type, own_sizes)
     token, stacked = _record(c, loop, table)
     table.update((v, (out, True)) for v, out in zip(loop.results, stacked, strict=True))
+    effects = effect_tokens(nodes, loop.tokens)
     for v in made:
-        if v.type == TOKEN and token is not None:
+        if v in effects and token is not None:
             table[v] = token, False
         elif v.type == NONE and v in asked:
             table[v] = c.op("undefined", kind="none"), False
@@ -103,8 +105,6 @@ def run_lanes(
 def _check_result(t: Type, own_sizes: set[str]) -> None:
     if not own_sizes.isdisjoint(type_sizes(t)):
         raise Unbatchable(f"lanes give arrays of sizes of their own ({t}), which cannot be stacked")
-    if not may_be_batched(t) and t not in (TOKEN, NONE):
-        raise Unbatchable(f"lanes give a {t}, of which there is no batch")
 
 
 def _record(c: Calculus, loop: _Loop, table: Table) -> tuple[Value | None, Sequence[Value]]:
@@ -181,13 +181,14 @@ def _run_nodes(
     """Record the nodes of one lane; the token after the last effect, if the loop carries one."""
     sizes = dict(loop.sizes)
     last = tokens[0] if tokens else None
+    effects = effect_tokens(loop.nodes, loop.tokens)
     for node in loop.nodes:
         outs = copy_node(c, node, [values[v] for v in node.inputs], sizes)
         for v, out in zip(node.outputs, outs, strict=True):
             if out.type != type_substitute(v.type, sizes):
                 raise GraphError(f"{node.op.name}: {v.type} became {out.type} in a lane")
             values[v] = out
-            if v.type == TOKEN:
+            if v in effects:
                 last = out
     return last
 

@@ -5,13 +5,16 @@ Nodes keep their outputs: those with regions are replaced by nodes that give tan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
-from tracejit.ir.types import Type, type_substitute
+from tracejit.ir.types import TOKEN, Type, type_substitute
+from tracejit.ops.stack import record_types
+from tracejit.transforms.custom_rules import push_custom
 from tracejit.transforms.regions import fresh_sizes
+from tracejit.transforms.residuals import active_stacks
 
 __all__ = ["push_forward", "jvp_graph"]
 
@@ -35,15 +38,24 @@ def jvp_graph(graph: Graph, active: Sequence[bool]) -> Graph:
     return builder.build([*graph.outputs, *(_tangent(c, tangents, v, v.type) for v in outputs)])
 
 
-def push_forward(c: Calculus, nodes: Iterable[Node], tangents: dict[Value, Value]) -> None:
+def push_forward(
+    c: Calculus,
+    nodes: Sequence[Node],
+    tangents: dict[Value, Value],
+    stacks: Mapping[str, str] | None = None,
+) -> None:
     """Record `nodes` again, and after each what computes the tangents of its results.
 
-    `tangents` has those known before; those of the results are added.
+    `tangents` has those known before; those of the results are added. `stacks` are the stacks of
+    which some record has a tangent, each with the name of the stack of the records' tangents; they
+    are found if they are not given.
     """
+    if stacks is None:
+        stacks = {name: f"{name}_{c.fresh()}" for name in sorted(active_stacks(nodes, tangents))}
     for node in nodes:
         before = len(c.builder.nodes)
         try:
-            _push(c, node, tangents)
+            _push(c, node, tangents, stacks)
         except Underivable as e:
             e.where = e.where or node.where
             raise
@@ -51,51 +63,67 @@ def push_forward(c: Calculus, nodes: Iterable[Node], tangents: dict[Value, Value
             new.where = new.where or node.where
 
 
-def _push(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
+    for v in node.inputs:
+        _require_known(c, v)
     given = [tangents.get(v) for v in node.inputs]
-    stacked = node.op.kind == "stack"
-    if not stacked and all(t is None for t in given):
-        c.builder.nodes.append(node)
-        return
-    if node.op.name in _REGIONS:
-        _REGIONS[node.op.name](c, node, tangents)
-        return
-    if stacked:
-        _stack(c, node, tangents)
+    if node.op.name in _REGIONS and any(t is not None for t in given):
+        _REGIONS[node.op.name](c, node, tangents, stacks)
         return
     c.builder.nodes.append(node)
+    if node.op.kind == "stack":
+        _stack(c, node, tangents, stacks)
+        return
+    if all(t is None for t in given):
+        return
     if node.op.constant or not any(differentiable(v.type) for v in node.outputs):
         return
     types = [v.type for v in node.inputs]
     outs = [v.type for v in node.outputs]
     s = Site(node, node.attrs, types, outs, lambda v: v, c, [t is not None for t in given])
     for v, t in zip(node.outputs, node.op.jvp(c, s, given), strict=True):
-        if t is not None and differentiable(v.type):
+        if not differentiable(v.type):
+            continue
+        if isinstance(t, NoTangent):
+            c.unknown[v] = t.reason
+        elif t is not None:
             tangents[v] = t
+
+
+def _require_known(c: Calculus, v: Value) -> None:
+    if v in c.unknown:
+        raise Underivable(c.unknown[v])
 
 
 def _tangent(c: Calculus, tangents: Mapping[Value, Value], v: Value, t: Type) -> Value:
     """The tangent of a value, laid out as a type says; zero where there is none."""
+    _require_known(c, v)
     found = tangents.get(v)
+    if t == TOKEN and found is not None:
+        return found
     return c.zeros(t) if found is None else c.laid_out(found, t)
 
 
+def _tangent_type(v: Value) -> Type:
+    return v.type if v.type == TOKEN else tangent_type(v.type)
+
+
 def _side(
-    c: Calculus, region: Graph, active: Sequence[Value]
+    c: Calculus, region: Graph, active: Sequence[Value], stacks: Mapping[str, str]
 ) -> tuple[GraphBuilder, Calculus, dict[Value, Value]]:
     """A region with tangents for the active inputs (the last inputs of the builder)."""
     builder = GraphBuilder(region.name, region.sizes)
     builder.inputs += region.inputs
     inner = Calculus(builder, c.fresh)
-    tangents = {v: builder.input(tangent_type(v.type)) for v in active}
-    push_forward(inner, region.nodes, tangents)
+    tangents = {v: builder.input(_tangent_type(v)) for v in active}
+    push_forward(inner, region.nodes, tangents, stacks)
     return builder, inner, tangents
 
 
-def _cond(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+def _cond(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
     operands = node.inputs[1:]
     places = [k for k, v in enumerate(operands) if v in tangents]
-    sides = [(r, *_side(c, r, [r.inputs[k] for k in places])) for r in node.regions]
+    sides = [(r, *_side(c, r, [r.inputs[k] for k in places], stacks)) for r in node.regions]
     wanted = [
         j
         for j in range(len(node.outputs))
@@ -113,14 +141,16 @@ def _cond(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
         tangents[node.outputs[j]] = t
 
 
-def _while(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+def _while(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
     cond, body = node.regions
     carried = node.attrs["carried"]
     captures = [k for k in range(carried, len(node.inputs)) if node.inputs[k] in tangents]
     states = [k for k in range(carried) if node.inputs[k] in tangents]
     while True:
         active = [body.inputs[k] for k in (*states, *captures)]
-        builder, inner, found = _side(c, body, active)
+        builder, inner, found = _side(c, body, active, stacks)
         more = [k for k in range(carried) if body.outputs[k] in found and k not in states]
         if not more:
             break
@@ -168,9 +198,52 @@ def _record(
     return new
 
 
-def _stack(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
-    """Records hold the tangents of their differentiable values too."""
-    raise Underivable("a tangent of a stack")
+def _stack(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
+    """The tangent of a stack is a stack: of the tangents of its records' differentiable values."""
+    name = stacks.get(node.attrs["stack"])
+    if name is None:
+        return
+    if node.op.name == "stack_new":
+        tangents[node.outputs[0]] = c.op("stack_new", stack=name)
+        return
+    token = tangents.get(node.inputs[0])
+    if token is None:
+        return
+    if node.op.name == "stack_push":
+        values = [v for v in node.inputs[1:] if differentiable(v.type)]
+        if values:
+            given = [_tangent(c, tangents, v, v.type) for v in values]
+            token = c.op("stack_push", token, *given, stack=name)
+    else:
+        values = [v for v in node.outputs[1:] if differentiable(v.type)]
+        if values:
+            types = record_types([tangent_type(v.type) for v in values])
+            token, *popped = c.ops("stack_pop", (token,), stack=name, types=types)
+            tangents.update(zip(values, popped, strict=True))
+    tangents[node.outputs[0]] = token
 
 
-_REGIONS = {"cond": _cond, "while_loop": _while}
+def _checkpoint(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
+    (region,) = node.regions
+    places = [k for k, v in enumerate(node.inputs) if v in tangents]
+    builder, inner, found = _side(c, region, [region.inputs[k] for k in places], stacks)
+    wanted = [j for j, v in enumerate(region.outputs) if v in found]
+    extra = [_tangent(inner, found, region.outputs[j], region.outputs[j].type) for j in wanted]
+    made = builder.build((*region.outputs, *extra))
+    given = [node.inputs[k] for k in places]
+    inputs = (*node.inputs, *(_tangent(c, tangents, v, v.type) for v in given))
+    new = _record(c, node, inputs, node.attrs, (made,))
+    for j, t in zip(wanted, new, strict=True):
+        tangents[node.outputs[j]] = t
+
+
+_REGIONS: Mapping[str, Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]] = {
+    "checkpoint": _checkpoint,
+    "cond": _cond,
+    "custom": push_custom,
+    "while_loop": _while,
+}

@@ -158,9 +158,8 @@ class Jacobian(Transformed):
     ) -> tuple[list[list[Any]], TreeDef, Any]:
         """Row by row: for each result, back from every element at once."""
         vjp = hooks.new(Vjp(f, self.has_aux))
-        result, _, *aux = vjp.record(hooks, f, chosen, {})
-        leaves, found = flatten_state(result)
-        outputs = [lift(x) for x in leaves]
+        _, pullback, *aux = vjp.record(hooks, f, chosen, {})
+        outputs, found = pullback.results, pullback.tree
         self._check(outputs, "result")
         rows = []
         for k, y in enumerate(outputs):
@@ -190,7 +189,7 @@ def _basis(hooks: Hooks, x: Tracer) -> Any:
     """All directions of a value, along a new first axis."""
     count: Dim = prod(shape_of(x.type))
     eye = hooks.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
-    return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))  # type: ignore[call-overload]
+    return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))
 
 
 class HessianProduct(Transformed):

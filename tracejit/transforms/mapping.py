@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
-from tracejit.frontend.branches import settle
+from tracejit.frontend.branches import lifted, settle
+from tracejit.frontend.choice import Choice
 from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.regions import Names, entered
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.unions import as_machine, is_number, leaves_of
 from tracejit.ir.batching import batched_type, stretched
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, NpScalar, Type, c_order
+from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
 from tracejit.transforms.batch import batch_nodes
 from tracejit.transforms.function import Transformed
-from tracejit.transforms.primal import fresh_name
+from tracejit.transforms.primal import fresh_name, settled
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -53,7 +55,7 @@ class Vmap(Transformed):
         def called(lanes: Sequence[Any]) -> Any:
             parts = unflatten(tree, lanes, hooks.new)
             named = dict(zip(kwargs, parts[len(args) :], strict=True))
-            return settle(hooks.call(function, *parts[: len(args)], **named))
+            return settled(hooks, hooks.call(function, *parts[: len(args)], **named), _one_dtype)
 
         if getattr(here().builder, "active", None) is not None:
             return self._one_by_one(hooks, called, given, axes, size)
@@ -98,7 +100,7 @@ class Vmap(Transformed):
             raise TypeError("vmap of a batch of no elements is not run eagerly")
         for i in range(size):
             lanes = [
-                x if a is None else x[(slice(None),) * a + (i,)]  # type: ignore[index]
+                x if a is None else x[(slice(None),) * a + (i,)]
                 for x, a in zip(given, axes, strict=True)
             ]
             found, tree = self._results(called(lanes))
@@ -106,7 +108,7 @@ class Vmap(Transformed):
         out = [
             column[0][0]
             if column[0][1] is None
-            else np.stack([x for x, _ in column], axis=column[0][1])  # type: ignore[call-overload]
+            else np.stack([x for x, _ in column], axis=column[0][1])
             for column in zip(*rows, strict=True)
         ]
         assert tree is not None
@@ -159,6 +161,14 @@ def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
     if size is None:
         raise TypeError("vmap takes at least one argument with an axis to map over")
     return size
+
+
+def _one_dtype(hooks: Hooks, x: Choice) -> Any:
+    """A choice between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
+    leaves = list(leaves_of(x))
+    if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
+        raise TraceError("TJ031", "a result that is of one of several kinds", user_line())
+    return lifted(hooks, lambda leaf: here().wrap(as_machine(leaf)), x)
 
 
 class _Batch:

@@ -6,20 +6,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.branches import settle
+from tracejit.frontend.branches import lifted, settle
+from tracejit.frontend.choice import Choice
+from tracejit.frontend.concrete_tracers import ConcreteArray
 from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.unions import as_machine, is_number, leaves_of, parts_of, rebuild
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, PyScalar, dtype_name
+from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.segments import Segment
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Primal", "Variables", "as_error", "call_primal", "fresh_name", "like", "stack_name"]
+__all__ = [
+    "Primal",
+    "Variables",
+    "as_error",
+    "call_primal",
+    "fresh_copy",
+    "fresh_name",
+    "has_choice",
+    "like",
+    "settled",
+    "stack_name",
+]
 
 
 @dataclass
@@ -44,7 +60,10 @@ class Variables:
 
 def variables(hooks: Hooks, argument: Any, what: str) -> Variables:
     """An argument to be derived by. Raises TypeError where a leaf is no float or complex number."""
-    leaves, tree = flatten_state(settle(argument))
+    argument = settle(argument)
+    if has_choice(argument):
+        raise TraceError("TJ031", "an argument that is of one of several kinds", user_line())
+    leaves, tree = flatten_state(argument)
     given = [lift(x) for x in leaves]
     for x in given:
         if not differentiable(x.type):
@@ -53,12 +72,12 @@ def variables(hooks: Hooks, argument: Any, what: str) -> Variables:
                 f"{what} takes real or complex floating-point arguments, not {kind}; "
                 "pass a float, or choose other arguments by argnums"
             )
-    tracers = [_fresh(here(), x) for x in given]
+    tracers = [fresh_copy(here(), x) for x in given]
     values = [x.value() for x in tracers]
     return Variables(unflatten(tree, tracers, hooks.new), given, tracers, values, tree)
 
 
-def _fresh(trace: Trace, x: Tracer) -> Tracer:
+def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
     """A copy of a number or an array, as a value that nothing else is."""
     v = x.value()
     t = v.type
@@ -73,7 +92,10 @@ def _fresh(trace: Trace, x: Tracer) -> Tracer:
     active = getattr(trace.builder, "active", None)
     if active is not None:
         active.add(new)
-    return trace.wrap(new)
+    out = trace.wrap(new)
+    if isinstance(x, ConcreteArray) and isinstance(out, ConcreteArray):
+        out.trace.stand_in(out, x)
+    return out
 
 
 @dataclass
@@ -83,7 +105,11 @@ class Primal:
     trace: Trace
     segment: Segment
     variables: list[Variables]
+    #: What the function gives, as it is.
     result: Any
+    aux: Any
+    #: The same with one number in place of each choice between numbers of several kinds.
+    settled: Any
 
     @property
     def values(self) -> list[Value]:
@@ -98,8 +124,12 @@ def call_primal(
     kwargs: dict[str, Any],
     places: Sequence[int | str],
     what: str,
+    has_aux: bool,
 ) -> Primal:
-    """Call `f` with the arguments at `places` as variables."""
+    """Call `f` with the arguments at `places` as variables.
+
+    With `has_aux` it gives a pair (result, auxiliary). Raises TypeError if it does not.
+    """
     trace = here()
     chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p], what) for p in places}  # type: ignore[index]
     start = len(trace.builder.nodes)
@@ -116,7 +146,60 @@ def call_primal(
         raise TraceError("TJ014", "", user_line())
     for x in chosen.values():
         _store_back(trace, start, x)
-    return Primal(trace, Segment(trace.builder, start), list(chosen.values()), result)
+    aux = None
+    if has_aux:
+        if type(result) is not tuple or len(result) != 2:
+            raise TypeError(
+                f"{what} with has_aux=True takes a function that gives a pair (value, auxiliary)"
+            )
+        result, aux = result
+    one_kind = settled(hooks, result)
+    segment = Segment(trace.builder, start)
+    return Primal(trace, segment, list(chosen.values()), result, aux, one_kind)
+
+
+def has_choice(x: Any) -> bool:
+    """Whether a value in containers is of one of several kinds, as the run decides."""
+    if isinstance(x, Choice):
+        return True
+    found = parts_of(x)
+    return found is not None and any(map(has_choice, found[2]))
+
+
+def settled(hooks: Hooks, x: Any, number: Callable[[Hooks, Choice], Any] | None = None) -> Any:
+    """`x` in its containers with what `number` makes of each choice; by default one NumPy scalar.
+
+    Raises TraceError for a choice that is none between numbers.
+    """
+    if not has_choice(x):
+        return x
+    x = settle(x)
+    if isinstance(x, Choice):
+        return (number or _as_number)(hooks, x)
+    found = parts_of(x)
+    if found is None:
+        return x
+    cls, keys, children = found
+    return rebuild(hooks, cls, keys, [settled(hooks, part, number) for part in children])
+
+
+def _as_number(hooks: Hooks, x: Choice) -> Tracer:
+    """A choice between numbers as one NumPy scalar; integers among them are constants."""
+    kinds = list(leaves_of(x))
+    dtypes = [dtype_of(lift(k).type) for k in kinds if is_number(k)]
+    if len(dtypes) < len(kinds) or not any(d.kind in "fc" for d in dtypes):
+        raise TraceError("TJ031", "a result that is of one of several kinds", user_line())
+    dtype = np.result_type(*(d for d in dtypes if d.kind in "fc"))
+
+    def as_float(leaf: Any) -> Tracer:
+        v = as_machine(leaf)
+        if dtype_of(v.type) != dtype:
+            v = here().emit("cast", (v,), dtype=dtype_name(dtype))
+        return here().wrap(v)
+
+    out = lifted(hooks, as_float, x)
+    assert isinstance(out, Tracer)
+    return out
 
 
 def _store_back(trace: Trace, start: int, x: Variables) -> None:

@@ -23,6 +23,7 @@ from tracejit.transforms.primal import (
     as_error,
     call_primal,
     fresh_name,
+    has_choice,
     like,
     stack_name,
 )
@@ -32,7 +33,7 @@ from tracejit.transforms.segments import Segment
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Jvp", "Pulled", "Vjp", "direction"]
+__all__ = ["Jvp", "Pulled", "Vjp", "direction", "matching"]
 
 
 def direction(x: Any, t: Type, what: str) -> Value:
@@ -65,7 +66,7 @@ def _same_shape(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
     )
 
 
-def _matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
+def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     """The leaves of a container of the structure `tree`. Raises TypeError for another one."""
     leaves, given = flatten_state(settle(x))
     if len(leaves) != count or not _alike(given.root, tree.root):
@@ -100,7 +101,7 @@ class Jvp(Transformed):
     ) -> Any:
         primals, tangents = args
         places = [k for k in range(len(primals)) if _has_derivative(primals[k])]
-        primal = call_primal(hooks, function, primals, {}, places, self.transform)
+        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
         if len(tangents) != len(primals):
             raise TypeError(f"jvp: {len(primals)} arguments, and {len(tangents)} tangents")
         trace = primal.trace
@@ -109,21 +110,24 @@ class Jvp(Transformed):
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = _matching(tangents[place], x.tree, len(x.given), "a tangent")
+            leaves = matching(tangents[place], x.tree, len(x.given), "a tangent")
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
         c = Calculus(trace.builder, fresh_name(trace))
         push_forward(c, nodes, table)
-        result, aux = primal.result if self.has_aux else (primal.result, None)
-        leaves, tree = flatten_state(result)
+        result, aux = primal.result, primal.aux
+        leaves, tree = flatten_state(primal.settled)
         out = [_tangent(c, lift(x), table) for x in leaves]
         tangent = unflatten(tree, out, hooks.new)
         return (result, tangent, aux) if self.has_aux else (result, tangent)
 
 
 def _has_derivative(x: Any) -> bool:
-    leaves, _ = flatten_state(settle(x))
+    x = settle(x)
+    if has_choice(x):
+        return True
+    leaves, _ = flatten_state(x)
     return bool(leaves) and all(differentiable(lift(x).type) for x in leaves)
 
 
@@ -132,6 +136,8 @@ def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
     v = x.value()
     if not differentiable(v.type):
         return 0
+    if v in c.unknown:
+        raise Underivable(c.unknown[v])
     found = table.get(v)
     return like(x, c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type)))
 
@@ -153,9 +159,9 @@ class Vjp(Transformed):
         kwargs: dict[str, Any],
     ) -> Any:
         places = [k for k in range(len(args)) if _has_derivative(args[k])]
-        primal = call_primal(hooks, function, args, kwargs, places, self.transform)
-        result, aux = primal.result if self.has_aux else (primal.result, None)
-        pulled = hooks.new(Pulled(primal, places, len(args), result))
+        primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        result, aux = primal.result, primal.aux
+        pulled = hooks.new(Pulled(primal, places, len(args), primal.settled))
         return (result, pulled, aux) if self.has_aux else (result, pulled)
 
 
@@ -185,7 +191,7 @@ class Pulled(Traceable):
         trace = self.primal.trace
         if here() is not trace:
             raise TraceError("TJ031", "a pullback is called in a branch or a loop", user_line())
-        leaves = _matching(cotangent, self.tree, len(self.results), "a cotangent")
+        leaves = matching(cotangent, self.tree, len(self.results), "a cotangent")
         try:
             found = iter(self._pull(hooks, leaves))
         except Underivable as e:

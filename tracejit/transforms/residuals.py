@@ -15,13 +15,15 @@ from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import TOKEN
+from tracejit.ir.types import TOKEN, ArrayType, Type
 
 __all__ = [
     "Block",
     "Saved",
     "active_in",
     "active_outputs",
+    "active_stacks",
+    "is_single",
     "loop_flags",
     "overwrites",
     "reader_of",
@@ -48,6 +50,11 @@ _READERS = {
 def overwrites(node: Node) -> bool:
     """Whether a node gives its first operand with some elements replaced."""
     return node.op.name in _READERS
+
+
+def is_single(t: Type) -> bool:
+    """Whether a type is that of arrays of one element."""
+    return isinstance(t, ArrayType) and all(d == 1 for d in t.shape)
 
 
 def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
@@ -98,17 +105,6 @@ class Block:
         self.inner.clear()
         self.counted.clear()
 
-    def original(self, v: Value) -> Value:
-        """The value that `v` is a view of all of.
-
-        Their cotangents are one: parts of it are added where it lies, and not each to zeros.
-        """
-        while (node := self.producers.get(v)) is not None:
-            if node.op.name != "reshape" or node.inputs[0].type != v.type:
-                break
-            (v,) = node.inputs
-        return v
-
     @property
     def pushes(self) -> bool:
         """Whether the forward pass pushes anything here or in the regions inside."""
@@ -122,6 +118,9 @@ class Block:
             if node in self.undone:
                 name, operands, attrs = reader_of(node)
                 (old,) = builder.emit(OPS[name], operands, attrs, where=node.where)
+                if is_single(old.type):
+                    (old,) = builder.emit(OPS["reshape"], (old,), {"shape": ()})
+                    (old,) = builder.emit(OPS["element"], (old,))
                 token = _push(builder, token, [old], stack)
             if node in self.inner:
                 node, token = _with_pushes(node, self.inner[node], self.counted, token, stack)
@@ -129,7 +128,7 @@ class Block:
         # Sizes lie on top: what is popped below them has types that mention them.
         if values := [x.value for x in self.saved if x.value is not None]:
             token = _push(builder, token, values, stack)
-        sizes = []
+        sizes: list[Value] = []
         for x in self.saved:
             if x.size is not None:
                 sizes += builder.emit(OPS["dim_value"], (), {"dim": symbol(x.size)})
@@ -213,6 +212,8 @@ def active_outputs(node: Node, active: set[Value]) -> set[Value]:
         return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
     if node.op.name == "while_loop":
         return _of_loop(node, flags)
+    if node.op.name == "checkpoint":
+        return _of_region(node, node.regions[0], flags)
     if node.op.constant:
         return set()
     return {v for v in node.outputs if differentiable(v.type) or _is_stack(node, v)}
@@ -234,6 +235,25 @@ def active_in(region: Graph, flags: Sequence[bool]) -> set[Value]:
     for node in region.nodes:
         active |= active_outputs(node, active)
     return active
+
+
+def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
+    """The names of the stacks on which a value is pushed that depends on the active ones."""
+    out: set[str] = set()
+    active = set(active)
+    for node in nodes:
+        flags = [v in active for v in node.inputs]
+        if not any(flags):
+            continue
+        if node.op.name == "stack_push" and any(flags[1:]):
+            out.add(node.attrs["stack"])
+        inner = loop_flags(node, flags) if node.op.name == "while_loop" else flags
+        for region in node.regions:
+            given = inner[1:] if node.op.name == "cond" else inner
+            pairs = zip(region.inputs, given, strict=True)
+            out |= active_stacks(region.nodes, (v for v, flag in pairs if flag))
+        active |= active_outputs(node, active)
+    return out
 
 
 def loop_flags(node: Node, flags: Sequence[bool]) -> list[bool]:

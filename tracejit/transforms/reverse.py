@@ -15,12 +15,17 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
+from tracejit.transforms.calls import pull_checkpoint
+from tracejit.transforms.copies import without_copies
+from tracejit.transforms.custom_rules import pull_custom
 from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
+from tracejit.transforms.rows import RowReads
 from tracejit.transforms.scopes import Scope
 from tracejit.transforms.segments import Segment
+from tracejit.transforms.stacks import pops_records
 
 __all__ = ["Pullback", "pull_back", "vjp_graph"]
 
@@ -50,7 +55,8 @@ def vjp_graph(graph: Graph, wanted: Sequence[bool]) -> Graph:
 class Pullback:
     """The backward pass of a segment of nodes, recorded at the end of its builder.
 
-    `stack` is the name of the stack on which residuals are kept, no other pass's.
+    `stack` is the name of the stack on which residuals are kept, no other pass's. `rows` are
+    further values to be differentiated by, of which only rows are read.
     """
 
     def __init__(
@@ -59,27 +65,45 @@ class Pullback:
         wrt: Sequence[Value],
         fresh: Callable[[], str],
         stack: str,
+        rows: RowReads | None = None,
     ) -> None:
+        self.rows = rows
         self.segment, self.wrt, self.stack = segment, tuple(wrt), stack
+        #: By values in `rows`, after the run: the rows that were read, and their cotangents.
+        self.row_gradients: dict[Value, tuple[Value, Value]] = {}
         #: Records nodes of the backward pass; cotangents may be computed there.
         self.calculus = Calculus(segment.builder.beside(), fresh)
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
-        nodes = self.segment.nodes
+        return [g for g in self.pull(outputs, cotangents, zeros=True) if g is not None]
+
+    def pull(
+        self, outputs: Sequence[Value], cotangents: Sequence[Value | None], *, zeros: bool = False
+    ) -> list[Value | None]:
+        """As `run`; without `zeros`, None where nothing was added to a cotangent."""
+        nodes, same = without_copies(self.segment.nodes)
+        outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
-        block.spread(self.wrt)
+        block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
         c = self.calculus
         scope = Scope(c, block, self.stack)
+        scope.rows = self.rows
         first = scope.token
         for v, g in zip(outputs, cotangents, strict=True):
             if g is not None:
                 scope.add(v, g)
         pull_back(scope)
-        gradients = []
+        gradients: list[Value | None] = []
         for v in self.wrt:
             found = scope.cotangents.get(v)
-            gradients.append(c.zeros(v.type) if found is None else c.laid_out(found, v.type))
+            if found is None and zeros:
+                found = c.zeros(v.type)
+            gradients.append(None if found is None else c.laid_out(found, v.type))
+        self.row_gradients = {}
+        if self.rows is not None:
+            assert not any(map(scope.cotangents.has, self.rows.tables)), "rows that are not kept"
+            self.row_gradients = {v: self.rows.gradient(c, v) for v in self.rows.found}
         forward = nodes
         if block.pushes or block.counted:
             (token,) = (
@@ -95,6 +119,18 @@ class Pullback:
             self.segment.replace(forward)
             builder.nodes += c.builder.nodes
         return gradients
+
+
+def _pull_segment(
+    c: Calculus,
+    start: int,
+    wrt: Sequence[Value],
+    outputs: Sequence[Value],
+    cotangents: Sequence[Value | None],
+) -> list[Value | None]:
+    """The backward pass of what a calculus has recorded since, as a part of another one."""
+    segment = Segment(c.builder, start)
+    return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
 
 
 def pull_back(scope: Scope) -> None:
@@ -116,7 +152,7 @@ def _pull(scope: Scope, node: Node) -> None:
     if overwrites(node) and scope.holds(node.outputs[0]):
         scope.undo(node)
     held = any(scope.holds(v) for v in node.outputs)
-    if not held and all(g is None for g in found):
+    if not held and all(g is None for g in found) and not pops_records(scope.block, node):
         return
     if node.op.name == "cond":
         pull_cond(scope, node, found, pull_back)
@@ -124,8 +160,17 @@ def _pull(scope: Scope, node: Node) -> None:
     if node.op.name == "while_loop":
         pull_while(scope, node, found, pull_back)
         return
+    if node.op.name == "checkpoint":
+        pull_checkpoint(scope, node, found, _pull_segment)
+        return
+    if node.op.name == "custom":
+        pull_custom(scope, node, found, _pull_segment)
+        return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
+        return
+    if scope.rows is not None and scope.rows.reads(node) and found[0] is not None:
+        scope.rows.add(scope.c, node, found[0])
         return
     wanted = [v in scope.block.active for v in node.inputs]
     if node.op.constant or not any(wanted):

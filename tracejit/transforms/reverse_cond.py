@@ -11,6 +11,7 @@ from tracejit.ir.types import TOKEN, Type
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block
 from tracejit.transforms.scopes import RegionScope, Scope, previous_state
+from tracejit.transforms.stacks import find_stack, pops_records, stack_of
 
 __all__ = ["pull_cond"]
 
@@ -23,21 +24,31 @@ def pull_cond(
 ) -> None:
     """Record the backward pass of a `cond` for the cotangents of its results."""
     operands = node.inputs[1:]
-    given = {j: g for j, g in enumerate(found) if g is not None}
+    given = {j: g for j, g in enumerate(found) if g is not None and g.type != TOKEN}
     read = [k for k, v in enumerate(operands) if _is_pulled(scope, v)]
+    tokens = _tokens(scope, node, found)
+    read = sorted({*read, *tokens})
     states = _states(scope, node)
-    sides = [_Side(scope, node, number, given, read, states) for number in range(2)]
+    sides = [_Side(scope, node, number, given, read, tokens, states) for number in range(2)]
     for side in sides:
         pull_back(side.inner)
     kept = [k for k in read if any(side.adds_to(k) for side in sides)]
+    # What is left of a stack whose records below have no cotangents is not handed on.
+    spent = [k for k in tokens if operands[k] not in scope.block.active]
+    kept = [k for k in kept if k not in spent]
     pushes = any(side.block.pushes for side in sides)
     inputs = [scope.primal(node.inputs[0]), *given.values()]
-    inputs += [scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]) for k in kept]
+    for k, j in tokens.items():
+        g = found[j]
+        if g is not None:
+            scope.cotangents[operands[k]] = g
+    for k in (*kept, *spent):
+        inputs.append(scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]))
     inputs += [scope.held(node.outputs[j]) for j in states]
     if pushes:
         inputs.append(scope.token)
     captures = list(dict.fromkeys(v for side in sides for v in side.region.captures))
-    closed = [side.close(kept, pushes, captures) for side in sides]
+    closed = [side.close(kept, spent, pushes, captures) for side in sides]
     results = list(
         scope.c.ops(
             "cond",
@@ -60,7 +71,23 @@ def pull_cond(
 
 
 def _is_pulled(scope: Scope, v: Value) -> bool:
-    return v in scope.block.active and (differentiable(v.type) or v.type == TOKEN)
+    return v in scope.block.active and differentiable(v.type)
+
+
+def _tokens(scope: Scope, node: Node, found: Sequence[Value | None]) -> dict[int, int]:
+    """The operands that are stacks with cotangents, with the results that these are afterwards."""
+    block = scope.block
+    pops = pops_records(block, node)
+    later = {
+        stack_of(block, v): j
+        for j, v in enumerate(node.outputs)
+        if v.type == TOKEN and v in block.active and (pops or found[j] is not None)
+    }
+    if not later:
+        return {}
+    tokens = [(k, v) for k, v in enumerate(node.inputs[1:]) if v.type == TOKEN]
+    earlier = {find_stack(block, v): k for k, v in tokens}
+    return {earlier[name]: j for name, j in later.items()}
 
 
 def _cotangent_type(scope: Scope, v: Value) -> Type:
@@ -80,7 +107,8 @@ def _states(scope: Scope, node: Node) -> dict[int, int]:
 
 class _Side:
     """One side on the way back: it takes the cotangents `given` of results, by number, those so
-    far of the operands `read`, and the arrays to be restored.
+    far of the operands `read`, and the arrays to be restored. `tokens` are operands that are
+    stacks, with the results that these are stacks after.
     """
 
     def __init__(
@@ -90,10 +118,11 @@ class _Side:
         number: int,
         given: dict[int, Value],
         read: Sequence[int],
+        tokens: dict[int, int],
         states: dict[int, int],
     ) -> None:
         graph, operands = node.regions[number], node.inputs[1:]
-        self.graph, self.states = graph, states
+        self.graph, self.tokens, self.states = graph, tokens, states
         self.given = {j: Value(g.type) for j, g in given.items()}
         self.so_far = {k: Value(_cotangent_type(scope, operands[k])) for k in read}
         self.arrays = {j: Value(scope.type(node.outputs[j].type)) for j in states}
@@ -114,8 +143,10 @@ class _Side:
     def _begin(self) -> None:
         inner, graph = self.inner, self.graph
         for k, v in self.so_far.items():
-            if graph.inputs[k] in self.block.active:
-                inner.cotangents[graph.inputs[k]] = v
+            # A stack is as it was left; other cotangents grow from where they are.
+            start = graph.outputs[self.tokens[k]] if k in self.tokens else graph.inputs[k]
+            if start in self.block.active or k in self.tokens:
+                inner.cotangents[start] = v
         for j, v in self.given.items():
             out = graph.outputs[j]
             if out in self.block.active:
@@ -132,13 +163,14 @@ class _Side:
         return g if like.type == TOKEN else self.inner.c.laid_out(g, like.type)
 
     def close(
-        self, kept: Sequence[int], pushes: bool, captures: Sequence[Value]
+        self, kept: Sequence[int], spent: Sequence[int], pushes: bool, captures: Sequence[Value]
     ) -> tuple[Graph, tuple[Dim, ...]]:
         """The region's graph and its sizes."""
         last = [self._result(k) for k in kept]
         last += [self.inner.held(self.graph.inputs[place]) for place in self.states.values()]
         token = self.inner.finish()
-        first = [*self.given.values(), *(self.so_far[k] for k in kept), *self.arrays.values()]
+        first = [*self.given.values(), *(self.so_far[k] for k in (*kept, *spent))]
+        first += self.arrays.values()
         if pushes:
             first, last = [*first, token], [*last, self.inner.token]
         return self.region.close(first, captures, last)

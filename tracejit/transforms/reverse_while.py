@@ -16,6 +16,7 @@ from tracejit.ir.types import TOKEN, Type, type_sizes
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, loop_flags
 from tracejit.transforms.scopes import RegionScope, Restart, Scope, chains_of
+from tracejit.transforms.stacks import pops_records
 
 __all__ = ["pull_while"]
 
@@ -28,14 +29,19 @@ def pull_while(
 ) -> None:
     """Record the backward pass of a `while_loop` for the cotangents of its results."""
     chains = chains_of(node.regions[1])
+    idle = set()
+    if not pops_records(scope.block, node):
+        idle = {k for k, v in enumerate(node.outputs) if v.type == TOKEN and found[k] is None}
     restored = {k for k in chains if scope.holds(node.outputs[k])}
     while True:
-        attempt = _Backward(scope, node, chains, restored)
+        mark = scope.mark()
+        attempt = _Backward(scope, node, chains, restored, idle)
         try:
             attempt.run(pull_back)
         except Restart as e:
             if e.scope is not attempt.inner:
                 raise
+            scope.rollback(mark)
             restored = restored | {e.place}
             continue
         attempt.commit(found)
@@ -46,9 +52,16 @@ class _Backward:
     """One attempt at the backward pass, with the arrays `restored`, by number, restored."""
 
     def __init__(
-        self, scope: Scope, node: Node, chains: dict[int, int], restored: set[int]
+        self,
+        scope: Scope,
+        node: Node,
+        chains: dict[int, int],
+        restored: set[int],
+        idle: set[int],
     ) -> None:
         self.scope, self.node, self.restored = scope, node, sorted(restored)
+        #: The stacks, by number, that no cotangents are popped from.
+        self.idle = idle
         self.carried = node.attrs["carried"]
         self.body: Graph = node.regions[1]
         self.flags = loop_flags(node, [v in scope.block.active for v in node.inputs])
@@ -106,8 +119,12 @@ class _Backward:
     def run(self, pull_back: Callable[[Scope], None]) -> None:
         """Record the body."""
         inner, body = self.inner, self.body
-        self.pulled = [k for k in range(self.carried) if self._is_pulled(k)]
-        read = [k for k in range(self.carried, len(body.inputs)) if self._is_pulled(k)]
+        self.pulled = [k for k in range(self.carried) if self._is_pulled(k) and k not in self.idle]
+        read = [
+            k
+            for k in range(self.carried, len(body.inputs))
+            if self._is_pulled(k) and body.inputs[k].type != TOKEN
+        ]
         self.given = {k: self._cotangent(k) for k in (*self.pulled, *read)}
         for k in read:
             inner.cotangents[body.inputs[k]] = self.given[k]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, Into, Zeroed, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import PYINT, TOKEN, ArrayType, Type, type_substitute
+from tracejit.ir.types import (
+    PYINT,
+    TOKEN,
+    ArrayType,
+    NpScalar,
+    Type,
+    dtype_of,
+    type_substitute,
+)
 from tracejit.ops.stack import record_types
+from tracejit.transforms.cotangent_views import VIEWS, through_view
+from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, overwrites, reader_of
+from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
+from tracejit.transforms.rows import RowReads
 from tracejit.transforms.stacks import stack_of
 
 __all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
@@ -23,9 +35,11 @@ class Scope:
     def __init__(self, c: Calculus, block: Block, stack: str) -> None:
         self.c, self.block, self.stack = c, block, stack
         #: The cotangents of values of the block, as far as they have been added up.
-        self.cotangents: dict[Value, Value] = {}
+        self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
+        #: Arrays of which only rows are read, whose cotangents are kept as such.
+        self.rows: RowReads | None = None
 
     # What the forward pass knew -------------------------------------------------------------------
 
@@ -66,19 +80,42 @@ class Scope:
         """Note that the array in the state `old` has been restored to the state `new`."""
         raise AssertionError("nothing is restored here")
 
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        """What is recorded and saved so far, here and outside, for `rollback`."""
+        return len(self.c.builder.nodes)
+
+    def rollback(self, mark: Any) -> None:
+        """Forget what an attempt at an inner region has recorded and saved since the mark."""
+        del self.c.builder.nodes[mark:]
+
     # Cotangents -----------------------------------------------------------------------------------
 
-    def add(self, v: Value, g: Value | Into) -> None:
+    def add(self, v: Value, g: Value | Into | Zeroed) -> None:
         """Add to the cotangent of a value of the block, if it is of any use."""
         if v not in self.block.active:
             return
-        v = self.block.original(v)
-        have = self.cotangents.get(v)
+        if v.type == TOKEN:
+            assert isinstance(g, Value) and not self.cotangents.has(v), "a stack is used twice"
+            self.cotangents[v] = g
+            return
         if isinstance(g, Into):
-            whole = self.c.zeros(self.type(v.type)) if have is None else have
-            self.cotangents[v] = g.add(self.c, whole, g.value)
-        else:
-            self.cotangents[v] = g if have is None else self.c.add(have, g)
+            v, g = self._behind_views(v, g)
+        into = isinstance(g, Into) and not self.cotangents.has(v)
+        self.cotangents.add(v, g, self.c.zeros(self.type(v.type)) if into else None)
+
+    def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
+        """The value that `v` is a view of, and what is added there."""
+        while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
+            source = node.inputs[0]
+            if source not in self.block.active:
+                break
+            if self.rows is not None and source in self.rows.tables:
+                break
+            attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
+            v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
+        return v, g
 
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
@@ -98,13 +135,17 @@ class Scope:
         return f"{self.stack}_{stack_of(self.block, v)}"
 
     def pull_stack(self, node: Node, found: Sequence[Value | None]) -> None:
-        """Pull back through a stack: what was popped is pushed, and the other way round."""
+        """Pull back through a stack: what was popped is pushed, and the other way round.
+
+        Records below the first with an active value have no cotangents that are of any use.
+        """
         g = found[0]
         if node.op.name == "stack_push":
+            if g is None or node.outputs[0] not in self.block.active:
+                return
             values = [v for v in node.inputs[1:] if differentiable(v.type)]
-            if g is None or not values:
-                if g is not None:
-                    self.cotangents[node.inputs[0]] = g
+            if not values:
+                self.cotangents[node.inputs[0]] = g
                 return
             types = record_types([tangent_type(self.type(v.type)) for v in values])
             name = self._cotangent_stack(node.outputs[0])
@@ -112,7 +153,7 @@ class Scope:
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
                 self.add(v, ct)
-        elif node.op.name == "stack_pop":
+        elif node.op.name == "stack_pop" and node.inputs[0] in self.block.active:
             pairs = [
                 (v, ct)
                 for v, ct in zip(node.outputs[1:], found[1:], strict=True)
@@ -265,10 +306,13 @@ class RegionScope(Scope):
 
     def undo(self, node: Node) -> None:
         name, operands, attrs = reader_of(node)
-        (out,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
-        self.token, old = self.c.ops(
-            "stack_pop", (self.token,), stack=self.stack, types=record_types([self.type(out)])
-        )
+        (read,) = OPS[name].infer([v.type for v in operands], attrs, (), ())
+        out = self.type(read)
+        single = is_single(out)
+        types = record_types([NpScalar(dtype_of(out)) if single else out])
+        self.token, old = self.c.ops("stack_pop", (self.token,), stack=self.stack, types=types)
+        if single:
+            old = self.c.shaped(old, out)
         array, indices = self.held(node.outputs[0]), [self.primal(v) for v in operands[1:]]
         writer = {"slice": "update_slice", "read_item": "write_item", "gather": "scatter"}[name]
         attrs = self.attrs(attrs)
@@ -277,6 +321,22 @@ class RegionScope(Scope):
         self.block.undone.add(node)
         restored = self.c.op(writer, array, old, *indices, **attrs)
         self.hold(node.outputs[0], node.inputs[0], restored)
+
+    # Attempts -------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        counts = len(self.block.saved), len(self._popped)
+        tables = dict(self._memo), dict(self.sizes), dict(self.region.captures)
+        return super().mark(), counts, tables, self.outer.mark()
+
+    def rollback(self, mark: Any) -> None:
+        nodes, (saved, popped), (self._memo, self.sizes, captures), outer = mark
+        super().rollback(nodes)
+        del self.block.saved[saved:]
+        del self._popped[popped:]
+        self.region.captures.clear()
+        self.region.captures.update(captures)
+        self.outer.rollback(outer)
 
     # The end --------------------------------------------------------------------------------------
 

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import TOKEN
+from tracejit.transforms.regions import nested
 from tracejit.transforms.residuals import Block
 
-__all__ = ["stack_of"]
+__all__ = ["find_stack", "pops_records", "stack_of"]
 
 
 def stack_of(block: Block, v: Value) -> str:
     """The name of the stack of a token of a block."""
-    node = block.producers.get(v)
-    found = _of_result(node, v) if node is not None else None
-    if found is None:
-        found = _of_reader(block.nodes, v)
+    found = find_stack(block, v)
     assert found is not None, "a token of no stack"
     return found
+
+
+def find_stack(block: Block, v: Value) -> str | None:
+    """As `stack_of`; None for a token of effects."""
+    node = block.producers.get(v)
+    found = _of_result(node, v) if node is not None else None
+    return found or _of_reader(block.nodes, v)
+
+
+def pops_records(block: Block, node: Node) -> bool:
+    """Whether a node takes records from a stack that have cotangents: each record gets one."""
+    if not any(v.type == TOKEN and v in block.active for v in node.inputs):
+        return False
+    return any(n.op.name == "stack_pop" for n in nested([node]))
 
 
 def _of_result(node: Node, v: Value) -> str | None:

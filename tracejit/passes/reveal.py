@@ -1,0 +1,27 @@
+"""What kept two equal computations apart goes, once nothing merges them any more.
+
+y = opaque(x)   ->   x for y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+
+__all__ = ["reveal"]
+
+
+def reveal(graph: Graph) -> Graph:
+    """`graph` without the op `opaque`."""
+    if not _has_opaque(graph):
+        return graph
+    return replay(graph, _emit, region=reveal)
+
+
+def _has_opaque(graph: Graph) -> bool:
+    return any(n.op.name == "opaque" or any(map(_has_opaque, n.regions)) for n in graph.nodes)
+
+
+def _emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
+    return inputs if node.op.name == "opaque" else keep(builder, node)

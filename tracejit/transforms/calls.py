@@ -1,0 +1,109 @@
+"""Regions written into the graph around them, and derivatives of functions that are computed again.
+
+A backward pass through a `checkpoint` copies the region to where it is recorded, on operands that
+are had there, and goes back through the copy. At the top level the operands are made `opaque`, so
+that the copy is not taken for what the forward pass has computed, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from tracejit.ir.calculus import Calculus, differentiable
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, Node, Value, attr_sizes
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.transforms.batch_lanes import copy_node
+from tracejit.transforms.scopes import Scope
+
+__all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
+
+#: Records the backward pass of the nodes from number `start` on: (calculus, start, what is
+#: differentiated by, outputs, their cotangents) -> cotangents; None is zero.
+PullSegment: TypeAlias = Callable[
+    [Calculus, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
+    "list[Value | None]",
+]
+
+#: Reads and writes whose indices the forward pass has checked.
+_CHECKED = ("gather", "scatter", "read_item", "write_item")
+
+
+def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> Graph:
+    """The graph with only these outputs, and without what they do not need.
+
+    With `again` it has run before on the same operands: its checks hold, and go too.
+    """
+    outputs = tuple(graph.outputs[k] for k in numbers)
+    values, sizes = set(outputs), set[str]()
+    for d in graph.size_outputs:
+        sizes |= attr_sizes(d)
+    kept = []
+    for node in reversed(graph.nodes):
+        unread = values.isdisjoint(node.outputs) and sizes.isdisjoint(node.binds)
+        if unread and (again or node.op.name != "check"):
+            continue
+        kept.append(node)
+        values.update(node.inputs)
+        sizes |= node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
+    return replace(graph, nodes=tuple(reversed(kept)), outputs=outputs, results=())
+
+
+def paste(
+    c: Calculus,
+    graph: Graph,
+    inputs: Mapping[Value, Value],
+    sizes: Mapping[str, Dim],
+    *,
+    again: bool = False,
+) -> list[Value]:
+    """Record the nodes of a region with other inputs; the values of its outputs.
+
+    `sizes` are the region's own. With `again` it has run before on the same operands: indices are
+    in range.
+    """
+    table, named = dict(inputs), dict(sizes)
+    for node in graph.nodes:
+        if again and node.op.name in _CHECKED:
+            attrs = {**node.attrs, "checked": False}
+            node = Node(node.op, node.inputs, attrs, node.outputs, where=node.where)
+        outs = copy_node(c, node, [table[v] for v in node.inputs], named)
+        table.update(zip(node.outputs, outs, strict=True))
+    return [table[v] for v in graph.outputs]
+
+
+def sizes_in(scope: Scope, node: Node, number: int) -> dict[str, Dim]:
+    """The sizes of a node's region in the terms of where a backward pass is recorded."""
+    given = node.attrs["sizes"][number]
+    return {s: scope.dim(d) for s, d in zip(node.regions[number].sizes, given, strict=True)}
+
+
+def pull_checkpoint(
+    scope: Scope, node: Node, found: Sequence[Value | None], pull: PullSegment
+) -> None:
+    """Record the backward pass of a `checkpoint` for the cotangents of its results."""
+    c, site = scope.c, scope.c.fresh()
+    given = [j for j, g in enumerate(found) if g is not None]
+    region = needed_for(node.regions[0], given, again=True)
+    read = region.uses()
+    operands: dict[Value, Value] = {}
+    wrt: dict[Value, Value] = {}
+    for outer, inner in zip(node.inputs, region.inputs, strict=True):
+        if inner not in read:
+            continue
+        x = scope.primal(outer)
+        if isinstance(x.type, (ArrayType, NpScalar, PyScalar)):
+            x = c.op("opaque", x, site=site)
+        operands[inner] = x
+        if outer in scope.block.active and differentiable(outer.type):
+            wrt[outer] = x
+    cotangents = [scope.laid_out(found[j], node.outputs[j]) for j in given]
+    sizes = sizes_in(scope, node, 0)
+    start = len(c.builder.nodes)
+    results = paste(c, region, operands, sizes, again=True)
+    gradients = pull(c, start, list(wrt.values()), results, cotangents)
+    for outer, g in zip(wrt, gradients, strict=True):
+        if g is not None:
+            scope.add(outer, g)

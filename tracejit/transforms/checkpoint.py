@@ -1,0 +1,128 @@
+"""Functions whose intermediate values a backward pass computes again: `checkpoint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.choice import Choice, Unreachable
+from tracejit.frontend.joins import Joiner
+from tracejit.frontend.regions import Names, Side, close_region, entered
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.trace import Trace, here
+from tracejit.frontend.tracer import TracedArray, Tracer
+from tracejit.frontend.unions import parts_of
+from tracejit.ir.dims import free_symbols
+from tracejit.ir.graph import Node, Value, symbols
+from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.transforms.function import Transformed
+from tracejit.transforms.regions import nested
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["Checkpointed", "has_effects"]
+
+#: Ops with effects that may run again on the same operands.
+_REPEATABLE = ("bind_size", "check")
+
+
+def has_effects(nodes: Sequence[Node]) -> bool:
+    """Whether nodes do what must not be done twice."""
+    return any(not n.op.pure and n.op.name not in _REPEATABLE for n in nested(nodes))
+
+
+class Checkpointed(Transformed):
+    """A function that is the node `checkpoint` where it is called in a trace."""
+
+    transform = "checkpoint"
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        trace = here()
+        if getattr(trace.builder, "active", None) is not None:
+            # Real values: each operation is computed as it is met, and the tape keeps it.
+            return hooks.call(function, *args, **kwargs)
+        region = Trace(self.function_name, trace.env, trace)
+        why = "it raises an exception"
+        try:
+            with entered(region, Names((), ())) as side:
+                side.outcome = hooks.call(function, *args, **kwargs)
+            why = _obstacle(hooks, side)
+        except TraceError:
+            raise
+        except (Exception, Unreachable):
+            pass
+        if why:
+            trace.note("kept", why)
+            return hooks.call(function, *args, **kwargs)
+        return _emit(hooks, trace, side)
+
+    @property
+    def function_name(self) -> str:
+        """A name for the region."""
+        name = getattr(self.function, "__name__", "")
+        return name if name.isidentifier() else "function"
+
+
+def _obstacle(hooks: Hooks, side: Side) -> str:
+    """Why a call cannot be a node of its own, or ""."""
+    region = side.region
+    if side.changed:
+        return "it changes a container or an object that was made outside"
+    if has_effects(region.builder.nodes):
+        return "it prints, raises, or draws random numbers"
+    kinds = (ArrayType, NpScalar, PyScalar)
+    if not all(isinstance(v.type, kinds) or v.type == NONE for v in region.captures):
+        return "it reads what an outer backward pass keeps"
+    bound = {s for n in region.builder.nodes for s in n.binds}
+    return _unfit(hooks, region, side.outcome, bound)
+
+
+def _unfit(hooks: Hooks, region: Trace, x: Any, bound: set[str]) -> str:
+    """Why a result cannot leave the region, or ""."""
+    if isinstance(x, Tracer):
+        types = (x.type, x.cell.value.type) if isinstance(x, TracedArray) else (x.type,)
+        own = not bound.isdisjoint(set().union(*map(type_sizes, types)))
+        return "it gives an array whose size is known only at run time" if own else ""
+    if isinstance(x, SymInt):
+        own = not bound.isdisjoint(free_symbols(x.dim))
+        return "it gives a size that is known only at run time" if own else ""
+    if isinstance(x, Choice):
+        children = [x.predicate, x.first, x.second]
+    else:
+        parts = parts_of(x)
+        if parts is None:
+            made = hooks.made_in(x)
+            inside = made is not None and region.encloses(made)
+            return f"it gives a {type(x).__name__} that it has made" if inside else ""
+        children = parts[2]
+    return next(filter(None, (_unfit(hooks, region, v, bound) for v in children)), "")
+
+
+def _emit(hooks: Hooks, trace: Trace, side: Side) -> Any:
+    """Record the node of a call that has been traced; its result."""
+    region = side.region
+    joiner = Joiner(hooks, trace, None, [side])
+    recipe = joiner.export(side.outcome, 0)
+    cells = {cell: joiner.slot(value) for cell, value in side.stored.items()}
+    (outputs,) = joiner.complete()
+    captures: list[Value] = list(region.captures)
+    graph = close_region(region, (), (), captures, outputs)
+    attrs = {"sizes": (symbols(graph.sizes),)}
+    outs = trace.emit_all("checkpoint", captures, attrs, regions=(graph,))
+    for inner, outer in zip(outputs, outs, strict=True):
+        if inner not in trace.unordered:
+            trace.unordered.discard(outer)
+    for cell, k in cells.items():
+        cell.store(trace, outs[k])
+    return recipe(outs)

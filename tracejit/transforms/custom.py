@@ -1,0 +1,159 @@
+"""Functions whose derivatives the program says: `custom_vjp` and `custom_jvp`.
+
+A call in a trace is a node `custom`. The function and its rules are traced there and then, each in
+a region of its own, on values that stand for the floats among the arguments. A rule that calls its
+own function is traced in this way to a depth of a few calls, one for each order of derivative.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from tracejit.frontend.branches import settle
+from tracejit.frontend.trace import current_trace, here
+from tracejit.frontend.traceable import part_of
+from tracejit.transforms.custom_trace import Call, Result
+from tracejit.transforms.function import Transformed
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["CustomJvp", "CustomVjp", "may_follow", "within"]
+
+#: How many calls of a function may be within each other by way of its rules.
+_ORDERS = 3
+#: The functions whose rules are being traced, outermost first.
+_WITHIN: ContextVar[tuple[object, ...]] = ContextVar("tracejit_rules", default=())
+
+
+@contextmanager
+def within(function: object) -> Iterator[None]:
+    """While a rule of a function is called."""
+    token = _WITHIN.set((*_WITHIN.get(), function))
+    try:
+        yield
+    finally:
+        _WITHIN.reset(token)
+
+
+def may_follow(function: object) -> bool:
+    """Whether a call of a function with rules, here, is not too deep in rules of its own."""
+    return _WITHIN.get().count(function) < _ORDERS
+
+
+class _Custom(Transformed):
+    """What functions with rules have in common."""
+
+    #: The names of the rules, which are attributes.
+    rules: tuple[str, ...] = ()
+    #: How a rule is given.
+    advice = ""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.__name__ = getattr(function, "__name__", "function")
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        raise TypeError(f"{self.transform} takes a function; {self.__qualname__} is a method")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self.require_rules()
+        if current_trace() is not None:
+            return super().__call__(*args, **kwargs)
+        return self.function(*args, **kwargs)
+
+    def require_rules(self) -> None:
+        """Raise AttributeError where there is no rule yet."""
+        if any(getattr(self, name) is None for name in self.rules):
+            raise AttributeError(
+                f"{self.transform}: no derivative of {self.__qualname__} is given; "
+                f"give one by {self.__name__}.{self.advice}"
+            )
+
+    def by_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call by position. Raises TypeError."""
+        if not kwargs:
+            return args
+        bound = inspect.signature(self.function).bind(*args, **kwargs)
+        if bound.kwargs:
+            names = ", ".join(bound.kwargs)
+            raise TypeError(f"{self.transform}: {names} of {self.__qualname__} has no position")
+        return bound.args
+
+    def record(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        self.require_rules()
+        args = tuple(map(settle, self.by_place(args, kwargs)))
+        if getattr(here().builder, "active", None) is not None:
+            from tracejit.transforms.custom_eager import record_eagerly
+
+            assert isinstance(self, (CustomVjp, CustomJvp))
+            return record_eagerly(hooks, self, function, args)
+        call = Call(hooks, self.transform, self.__name__, args)
+        result = call.primal(function)
+        if not may_follow(self):
+            return call.emit(result, "none", ())
+        rules = [part_of(hooks, self, name) for name in self.rules]
+        with within(self):
+            return self.record_rules(call, result, *rules)
+
+    def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
+        """Trace the rules, and record the node; the call's result."""
+        raise NotImplementedError
+
+
+class CustomVjp(_Custom):
+    """A function with a rule for reverse mode: `forward` and `backward`."""
+
+    transform = "custom_vjp"
+    rules = ("forward", "backward")
+    advice = "defvjp(forward, backward)"
+    forward: Callable[..., Any] | None = None
+    backward: Callable[..., Any] | None = None
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Say the derivative.
+
+        `forward(*args)` gives the pair (result, residuals), `backward(residuals, cotangent)` the
+        tuple of the cotangents of the arguments; None stands for zero.
+        """
+        self.forward, self.backward = forward, backward
+
+    def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
+        forward, backward = rules
+        residuals = call.forward(forward, result)
+        wrt = call.backward(backward, result, residuals)
+        return call.emit(result, "vjp", wrt)
+
+
+class CustomJvp(_Custom):
+    """A function with a rule for forward mode, which is transposed for reverse mode."""
+
+    transform = "custom_jvp"
+    rules = ("rule",)
+    advice = "defjvp(rule)"
+    rule: Callable[..., Any] | None = None
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Say the derivative: `rule(primals, tangents)` gives the pair (result, tangent).
+
+        Both arguments are tuples, one entry for each argument. The tangent that is given must
+        be linear in the tangents.
+        """
+        self.rule = rule
+        return rule
+
+    def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
+        return call.emit(result, "jvp", call.tangents(rules[0], result))

@@ -1,0 +1,209 @@
+"""Rules of the program's own where values are concrete: they are called when they are needed.
+
+A call is recorded on the tape as one node, from the arguments and from what the function gave to
+the same values again. A derivative does not pass to what the function gave, but through the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tracejit.errors import Underivable
+from tracejit.frontend.cells import Cell
+from tracejit.frontend.containers import flatten_state, unflatten
+from tracejit.frontend.trace import Trace, here
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.ir.calculus import Calculus, Into, Site, differentiable, tangent_type
+from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.op import Op
+from tracejit.ir.types import Type
+from tracejit.transforms.custom import CustomJvp, CustomVjp, may_follow, within
+from tracejit.transforms.custom_trace import Result, cotangents_of
+from tracejit.transforms.primal import fresh_copy, fresh_name, like, stack_name
+from tracejit.transforms.products import direction, matching
+from tracejit.transforms.reverse import Pullback
+from tracejit.transforms.segments import Segment
+
+if TYPE_CHECKING:
+    from tracejit.frontend.hooks import Hooks
+
+__all__ = ["record_eagerly"]
+
+
+def record_eagerly(
+    hooks: Hooks, custom: CustomVjp | CustomJvp, function: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    """The result of a call of a function with rules, on the tape of a run."""
+    trace = here()
+    leaves, tree = flatten_state(args)
+    active: set[Value] = trace.builder.active  # type: ignore[attr-defined]
+    floats = [x for x in leaves if isinstance(x, Tracer) and differentiable(x.type)]
+    if not active:
+        return hooks.call(function, *args)
+    fresh = {id(x): fresh_copy(trace, x) for x in floats}
+    given = unflatten(tree, [fresh.get(id(x), x) for x in leaves], hooks.new)
+    call = _Recorded(hooks, custom, args, given, [fresh[id(x)] for x in floats])
+    return call.run(function, [x.cell for x in floats if isinstance(x, TracedArray)])
+
+
+class _Recorded(Op):
+    """The op of one call: its operands are the floats among the arguments, the results as the
+    function gave them, and what the function has read beside its arguments.
+    """
+
+    name: ClassVar[str] = "custom_call"
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        custom: CustomVjp | CustomJvp,
+        args: tuple[Any, ...],
+        given: tuple[Any, ...],
+        floats: Sequence[Tracer],
+    ) -> None:
+        self.hooks, self.custom, self.args, self.given = hooks, custom, args, given
+        self.floats = list(floats)
+        #: In how many rules of its own the call is made: deep inside there is no rule.
+        self.has_rule = may_follow(custom)
+        self.residuals: Any = None
+        self.result: Result
+
+    def run(self, function: Callable[..., Any], cells: Sequence[Cell]) -> Any:
+        """Call the function, and record the node; the result."""
+        trace = here()
+        values = [x.value() for x in self.floats]
+        start = len(trace.builder.nodes)
+        self.result = Result(self._called(function))
+        read = self._read(trace, start, values)
+        inputs = (*values, *self.result.values, *read)
+        if any(isinstance(x, TracedArray) and x.cell.written for x in self.floats):
+            raise Underivable(f"{self.custom.__name__}, which stores into what it is given")
+        outs = trace.builder.emit(self, inputs)
+        stand_ins = [x.cell for x in self.floats if isinstance(x, TracedArray)]
+        sources = dict(zip(stand_ins, cells, strict=True))
+        tracers = []
+        for x, v in zip(self.result.tracers, outs, strict=True):
+            source = sources.get(x.cell.root) if isinstance(x, TracedArray) else None
+            tracers.append(trace.wrap(v, None if source is None else Cell(trace, v, -1, source)))
+        return self.result.rebuilt(self.hooks, tracers)
+
+    def _called(self, function: Callable[..., Any]) -> Any:
+        if not (self.has_rule and isinstance(self.custom, CustomVjp)):
+            return self.hooks.call(function, *self.given)
+        with within(self.custom):
+            out = self.hooks.call(self.custom.forward, *self.given)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            name = self.custom.__name__
+            raise TypeError(
+                f"custom_vjp: the forward rule of {name} gives a pair (result, residuals)"
+            )
+        result, self.residuals = out
+        return result
+
+    def _read(self, trace: Trace, start: int, given: Sequence[Value]) -> list[Value]:
+        """What the call has read that depends on what is differentiated, its arguments aside."""
+        active = trace.builder.active  # type: ignore[attr-defined]
+        own = set(given)
+        found: dict[Value, None] = {}
+        for node in trace.builder.nodes[start:]:
+            found |= dict.fromkeys(v for v in node.inputs if v in active and v not in own)
+            own.update(node.outputs)
+        return [*found, *(v for v in self.result.values if v in active and v not in own)]
+
+    # As an op -------------------------------------------------------------------------------------
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        first = len(self.floats)
+        return tuple(inputs[first : first + len(self.result.values)])
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        first = len(self.floats)
+        return tuple(inputs[first : first + len(self.result.values)])
+
+    def _check(self, reads_more: bool) -> None:
+        name = self.custom.__name__
+        if reads_more:
+            raise Underivable(
+                f"{name} has a derivative of its own, which says nothing of a value that {name} "
+                "reads and is not given as an argument"
+            )
+        if not self.has_rule:
+            raise Underivable(f"the rule of {name} calls it: higher derivatives are not formed")
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        if isinstance(self.custom, CustomVjp):
+            raise Underivable(f"{self.custom.__name__}: it has a rule for reverse mode only")
+        count = len(self.floats)
+        self._check(any(t is not None for t in tangents[count + len(self.result.values) :]))
+        given = [
+            c.zeros(x.type) if t is None else t
+            for x, t in zip(self.floats, tangents[:count], strict=True)
+        ]
+        return self._tangents(given)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        count = len(self.floats)
+        self._check(any(s.wanted[count + len(self.result.values) :]))
+        rest: list[Value | None] = [None] * (len(s.inputs) - count)
+        if isinstance(self.custom, CustomVjp):
+            return [*self._cotangents(c, cotangents), *rest]
+        trace = here()
+        zeros = [c.zeros(x.type) for x in self.floats]
+        start = len(trace.builder.nodes)
+        tangents = self._tangents(zeros)
+        pairs = [(t, g) for t, g in zip(tangents, cotangents, strict=True) if t is not None]
+        segment = Segment(trace.builder, start)
+        pull = Pullback(segment, zeros, fresh_name(trace), stack_name(trace))
+        return [*pull.pull([t for t, _ in pairs], [g for _, g in pairs]), *rest]
+
+    def _tangents(self, given: Sequence[Value]) -> list[Value | None]:
+        """The tangents of the results by the rule, for those of the arguments."""
+        assert isinstance(self.custom, CustomJvp)
+        what = f"custom_jvp: the tangent that the rule of {self.custom.__name__} gives"
+        leaves, tree = flatten_state(self.given)
+        pairs = zip(self.floats, given, strict=True)
+        table = {id(x): like(x, v) for x, v in pairs}
+        directions = unflatten(tree, [table.get(id(x), 0) for x in leaves], self.hooks.new)
+        with within(self.custom):
+            out = self.hooks.call(self.custom.rule, self.given, directions)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            name = self.custom.__name__
+            raise TypeError(f"custom_jvp: the rule of {name} gives a pair (result, tangent)")
+        result = self.result
+        found = matching(out[1], result.tree, len(result.leaves), what)
+        entries = [g for x, g in zip(result.leaves, found, strict=True) if isinstance(x, Tracer)]
+        return [
+            _fitted(g, v.type, what) if differentiable(v.type) else None
+            for g, v in zip(entries, result.values, strict=True)
+        ]
+
+    def _cotangents(self, c: Calculus, given: Sequence[Value | None]) -> list[Value | None]:
+        """The cotangents of the arguments by the rule, for those of the results."""
+        result, name = self.result, self.custom.__name__
+        tracers: list[Any] = [
+            like(x, c.zeros(v.type) if g is None else g) if differentiable(v.type) else 0
+            for x, v, g in zip(result.tracers, result.values, given, strict=True)
+        ]
+        assert isinstance(self.custom, CustomVjp)
+        with within(self.custom):
+            cotangent = result.rebuilt(self.hooks, tracers, 0)
+            found = self.hooks.call(self.custom.backward, self.residuals, cotangent)
+        return [
+            None if g is None else _fitted(g, x.type, what)
+            for x, g, what in cotangents_of(found, self.given, name)
+        ]
+
+
+def _fitted(x: Any, t: Type, what: str) -> Value:
+    trace = here()
+    c = Calculus(trace.builder, fresh_name(trace))
+    return c.laid_out(direction(lift(x), t, what), tangent_type(t))

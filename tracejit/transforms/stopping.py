@@ -1,0 +1,38 @@
+"""Values without derivatives: `stop_gradient`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tracejit.frontend.branches import settle
+from tracejit.frontend.cells import Cell
+from tracejit.frontend.containers import flatten_state, unflatten
+from tracejit.frontend.trace import current_trace, here
+from tracejit.frontend.tracer import TracedArray, Tracer
+from tracejit.ir.calculus import differentiable
+
+__all__ = ["stopped"]
+
+
+def stopped(x: Any, new: Callable[[Any], Any] = lambda made: made) -> Any:
+    """`x` with the op `stop_gradient` on each float and complex number; `new` notes containers.
+
+    Outside a trace it is `x` itself.
+    """
+    if current_trace() is None:
+        return x
+    leaves, tree = flatten_state(settle(x))
+    return unflatten(tree, [_leaf(v) for v in leaves], new)
+
+
+def _leaf(x: Any) -> Any:
+    if not isinstance(x, Tracer) or not differentiable(x.type):
+        return x
+    trace = here()
+    value = trace.emit("stop_gradient", (x.value(),))
+    if not isinstance(x, TracedArray):
+        return trace.wrap(value)
+    # A name of the same memory, as far as the program goes: right as long as nothing is stored.
+    cell = Cell(trace, value, -1, x.cell)
+    return trace.wrap(value, cell)
