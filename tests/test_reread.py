@@ -101,7 +101,7 @@ def branch(a: Any, b: Any, steps: int) -> Any:
     return b[1:] + a[:-1]
 
 
-def elements(a: Any, b: Any, steps: int) -> Any:
+def single_elements(a: Any, b: Any, steps: int) -> Any:
     """Reads past an element that has been stored, at places known to be others."""
     s = 0.0
     for i in range(1, len(b) - 1):
@@ -127,7 +127,7 @@ def overwritten(a: Any, b: Any, steps: int) -> Any:
 
 
 PROGRAMS: list[Program] = [
-    elements,
+    single_elements,
     overwritten,
     jacobi,
     twice,
@@ -197,7 +197,7 @@ def test_what_is_read_first_is_computed_where_the_update_is_dropped() -> None:
 
 
 def test_elements_that_an_update_leaves_need_no_copy() -> None:
-    f = tracejit.jit(strict=True)(elements)
+    f = tracejit.jit(strict=True)(single_elements)
     f(np.ones(40), np.ones(40), 1)
     assert not f.report().variants[0].buffers.copies
 
