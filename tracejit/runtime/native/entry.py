@@ -170,20 +170,19 @@ class _Writer:
         if ndim > 1 and output.order == tuple(reversed(range(ndim))):
             fortran = 1
         elif output.order != tuple(range(ndim)):
+            assert not output.zeroed
             strides = self._store_strides(output, shape)
         descr = text.object(output.dtype)
         text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
-        array = text.call(
-            "PyArray_NewFromDescr",
-            f"ptr {text.object(np.ndarray)}",
-            f"ptr {descr}",
-            f"i32 {ndim}",
-            "ptr %shape",
-            f"ptr {strides}",
-            "ptr null",
-            f"i32 {fortran}",
-            "ptr null",
-        )
+        new: list[str]
+        if output.zeroed:
+            name, new = "PyArray_Zeros", [f"i32 {ndim}", "ptr %shape", f"ptr {descr}"]
+            new.append(f"i32 {fortran}")
+        else:
+            name, new = "PyArray_NewFromDescr", [f"ptr {text.object(np.ndarray)}", f"ptr {descr}"]
+            new += [f"i32 {ndim}", "ptr %shape", f"ptr {strides}", "ptr null", f"i32 {fortran}"]
+            new.append("ptr null")
+        array = text.call(name, *new)
         text.require(text.op(f"icmp ne ptr {array}, null"), self._drop_and("refused"))
         data = text.field(array, self.layout.array_data, "ptr")
         text.do(f"store ptr {data}, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")
