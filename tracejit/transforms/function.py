@@ -112,7 +112,7 @@ def argument_places(
             out.append(_positions(function)[name])
         else:
             raise TypeError(f"the argument {name!r} was not given")
-    for k, place in enumerate(out):
-        if place in out[:k]:
-            raise TypeError(f"argument {place!r} is named twice among those to be derived by")
+    for j, found in enumerate(out):
+        if found in out[:j]:
+            raise TypeError(f"argument {found!r} is named twice among those to be derived by")
     return out

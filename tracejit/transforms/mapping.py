@@ -201,7 +201,7 @@ class _Batch:
         #: Inputs of the region -> the arrays whose elements they are, and along which axes.
         self.mapped: dict[Value, tuple[TracedArray, int]] = {}
 
-    def lane(self, x: TracedArray, axis: int) -> Value:
+    def lane(self, x: Any, axis: int) -> Value:
         """What stands in the region for one element of the array `x` along an axis."""
         t, c = x.type, self.calculus
         rest = tuple(k for k in range(t.ndim) if k != axis)
