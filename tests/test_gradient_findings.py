@@ -178,3 +178,40 @@ def test_results_that_do_not_differ() -> None:
     assert one == 1.0
     with pytest.raises(TypeError, match="differs between elements"):
         tracejit.vmap(lambda a: a, out_axes=None)(TABLE)
+
+
+# Derivatives of derivatives ----------------------------------------------------------------------
+
+
+def grown(a: Any) -> Any:
+    while a < 20:
+        a = np.exp(a)
+    return a
+
+
+def grown_by_sines(a: Any) -> Any:
+    s = a
+    while s < 20:
+        s = np.sin(s) * a + s + 1.5
+    return s
+
+
+def grown_in_parts(a: Any) -> Any:
+    y = np.ones(3) * a
+    for i in range(3):
+        while y[i] < 4 + i:
+            y[i] = y[i] * 1.2 + 0.3 * np.sin(y[i - 1]) ** 2
+            if y[i] > 5:
+                break
+    return np.prod(y)
+
+
+@pytest.mark.parametrize("f", [grown, grown_by_sines, grown_in_parts])
+@pytest.mark.parametrize("order", [2, 3])
+def test_higher_derivatives_through_loops_that_data_ends(f: Any, order: int) -> None:
+    derived = f
+    for _ in range(order):
+        derived = tracejit.grad(derived)
+    with tracejit.eager():
+        expected = derived(1.7)
+    np.testing.assert_allclose(derived(1.7), expected, rtol=1e-9)

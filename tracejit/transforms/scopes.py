@@ -121,7 +121,7 @@ class Scope:
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
         if v.type == TOKEN:
-            return self.c.op("stack_new", stack=self._cotangent_stack(v))
+            return self.c.op("stack_new", stack=self.cotangent_stack(v))
         return self.c.zeros(self.type(v.type))
 
     def laid_out(self, g: Value | None, v: Value) -> Value:
@@ -132,7 +132,8 @@ class Scope:
 
     # Stacks of an inner backward pass -------------------------------------------------------------
 
-    def _cotangent_stack(self, v: Value) -> str:
+    def cotangent_stack(self, v: Value) -> str:
+        """The name of the stack of the cotangents of what is popped from another."""
         return f"{self.stack}_{stack_of(self.block, v)}"
 
     def pull_stack(self, node: Node, found: Sequence[Value | None]) -> None:
@@ -149,7 +150,7 @@ class Scope:
                 self.cotangents[node.inputs[0]] = g
                 return
             types = record_types([tangent_type(self.type(v.type)) for v in values])
-            name = self._cotangent_stack(node.outputs[0])
+            name = self.cotangent_stack(node.outputs[0])
             token, *popped = self.c.ops("stack_pop", (g,), stack=name, types=types)
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
@@ -163,7 +164,7 @@ class Scope:
             token = self.zero(node.outputs[0]) if g is None else g
             if pairs:
                 values = [self.laid_out(ct, v) for v, ct in pairs]
-                name = self._cotangent_stack(node.outputs[0])
+                name = self.cotangent_stack(node.outputs[0])
                 token = self.c.op("stack_push", token, *values, stack=name)
             self.cotangents[node.inputs[0]] = token
 
