@@ -306,6 +306,63 @@ def test_exceptions_are_pythons() -> None:
     assert np.array_equal(tracejit.grad(f)(X[:2]), np.ones(2))
 
 
+class Layer:
+    def __init__(self, weight) -> None:
+        self.weight = weight
+
+    @tracejit.checkpoint
+    def apply(self, x):
+        return np.tanh(x * self.weight)
+
+    @tracejit.custom_vjp
+    def scaled(self, x):
+        return x * self.weight
+
+
+Layer.__dict__["scaled"].defvjp(
+    lambda layer, x: (x * layer.weight, None), lambda _, g: (None, 5.0 * g)
+)
+
+
+def test_methods() -> None:
+    layer = Layer(np.linspace(1.0, 2.0, 7))
+    slope = layer.weight * (1 - np.tanh(X * layer.weight) ** 2)
+    gradient = tracejit.grad(lambda x: layer.apply(x).sum())
+    assert np.allclose(gradient(X), slope, rtol=1e-12)
+    assert "checkpoint" in names(gradient.trace(X))
+    assert np.allclose(tracejit.grad(lambda x: layer.scaled(x).sum())(X), 5.0)
+    with tracejit.eager():
+        assert np.allclose(gradient(X), slope, rtol=1e-12)
+        assert np.allclose(tracejit.grad(lambda x: layer.scaled(x).sum())(X), 5.0)
+    assert np.array_equal(layer.apply(X), np.tanh(X * layer.weight))
+
+
+def test_stacks_of_gradients_inside() -> None:
+    def inner(z):
+        s = z
+        for k in range(5):
+            s = np.sin(s) * z if k % 2 == 0 else s + z * k
+        return (s**2).sum()
+
+    def slope(x):
+        return tracejit.grad(inner)(x)
+
+    def loop(f):
+        def run(x, n):
+            for _ in range(n):
+                x = x * 0.9 + 0.01 * f(x)
+            return x.sum() + (f(x) * f(f(x) * 0.1)).sum()
+
+        return run
+
+    kept, plain = loop(tracejit.checkpoint(slope)), loop(slope)
+    assert np.allclose(tracejit.grad(kept)(X, 4), tracejit.grad(plain)(X, 4), rtol=1e-12)
+    rows = np.stack([X, X + 0.1])
+    batched = tracejit.vmap(lambda x: kept(x, 3))
+    found = tracejit.grad(lambda r: batched(r).sum())(rows)
+    assert np.allclose(found, [tracejit.grad(plain)(row, 3) for row in rows], rtol=1e-10)
+
+
 # Graphs -----------------------------------------------------------------------------------------
 
 

@@ -102,6 +102,17 @@ def test_show_knows_every_stage(folder: Path, capsys: pytest.CaptureFixture[str]
     )
 
 
+def test_show_a_gradient(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("show", "my_program:plain", "--args", "f64[10], f64[10]", "--stage", "trace")
+    code, out, _ = run(capsys, *command, "--grad")
+    graph = parse_graph(out)
+    assert code == 0 and [str(v.type) for v in graph.outputs[-2:]] == ["f64[10]"] * 2
+    code, out, _ = run(capsys, *command, "--grad", "1")
+    assert code == 0 and len(parse_graph(out).outputs) == len(graph.outputs) - 1
+    for wrong in ("x", "2", "0,5"):
+        assert run(capsys, *command, "--grad", wrong)[0] == 2
+
+
 def test_show_takes_decorated_functions_and_methods(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

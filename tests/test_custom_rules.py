@@ -150,6 +150,20 @@ def test_containers_numbers_and_several_results() -> None:
         assert np.allclose(found["b"], 1 + 100 * 2 * 2, rtol=1e-13)
 
 
+def test_defaults_and_arguments_by_name() -> None:
+    @tracejit.custom_vjp
+    def f(x, kind="times", nothing=None, scale=2.0):
+        return x * scale if kind == "times" else x
+
+    f.defvjp(
+        lambda x, kind, nothing, scale: (f(x, kind, nothing, scale), scale),
+        lambda scale, g: (10 * g * scale, None, None, None),
+    )
+    for call, slope in ((lambda x: f(x), 20.0), (lambda x: f(scale=3.0, x=x), 30.0)):
+        for found in both(tracejit.grad(lambda x, call=call: call(x).sum()), X):
+            assert np.array_equal(found, np.full(6, slope))
+
+
 def test_inside_branches_and_loops() -> None:
     def loop(x, n):
         for i in range(n):

@@ -208,3 +208,23 @@ def test_compiled_second_derivatives() -> None:
     np.testing.assert_allclose(found, found.T, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(found @ np.arange(4.0), expected, rtol=1e-6)
     assert not hessian.report().fallbacks
+
+
+def _bound_in_nested_loops(z, t):
+    x = z.copy()
+    whole = x
+    a = x.copy()
+    for k in range(len(x)):
+        for _ in range(k % 3, 5, 2):
+            if t < k:
+                x = np.sin(a)
+    np.multiply(x, a[0], out=x, where=a > 0.5)
+    return x.sum() + (whole * whole).sum()
+
+
+def test_a_store_through_a_name_that_nested_loops_may_have_bound_anew() -> None:
+    jitted, gradient = tracejit.jit(_bound_in_nested_loops), tracejit.grad(_bound_in_nested_loops)
+    for t in (5.0, -5.0):
+        np.testing.assert_allclose(jitted(X, t), _bound_in_nested_loops(X, t), rtol=1e-14)
+        expected = differences(_bound_in_nested_loops, (X, t), 0)[0]
+        np.testing.assert_allclose(gradient(X, t), expected, rtol=1e-8)

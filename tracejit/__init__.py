@@ -27,8 +27,10 @@ from tracejit.api import (
 from tracejit.config import eager
 from tracejit.errors import explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
+from tracejit.sparse import RowGradient
 
 __all__ = [
+    "RowGradient",
     "__version__",
     "checkpoint",
     "cond",

@@ -102,6 +102,7 @@ def grad(
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
 ) -> Jitted:
     """The gradient of a function that gives one real number.
 
@@ -116,10 +117,17 @@ def grad(
     z = x + iy the gradient is du/dx - i du/dy, as in JAX. At kinks: `abs` and `norm` at 0 give 0,
     `maximum` of equal operands half to each, `sqrt` at 0 infinity.
 
+    With `sparse_rows`, True or the numbers and names of some of the chosen arguments, the gradient
+    by these is kept as a `RowGradient`: the rows that `function` has read, as `table[idx]`, and
+    their gradients; no array of the shape of the table is made. They are arrays, or containers of
+    arrays, of which nothing but whole rows is read, outside loops and branches.
+
     Raises TypeError for a result that is not one real floating-point number, for arguments that
     have no derivative, and where the derivative of an operation is not known.
     """
-    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, False)
+    return _transformed(
+        "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
+    )
 
 
 @_makes
@@ -128,12 +136,15 @@ def value_and_grad(
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
+    sparse_rows: bool | int | str | Sequence[int | str] = False,
 ) -> Jitted:
     """As `grad`; the result gives a pair (value, gradient), the value being what `function` gives.
 
     Raises as `grad`.
     """
-    return _transformed("gradient", "Gradient", function, argnums, argnames, has_aux, True)
+    return _transformed(
+        "gradient", "Gradient", function, argnums, argnames, has_aux, True, sparse_rows
+    )
 
 
 def jvp(

@@ -138,13 +138,13 @@ CODES: dict[str, tuple[str, str]] = {
         "a loop runs over something whose steps are only known at run time",
         "loop over a range, an array, or a list of known length",
     ),
-    "TJ031": (
-        "a derivative is needed through an operation that has none here",
-        "stop it with tracejit.stop_gradient where it is not wanted, or see `tracejit ops`",
-    ),
     "TJ030": (
         "an argument that is written cannot be written in place",
         "pass a writeable array whose elements do not overlap, or return a new array",
+    ),
+    "TJ031": (
+        "a derivative is needed through an operation that has none here",
+        "stop it with tracejit.stop_gradient where it is not wanted, or see `tracejit ops`",
     ),
 }
 

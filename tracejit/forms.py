@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.sparse import RowGradient
+
 __all__ = ["FORMS", "cond", "fori_loop", "scan", "while_loop"]
 
 
@@ -69,4 +71,4 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
 
 
 #: The functions that are traced through their own code.
-FORMS = (cond, fori_loop, scan, while_loop)
+FORMS = (cond, fori_loop, scan, while_loop, RowGradient.add_to, RowGradient.dense)

@@ -273,22 +273,6 @@ def f(x, numbers):
 f(np.ones(3), [1.0, 2.0])
 """,
     ),
-    "TJ031": Explanation(
-        "A gradient follows every operation between an argument and the result. This one has no "
-        "derivative rule: its result jumps, or the rule is not known. What is only a constant of "
-        "the computation may be marked by tracejit.stop_gradient.",
-        """
-@tracejit.grad
-def loss(x):
-    return np.float64(np.linalg.matrix_rank(x)) * x.sum()
-""",
-        """
-@tracejit.grad
-def loss(x):
-    rank = np.linalg.matrix_rank(tracejit.stop_gradient(x))
-    return np.float64(rank) * x.sum()
-""",
-    ),
     "TJ030": Explanation(
         "The function writes to an argument that NumPy has marked as read-only, or of which "
         "several elements are one piece of memory, as np.broadcast_to makes them.",
@@ -308,6 +292,45 @@ def f(x):
     return x.sum()
 
 f(np.zeros(3))
+""",
+    ),
+    "TJ031": Explanation(
+        "A gradient follows every operation between an argument and the result. An operation may "
+        "have no derivative rule, or none that can be compiled, such as a loop that carries an "
+        "array from iteration to iteration whose size changes. Where real values give a "
+        "derivative, the gradient runs eagerly; else it is an error. What is only a constant of "
+        "the computation may be marked by tracejit.stop_gradient.",
+        """
+from tracejit import grad
+
+def total(x):
+    y = x
+    for _ in range(len(x)):
+        y = np.append(y, y.sum())
+    return y.sum()
+
+@jit
+def f(x):
+    return grad(total)(x)
+
+f(np.arange(4.0))
+""",
+        """
+from tracejit import grad
+
+def total(x):
+    n = len(x)
+    y = np.zeros(2 * n)
+    y[:n] = x
+    for k in range(n):
+        y[n + k] = y[: n + k].sum()
+    return y.sum()
+
+@jit
+def f(x):
+    return grad(total)(x)
+
+f(np.arange(4.0))
 """,
     ),
 }

@@ -319,11 +319,14 @@ class Lowering:
             places.append(self.place(node, self.element(v, index[:b]), n))
         return self.element(node.inputs[0], (*places, *index[b:]))
 
-    def place(self, node: Node, index: Element, size: Dim) -> Dim:
-        """An index of a gather or scatter, counted from the beginning of its axis."""
+    def place(self, node: Node, index: Element, size: Dim, checked: bool = False) -> Dim:
+        """An index of a gather or scatter, counted from the beginning of its axis.
+
+        `checked`: it is known to be in range.
+        """
         assert not isinstance(index, tuple)
         n = IndexValue(size)
-        if node.attrs.get("checked", True):
+        if node.attrs.get("checked", True) and not checked:
             place = Call("wrap_index", (index, n), "i64")
         else:
             negative = Call("less", (index, Const(0, "i64")), "b1")

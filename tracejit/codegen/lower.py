@@ -314,7 +314,25 @@ def _lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) ->
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
         body = [] if kept else _copy_around(low, node, v)
         return body + _copy_nest(low, new, v, places)
-    return ([] if kept else _copy_nest(low, old, v, None)) + _scatter_nest(low, node, v, new)
+    body = [] if kept else _copy_nest(low, old, v, None)
+    return _index_checks(low, node) + body + _scatter_nest(low, node, v, new)
+
+
+def _index_checks(low: Lowering, node: Node) -> list[Stmt]:
+    """Loops that check the arrays of indices of a scatter, so that it fails before it stores."""
+    first, source = node.inputs[2].type, node.inputs[0].type
+    if not isinstance(first, ArrayType) or not node.attrs.get("checked", True):
+        return []
+    assert isinstance(source, ArrayType)
+    outer = low.nested()
+    names = [low.loop_var() for _ in range(first.ndim)]
+    index = tuple(symbol(n) for n in names)
+    for i, n in zip(node.inputs[2:], source.shape, strict=False):
+        low.place(node, low.element(i, index), n)
+    body, low.scope = low.scope.body, outer
+    for name, size in list(zip(names, first.shape, strict=True))[::-1]:
+        body = [Scan(name, size, tuple(body), ())]
+    return body
 
 
 def _copy_around(low: Lowering, update: Node, v: Value) -> list[Stmt]:
@@ -370,7 +388,7 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
     index = tuple(symbol(n) for n in names)
     places: list[Dim] = []
     for i, n in zip(node.inputs[2:], source.shape, strict=False):
-        places.append(low.place(node, low.element(i, index[:b]), n))
+        places.append(low.place(node, low.element(i, index[:b]), n, checked=b > 0))
     body: list[Stmt] = []
     if not b:
         checks, low.scope.body = low.scope.body, body

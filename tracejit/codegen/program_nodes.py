@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracejit.codegen.effects import emit_effect
+from tracejit.codegen.failing import fails_first
 from tracejit.codegen.host import HostCall, host_entry, slot_count
 from tracejit.codegen.host_results import emit_host_results
 from tracejit.codegen.library import emit_library
@@ -141,9 +142,17 @@ def _fusion(e: Emitter, node: Node, overwritten: dict[Value, Value]) -> None:
     inputs = [v for v in node.inputs if v not in overwritten.values()]
     pointers = [e.pointer[v] for v in (*inputs, *node.outputs) if is_array(v)]
     scalars = [e.scalars[v] for v in inputs if not is_array(v)]
+    first = fails_first(kernel.body)
+    if not first:
+        _note_stores(e, node)
+    e.call_kernel(kernel, pointers, scalars, sizes)
+    if first:
+        _note_stores(e, node)
+
+
+def _note_stores(e: Emitter, node: Node) -> None:
     for v in node.outputs:
         e.pointer.stores(v)
-    e.call_kernel(kernel, pointers, scalars, sizes)
 
 
 def _effect(e: Emitter, node: Node) -> None:

@@ -203,7 +203,7 @@ class _Array(Carry):
         return known and self.shared == before.shared
 
     def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
-        found = [a.cell for a in self.arrays(x) if a.cell in inner]
+        found = [c for a in self.arrays(x) for c in a.cell.roots() if c in inner]
         self.passes, self.group = bool(found), group
         for cell in found:
             self.outer |= dict.fromkeys(inner[cell])

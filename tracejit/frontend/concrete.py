@@ -41,6 +41,7 @@ class LostGradient(Underivable, TypeError):
         frame = user_frame()
         if where is None and frame is not None:
             where = Where.of(frame.f_code, frame.f_lineno, frame.f_lasti)
+        what = what.removesuffix(" has no derivative rule")
         text = f"the gradient cannot pass through {what}"
         if where is not None:
             text += f'\n  File "{where.file}", line {where.line}, in {where.function or "?"}'

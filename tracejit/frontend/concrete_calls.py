@@ -165,16 +165,17 @@ class ConcreteHooks:
             return self.of_class(f)
         if cls is BuiltinFunctionType:
             return self.builtin(f)
+        # One that is made of a function of NumPy's has its name and module.
+        if isinstance(f, Traceable):
+            return functools.partial(self.transformed, f)
+        if hasattr(f, "__tracejit__"):
+            return self.callee(f.__tracejit__)
         if isinstance(f, np.ufunc) or _top(f) in _LIBRARIES or _top(cls) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if cls is functools.partial:
             return functools.partial(self.callee(f.func), *f.args, **f.keywords)
         if cls is type(_cached):
             return functools.partial(self._with_cache, f)
-        if isinstance(f, Traceable):
-            return functools.partial(self.transformed, f)
-        if hasattr(f, "__tracejit__"):
-            return self.callee(f.__tracejit__)
         method = class_lookup(cls, "__call__")
         if type(method) is FunctionType and not _is_library(method):
             return MethodType(self.callee(method), f)

@@ -127,13 +127,20 @@ def plainly(
     given = Given(trace)
     values = [given.of(x) for x in args]
     named = {k: given.of(x) for k, x in kwargs.items()}
-    with user_warnings(plain, values):
-        result = plain(*values, **named)
     name = getattr(plain, "__name__", None) or type(plain).__name__
+    with user_warnings(plain, values):
+        try:
+            result = given.run(lambda: plain(*values, **named))
+        except _StoresError:
+            raise LostGradient(f"what {name}() stores") from error
     if given.active and _carries(result):
         raise LostGradient(f"{name}()") from error
     given.put_back(name)
     return given.back(result)
+
+
+class _StoresError(Exception):
+    """A call stores into an array while a derivative depends on what it is given."""
 
 
 class Given:
@@ -185,6 +192,30 @@ class Given:
             for x in self.seen:
                 x.trace.lost = x.trace.lost or error
             raise error
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """The result of a call on these values.
+
+        Raises _StoresError where NumPy is asked to store into an array and a derivative depends on
+        any: what is stored may be what was there.
+        """
+        if not self.active:
+            return call()
+        for _, _, copy in self.arrays.values():
+            copy.flags.writeable = False
+        try:
+            return call()
+        except ValueError as e:
+            text = str(e)
+            if not text.endswith("read-only"):
+                raise
+        finally:
+            for x, _, copy in self.arrays.values():
+                copy.flags.writeable = x.is_writeable
+        result = call()
+        if not text.startswith("buffer"):
+            raise _StoresError
+        return result
 
     def put_back(self, name: str) -> None:
         """Let the tracers and containers hold what the call has left in their stand-ins."""

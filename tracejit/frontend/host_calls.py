@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.concrete import ConcreteTrace
 from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.host_functions import host_path, spelled, takes_keywords
 from tracejit.frontend.shadow import Undecided, real_values, shadow
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import here, is_several_axes
-from tracejit.frontend.tracer import TracedArray, Tracer
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
@@ -107,6 +108,8 @@ class Operands:
         if cls is slice:
             parts = tuple([self.template(p) for p in (x.start, x.stop, x.step)])
             return "call", "builtins:slice", 0, parts, ()
+        if cls is np.ndarray and isinstance(here(), ConcreteTrace):
+            return self._number(lift(x).value())
         return _constant(x)
 
 
@@ -120,7 +123,7 @@ def _constant(x: Any) -> Any:
             return "call", "numpy:dtype", 0, (("constant", dtype_name(x) and x.str),), ()
     except TypeError as e:
         raise _Opaque(str(e)) from None
-    if x in _CLASSES or isinstance(x, type) and issubclass(x, np.generic):
+    if isinstance(x, type) and (x in _CLASSES or issubclass(x, np.generic)):
         return "class", class_path(x)
     raise _Opaque(f"an argument of class {type(x).__name__}")
 

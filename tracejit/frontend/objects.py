@@ -35,6 +35,7 @@ from tracejit.frontend.random import TracedGenerator, random_function
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.streams import STREAMS, StandardStream
 from tracejit.frontend.text import TracedText
+from tracejit.frontend.traceable import Traceable
 from tracejit.frontend.tracer import TracedArray, Tracer, user_line
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _bind(
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no getter")
         return hooks.call(_inner_function(hooks, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
-        if not _is_jitted(found):
+        if not _is_bound(found):
             if issubclass(cls, (np.random.Generator, np.random.RandomState)):
                 what = f"{cls.__name__}.{name} of a generator made outside the function"
                 raise TraceError("TJ002", what, user_line())
@@ -217,8 +218,10 @@ def _bind(
     return capture.reach(source)
 
 
-def _is_jitted(x: Any) -> bool:
-    return type(x).__module__.partition(".")[0] == "tracejit" and hasattr(x, "__tracejit__")
+def _is_bound(x: Any) -> bool:
+    """Whether `x`, as an attribute of a class, is bound to instances as a function is."""
+    own = type(x).__module__.partition(".")[0] == "tracejit"
+    return isinstance(x, Traceable) or own and hasattr(x, "__tracejit__")
 
 
 def _inner_function(hooks: Hooks, parent: Source, name: str, function: Any) -> Any:

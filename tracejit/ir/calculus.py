@@ -35,7 +35,7 @@ from tracejit.ir.types import (
     shape_of,
 )
 
-__all__ = ["Calculus", "Into", "Site", "Zeroed", "differentiable", "tangent_type"]
+__all__ = ["Calculus", "Into", "NoTangent", "Site", "Zeroed", "differentiable", "tangent_type"]
 
 
 def differentiable(t: Type) -> bool:
@@ -59,6 +59,15 @@ class Into:
 
     def __init__(self, value: Value, add: Callable[[Calculus, Value, Value], Value]) -> None:
         self.value, self.add = value, add
+
+
+class NoTangent:
+    """In place of a result's tangent: there is no rule for it, and why."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
 
 class Zeroed:
@@ -131,6 +140,8 @@ class Calculus:
         self.builder = builder
         #: Makes the name of a new size symbol.
         self.fresh = fresh
+        #: Results whose tangents are not known -> why: what reads them has no derivative.
+        self.unknown: dict[Value, str] = {}
 
     def ops(
         self,

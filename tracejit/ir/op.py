@@ -17,7 +17,7 @@ from tracejit.ir.types import Type
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, Site, Zeroed
+    from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed
 
 __all__ = ["OPS", "Op", "register", "require"]
 
@@ -62,7 +62,9 @@ class Op:
         """
         return None
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
         """The tangents of the results for those of the operands; None is zero.
 
         Raises Underivable where there is no rule.

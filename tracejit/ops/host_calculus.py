@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.calculus import Calculus, Into, NoTangent, Site
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
@@ -252,13 +252,16 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
 class HostCallRules:
     """Looks the function up."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
         """By the rule of the function. Raises Underivable where there is none."""
         site, found = _find(c, s, [t is not None for t in tangents])
         given = {name: tangents[k] for name, k in site.places.items()}
         known = {name: t for name, t in given.items() if t is not None}
         out = list(found.jvp(site, known))
-        return [*out, *([None] * (len(s.outputs) - len(out)))]
+        nothing = NoTangent(f"{site.path} has a derivative rule for its first results alone")
+        return [*out, *([nothing] * (len(s.outputs) - len(out)))]
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]

@@ -1,9 +1,8 @@
 """Reads and functional writes at computed places: gather, update_slice, scatter.
 
 An index counts from the end where it is negative; an index outside the axis bails out, so that
-eager execution raises NumPy's IndexError. With `checked=False` there is none outside, and with
-`distinct=True` no place is written twice: compiled code relies on it. A write gives a new array in
-the old one's memory order.
+eager execution raises NumPy's IndexError. With `checked=False` there is none outside: compiled code
+relies on it. A write gives a new array in the old one's memory order.
 """
 
 from __future__ import annotations
@@ -158,7 +157,10 @@ class UpdateSlice(UpdateSliceRules, Op):
 
 @register
 class Scatter(ScatterRules, Op):
-    """`x` with `v` at indices into its first axes; the later of two writes to a place wins."""
+    """`x` with `v` at indices into its first axes; the later of two writes to a place wins.
+
+    With `distinct` no two are to one place.
+    """
 
     name: ClassVar[str] = "scatter"
     kind: ClassVar[str] = "index"

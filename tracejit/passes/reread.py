@@ -85,8 +85,8 @@ class _Reader:
         x = node.inputs[0]
         while (place := self.order.only_update(x)) is not None:
             update = self.given[place]
-            name = update.op.name
-            known = name == "write_item" or name == "update_slice" and update in self.roots
+            known = update.op.name == "update_slice" and update in self.roots
+            known = known or update.op.name == "write_item"
             if not known or place >= self.order.place[reader] or not apart(node, update):
                 break
             x = update.outputs[0]

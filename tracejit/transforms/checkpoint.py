@@ -16,7 +16,7 @@ from tracejit.frontend.unions import parts_of
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
-from tracejit.transforms.function import Transformed
+from tracejit.transforms.function import Decorated
 from tracejit.transforms.regions import nested
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def has_effects(nodes: Sequence[Node]) -> bool:
     return any(not n.op.pure and n.op.name not in _REPEATABLE for n in nested(nodes))
 
 
-class Checkpointed(Transformed):
+class Checkpointed(Decorated):
     """A function that is the node `checkpoint` where it is called in a trace."""
 
     transform = "checkpoint"

@@ -17,7 +17,7 @@ from tracejit.frontend.branches import settle
 from tracejit.frontend.trace import current_trace, here
 from tracejit.frontend.traceable import part_of
 from tracejit.transforms.custom_trace import Call, Result
-from tracejit.transforms.function import Transformed
+from tracejit.transforms.function import Decorated
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -45,7 +45,7 @@ def may_follow(function: object) -> bool:
     return _WITHIN.get().count(function) < _ORDERS
 
 
-class _Custom(Transformed):
+class _Custom(Decorated):
     """What functions with rules have in common."""
 
     #: The names of the rules, which are attributes.
@@ -57,11 +57,6 @@ class _Custom(Transformed):
         super().__init__(function)
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        raise TypeError(f"{self.transform} takes a function; {self.__qualname__} is a method")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self.require_rules()
@@ -77,11 +72,22 @@ class _Custom(Transformed):
                 f"give one by {self.__name__}.{self.advice}"
             )
 
-    def by_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call by position. Raises TypeError."""
-        if not kwargs:
-            return args
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
+    def by_place(
+        self,
+        hooks: Hooks,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, ...]:
+        """The arguments of a call by position, defaults among them. Raises TypeError."""
+        signature = inspect.signature(self.function)
+        bound = signature.bind(*args, **kwargs)
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        places = [x for x in signature.parameters.values() if x.kind in kinds]
+        given = bound.arguments
+        for k, x in enumerate(places):
+            if x.name not in given:
+                given[x.name] = _default(hooks, function, k - len(places), x)
         if bound.kwargs:
             names = ", ".join(bound.kwargs)
             raise TypeError(f"{self.transform}: {names} of {self.__qualname__} has no position")
@@ -95,7 +101,7 @@ class _Custom(Transformed):
         kwargs: dict[str, Any],
     ) -> Any:
         self.require_rules()
-        args = tuple(map(settle, self.by_place(args, kwargs)))
+        args = tuple(map(settle, self.by_place(hooks, function, args, kwargs)))
         if getattr(here().builder, "active", None) is not None:
             from tracejit.transforms.custom_eager import record_eagerly
 
@@ -112,6 +118,16 @@ class _Custom(Transformed):
     def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
         """Trace the rules, and record the node; the call's result."""
         raise NotImplementedError
+
+
+def _default(hooks: Hooks, function: Callable[..., Any], place: int, x: inspect.Parameter) -> Any:
+    """The default of a parameter, followed to where the program has it from."""
+    if getattr(here().builder, "active", None) is not None:
+        return x.default
+    source = hooks.capture.source_of(function)
+    if source is None or not hasattr(function, "__defaults__"):
+        return x.default
+    return hooks.capture.default(source, place, x.name, x.default)
 
 
 class CustomVjp(_Custom):

@@ -158,6 +158,8 @@ class _Recorded(Op):
             return [*self._cotangents(c, cotangents), *rest]
         trace = here()
         zeros = [c.zeros(x.type) for x in self.floats]
+        # What the rule computes of them is recorded.
+        trace.builder.active.update(zeros)  # type: ignore[attr-defined]
         start = len(trace.builder.nodes)
         tangents = self._tangents(zeros)
         pairs = [(t, g) for t, g in zip(tangents, cotangents, strict=True) if t is not None]

@@ -6,7 +6,7 @@ is written for tangents of zero, and pulled back by them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, differentiable
@@ -107,7 +107,9 @@ def _zero(c: Calculus, t: Type, sizes: dict[str, Dim]) -> Value:
     return c.zeros(type_substitute(t, sizes))
 
 
-def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value]) -> None:
+def push_custom(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
     """Record a `custom` node, and the tangents of its results."""
     active = [v in tangents for v in node.inputs]
     _check(node, active)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.errors import TraceError, Underivable
+from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
 from tracejit.frontend.concrete_calls import ConcreteHooks
@@ -67,8 +67,10 @@ def _run(
         except LostGradient:
             raise
         except Underivable as e:
-            what = str(e).removesuffix(" has no derivative rule")
-            raise LostGradient(what, e.where) from None
+            raise LostGradient(str(e), e.where) from None
+        except Bailout as e:
+            # What the program itself computes raises its own errors: this is of its derivative.
+            raise e.__cause__ or ArithmeticError(f"a derivative has no value here: {e}") from None
         except TraceError as e:
             raise LostGradient(e.detail or e.code, e.where) from None
         except Exception:

@@ -5,10 +5,10 @@ Nodes keep their outputs: those with regions are replaced by nodes that give tan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
 from tracejit.ops.stack import record_types
@@ -64,6 +64,8 @@ def push_forward(
 
 
 def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
+    for v in node.inputs:
+        _require_known(c, v)
     given = [tangents.get(v) for v in node.inputs]
     if node.op.name in _REGIONS and any(t is not None for t in given):
         _REGIONS[node.op.name](c, node, tangents, stacks)
@@ -80,12 +82,22 @@ def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping
     outs = [v.type for v in node.outputs]
     s = Site(node, node.attrs, types, outs, lambda v: v, c, [t is not None for t in given])
     for v, t in zip(node.outputs, node.op.jvp(c, s, given), strict=True):
-        if t is not None and differentiable(v.type):
+        if not differentiable(v.type):
+            continue
+        if isinstance(t, NoTangent):
+            c.unknown[v] = t.reason
+        elif t is not None:
             tangents[v] = t
+
+
+def _require_known(c: Calculus, v: Value) -> None:
+    if v in c.unknown:
+        raise Underivable(c.unknown[v])
 
 
 def _tangent(c: Calculus, tangents: Mapping[Value, Value], v: Value, t: Type) -> Value:
     """The tangent of a value, laid out as a type says; zero where there is none."""
+    _require_known(c, v)
     found = tangents.get(v)
     if t == TOKEN and found is not None:
         return found
@@ -229,7 +241,7 @@ def _checkpoint(
         tangents[node.outputs[j]] = t
 
 
-_REGIONS = {
+_REGIONS: Mapping[str, Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]] = {
     "checkpoint": _checkpoint,
     "cond": _cond,
     "custom": push_custom,

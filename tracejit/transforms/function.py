@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Underivable
+from tracejit.frontend.concrete import LostGradient
 from tracejit.frontend.traceable import Traceable, part_of
 from tracejit.transforms.primal import as_error
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Transformed", "argument_places"]
+__all__ = ["Decorated", "Transformed", "argument_places"]
 
 
 class Transformed(Traceable):
@@ -48,6 +50,8 @@ class Transformed(Traceable):
     def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self.record(hooks, part_of(hooks, self, "function"), args, kwargs)
+        except LostGradient:
+            raise
         except Underivable as e:
             raise as_error(e) from None
 
@@ -60,6 +64,13 @@ class Transformed(Traceable):
     ) -> Any:
         """The result of a call on tracers; `function` is the one to be called."""
         raise NotImplementedError
+
+
+class Decorated(Transformed):
+    """A function that stands in the place of `function`: in a class, it is a method."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
 
 
 @functools.lru_cache(maxsize=256)
@@ -82,7 +93,7 @@ def argument_places(
 ) -> list[int | str]:
     """Where the chosen arguments are in this call: numbers of positional ones, names of others.
 
-    Raises TypeError for one that was not given.
+    Raises TypeError for one that was not given, and for one that is chosen twice.
     """
     names = {k: name for name, k in _positions(function).items()}
     out: list[int | str] = []
@@ -101,4 +112,7 @@ def argument_places(
             out.append(_positions(function)[name])
         else:
             raise TypeError(f"the argument {name!r} was not given")
+    for k, found in enumerate(out):
+        if found in out[:k]:
+            raise TypeError(f"argument {found!r} is named twice among those to be derived by")
     return out

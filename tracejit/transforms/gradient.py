@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracejit.frontend.containers import build_dataclass
+from tracejit.frontend.trace import here
 from tracejit.frontend.tracer import Tracer, lift
+from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.sparse import RowGradient
 from tracejit.transforms.function import Transformed, argument_places
-from tracejit.transforms.primal import call_primal, fresh_name, like, stack_name
+from tracejit.transforms.primal import Variables, call_primal, fresh_name, like, stack_name
 from tracejit.transforms.reverse import Pullback
+from tracejit.transforms.rows import RowReads
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -27,14 +32,20 @@ class Gradient(Transformed):
         argnames: str | Sequence[str] | None,
         has_aux: bool,
         with_value: bool,
+        sparse_rows: bool | int | str | Sequence[int | str] = False,
     ) -> None:
         self.transform = "value_and_grad" if with_value else "grad"
         super().__init__(function)
         names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+        #: Whether it is by one argument that was not given in a sequence.
+        self.single = not names if argnums is None else isinstance(argnums, int) and not names
+        self.single |= argnums is None and isinstance(argnames, str)
         if argnums is None:
             argnums = () if names else 0
         self.argnums = argnums if isinstance(argnums, int) else tuple(argnums)
         self.argnames, self.has_aux, self.with_value = names, has_aux, with_value
+        one = isinstance(sparse_rows, (int, str))
+        self.sparse_rows = sparse_rows if one else tuple(sparse_rows)  # type: ignore[arg-type]
 
     def record(
         self,
@@ -48,19 +59,63 @@ class Gradient(Transformed):
         result, aux = primal.result, primal.aux
         value = _real_number(primal.settled, self.transform)
         trace = primal.trace
-        pull = Pullback(primal.segment, primal.values, fresh_name(trace), stack_name(trace))
+        sparse = self._sparse(function, places, args, kwargs)
+        chosen = dict(zip(places, primal.variables, strict=True))
+        tables = [v for p in sparse for v in _tables(chosen[p], self.transform)]
+        rows = RowReads(tables, primal.segment.nodes, self.transform) if sparse else None
+        wrt = [v for p in places if p not in sparse for v in chosen[p].values]
+        pull = Pullback(primal.segment, wrt, fresh_name(trace), stack_name(trace), rows)
         one = pull.calculus.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
-        gradients = [
-            x.rebuilt(hooks, [like(leaf, next(found)) for leaf in x.given])
-            for x in primal.variables
-        ]
-        single = isinstance(self.argnums, int) and not self.argnames
-        single = single or not self.argnums and len(self.argnames) == 1
-        out = gradients[0] if single else tuple(gradients)
+        gradients = []
+        for place, x in chosen.items():
+            if place in sparse:
+                pairs = [pull.row_gradients[v] for v in x.values]
+                leaves = [_by_rows(hooks, leaf, *p) for leaf, p in zip(x.given, pairs, strict=True)]
+            else:
+                leaves = [like(leaf, next(found)) for leaf in x.given]
+            gradients.append(x.rebuilt(hooks, leaves))
+        out = gradients[0] if self.single else tuple(gradients)
         if self.with_value:
             return (((result, aux) if self.has_aux else result), out)
         return (out, aux) if self.has_aux else out
+
+    def _sparse(
+        self,
+        function: Callable[..., Any],
+        places: Sequence[int | str],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> list[int | str]:
+        """The places of the arguments whose gradients are kept as rows. Raises TypeError."""
+        given = self.sparse_rows
+        if given is False:
+            return []
+        if given is True:
+            return list(places)
+        chosen: tuple[int | str, ...] = given if isinstance(given, tuple) else (given,)
+        numbers = [k for k in chosen if not isinstance(k, str)]
+        names = [k for k in chosen if isinstance(k, str)]
+        found = argument_places(function, numbers, names, args, kwargs)
+        if not set(found) <= set(places):
+            raise TypeError(f"{self.transform}: sparse_rows names arguments that argnums does not")
+        return found
+
+
+def _tables(x: Variables, what: str) -> list[Value]:
+    """The arrays of an argument. Raises TypeError for numbers among them."""
+    for leaf in x.given:
+        if not isinstance(leaf.type, ArrayType) or leaf.type.ndim == 0:
+            raise TypeError(f"{what} with sparse_rows takes arrays of one axis or more")
+    return x.values
+
+
+def _by_rows(hooks: Hooks, table: Tracer, rows: Value, values: Value) -> Any:
+    """The gradient by a table as rows of it."""
+    trace = here()
+    shape = table.shape  # type: ignore[attr-defined]
+    fields = {"rows": trace.wrap(rows), "values": trace.wrap(values), "shape": shape}
+    return hooks.new(build_dataclass(RowGradient, fields))
 
 
 def _real_number(x: Any, what: str) -> Tracer:

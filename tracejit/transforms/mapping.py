@@ -9,7 +9,10 @@ import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
 from tracejit.frontend.branches import lifted, settle
+from tracejit.frontend.cells import Cell
 from tracejit.frontend.choice import Choice
+from tracejit.frontend.concrete import concrete_trace
+from tracejit.frontend.concrete_plain import settled as in_program
 from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.regions import Names, entered
 from tracejit.frontend.trace import Trace, here, user_line
@@ -27,7 +30,11 @@ from tracejit.transforms.primal import fresh_name, settled
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Vmap"]
+__all__ = ["Vmap", "count_leaves"]
+
+#: Ops that give views of their first operand.
+_VIEWS = frozenset("broadcast_to gather imag real reshape slice transpose".split())
+_DIFFERS = "vmap: out_axes=None for a result that differs between elements"
 
 
 class Vmap(Transformed):
@@ -106,7 +113,7 @@ class Vmap(Transformed):
             found, tree = self._results(called(lanes))
             rows.append(found)
         out = [
-            column[0][0]
+            _unlike_none([x for x, _ in column])
             if column[0][1] is None
             else np.stack([x for x, _ in column], axis=column[0][1])
             for column in zip(*rows, strict=True)
@@ -115,10 +122,20 @@ class Vmap(Transformed):
         return unflatten(tree, out, hooks.new)
 
 
+def _unlike_none(lanes: Sequence[Tracer]) -> Any:
+    """The one value that all elements give. Raises TypeError where they differ."""
+    trace = concrete_trace()
+    assert trace is not None
+    first, *rest = [trace.concrete(x.value()) for x in lanes]
+    if not all(np.array_equal(first, x, equal_nan=True) for x in rest):
+        raise TypeError(_DIFFERS)
+    return in_program(trace, lanes[0])
+
+
 def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     """An axis, or a container of axes, for every leaf of a tree. Raises TypeError."""
     if part is None or type(part) is int:
-        return [part] * _count(node)
+        return [part] * count_leaves(node)
     children = node[2] if isinstance(node, tuple) else ()
     if isinstance(part, dict) and node[0] is dict:
         parts = [part.get(getattr(k, "value", k)) for k in node[1]]
@@ -131,9 +148,10 @@ def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     ]
 
 
-def _count(node: Any) -> int:
+def count_leaves(node: Any) -> int:
+    """The number of leaves below a node of a tree."""
     if isinstance(node, tuple):
-        return sum(map(_count, node[2]))
+        return sum(map(count_leaves, node[2]))
     return int(isinstance(node, str))
 
 
@@ -180,6 +198,8 @@ class _Batch:
         self.region = Trace(f"{trace.builder.name}_lane", trace.env, trace)
         #: Inputs of the region -> what they are for all elements.
         self.table: dict[Value, tuple[Value, bool]] = {}
+        #: Inputs of the region -> the arrays whose elements they are, and along which axes.
+        self.mapped: dict[Value, tuple[TracedArray, int]] = {}
 
     def lane(self, x: Any, axis: int) -> Value:
         """What stands in the region for one element of the array `x` along an axis."""
@@ -190,6 +210,7 @@ class _Batch:
         whole = c.laid_out(c.transpose(x.value(), (axis, *rest)), batched_type(lane, self.size))
         value = self.region.builder.input(lane)
         self.table[value] = whole, True
+        self.mapped[value] = x, axis
         return value
 
     def run(
@@ -203,22 +224,43 @@ class _Batch:
         """
         trace, region = self.trace, self.region
         with entered(region, Names((), ())) as side:
-            found, tree = call([region.wrap(x) if isinstance(x, Value) else x for x in lanes])
+            inner = [region.wrap(x) if isinstance(x, Value) else x for x in lanes]
+            found, tree = call(inner)
             values = [(x.value(), a) for x, a in found]
+            stores = [
+                (*self.mapped[lane], x.value())
+                for lane, x in zip(lanes, inner, strict=True)
+                if isinstance(lane, Value) and isinstance(x, TracedArray) and x.cell.written
+            ]
         effects = trace.root._effects
         if side.changed or any(cell is not effects for cell in side.stored):
             raise TraceError(
                 "TJ005", "a function under vmap stores into what is not its own", user_line()
             )
+        self._require_apart([x for x, _, _ in stores], lanes)
         self.table |= {inner: (outer, False) for outer, inner in region.captures.items()}
-        wanted = [v for v, _ in values] + list(side.stored.values())
+        wanted = [v for v, _ in values] + [v for _, _, v in stores] + list(side.stored.values())
         try:
             batch_nodes(self.calculus, region.builder.nodes, self.table, self.size, wanted)
         except Unbatchable as e:
             raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
         for v in side.stored.values():
             trace.set_token(self.table[v][0])
-        return [self._stacked(v, a) for v, a in values], tree
+        out = [self._stacked(v, a) for v, a in values]
+        for x, axis, v in stores:
+            x.store(self._stacked(v, axis).value())
+        return out, tree
+
+    def _require_apart(self, stored: Sequence[TracedArray], lanes: Sequence[Any]) -> None:
+        """Raise TraceError where an array whose elements are stored into has a second name."""
+        given = [self.mapped[x][0] if isinstance(x, Value) else x for x in lanes]
+        cells = [x.cell.roots() for x in given if isinstance(x, TracedArray)]
+        for x in stored:
+            names = sum(bool(x.cell.roots() & roots) for roots in cells)
+            if names > 1 or contents(self.trace, x.cell) & set(self.region.captures):
+                raise TraceError(
+                    "TJ005", "an argument that is mapped over, and read under another name"
+                )
 
     def _stacked(self, v: Value, axis: int | None) -> Tracer:
         """A result with the batch axis where it is to be."""
@@ -226,7 +268,7 @@ class _Batch:
         c = self.calculus
         if axis is None:
             if flag:
-                raise TypeError("vmap: out_axes=None for a result that differs between elements")
+                raise TypeError(_DIFFERS)
             return self.trace.wrap(whole)
         if not flag:
             whole = stretched(c, whole, self.size)
@@ -238,3 +280,18 @@ class _Batch:
         axes = [*range(1, t.ndim)]
         axes.insert(place, 0)
         return self.trace.wrap(c.transpose(whole, axes))
+
+
+def contents(trace: Trace, cell: Cell) -> set[Value]:
+    """The values of a trace that are what a cell holds, or views of it."""
+    if cell.holder is trace:
+        found = {cell.value}
+    elif trace.parent is None:
+        return set()
+    else:
+        outer = contents(trace.parent, cell)
+        found = {inner for v, inner in trace.captures.items() if v in outer}
+    for node in trace.builder.nodes:
+        if node.op.name in _VIEWS and node.inputs[0] in found:
+            found.update(node.outputs)
+    return found

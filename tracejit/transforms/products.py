@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.branches import settle
-from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.containers import Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.traceable import Traceable
 from tracejit.frontend.tracer import Tracer, lift
@@ -18,6 +19,7 @@ from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
 from tracejit.transforms.batch_lanes import copy_node
 from tracejit.transforms.forward import push_forward
 from tracejit.transforms.function import Transformed
+from tracejit.transforms.mapping import count_leaves
 from tracejit.transforms.primal import (
     Primal,
     as_error,
@@ -74,6 +76,30 @@ def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     return leaves
 
 
+def _tangents(x: Any, tree: TreeDef, count: int) -> list[Any]:
+    """As `matching` for a tangent, in which None stands for zeros of all that is in its place."""
+    leaves, given = flatten_state(settle(x))
+    found = iter(leaves)
+    out = _spread(given.root, tree.root, found)
+    if out is None or len(out) != count:
+        raise TypeError("a tangent has another structure than what it belongs to")
+    return out
+
+
+def _spread(given: Any, node: Any, leaves: Iterator[Any]) -> list[Any] | None:
+    """The leaves of a tangent for those of a tree; None where the two do not fit."""
+    if isinstance(given, Static) and given.value is None:
+        return [None] * count_leaves(node)
+    if isinstance(given, tuple) and isinstance(node, tuple):
+        if given[0] is not node[0] or given[1] != node[1] or len(given[2]) != len(node[2]):
+            return None
+        parts = [_spread(a, b, leaves) for a, b in zip(given[2], node[2], strict=True)]
+        return None if None in parts else [x for part in parts for x in part or ()]
+    if given != node:
+        return None
+    return [next(leaves)] if count_leaves(node) else []
+
+
 def _alike(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         keys = a[0] is b[0] and a[1] == b[1] and len(a[2]) == len(b[2])
@@ -110,7 +136,7 @@ class Jvp(Transformed):
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = matching(tangents[place], x.tree, len(x.given), "a tangent")
+            leaves = _tangents(tangents[place], x.tree, len(x.given))
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
@@ -136,6 +162,8 @@ def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
     v = x.value()
     if not differentiable(v.type):
         return 0
+    if v in c.unknown:
+        raise Underivable(c.unknown[v])
     found = table.get(v)
     return like(x, c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type)))
 
@@ -192,6 +220,8 @@ class Pulled(Traceable):
         leaves = matching(cotangent, self.tree, len(self.results), "a cotangent")
         try:
             found = iter(self._pull(hooks, leaves))
+        except LostGradient:
+            raise
         except Underivable as e:
             raise as_error(e) from None
         parts = {

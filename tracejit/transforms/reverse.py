@@ -22,6 +22,7 @@ from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import Block, overwrites
 from tracejit.transforms.reverse_cond import pull_cond
 from tracejit.transforms.reverse_while import pull_while
+from tracejit.transforms.rows import RowReads
 from tracejit.transforms.scopes import Scope
 from tracejit.transforms.segments import Segment
 from tracejit.transforms.stacks import pops_records
@@ -54,7 +55,8 @@ def vjp_graph(graph: Graph, wanted: Sequence[bool]) -> Graph:
 class Pullback:
     """The backward pass of a segment of nodes, recorded at the end of its builder.
 
-    `stack` is the name of the stack on which residuals are kept, no other pass's.
+    `stack` is the name of the stack on which residuals are kept, no other pass's. `rows` are
+    further values to be differentiated by, of which only rows are read.
     """
 
     def __init__(
@@ -63,8 +65,12 @@ class Pullback:
         wrt: Sequence[Value],
         fresh: Callable[[], str],
         stack: str,
+        rows: RowReads | None = None,
     ) -> None:
+        self.rows = rows
         self.segment, self.wrt, self.stack = segment, tuple(wrt), stack
+        #: By values in `rows`, after the run: the rows that were read, and their cotangents.
+        self.row_gradients: dict[Value, tuple[Value, Value]] = {}
         #: Records nodes of the backward pass; cotangents may be computed there.
         self.calculus = Calculus(segment.builder.beside(), fresh)
 
@@ -79,9 +85,10 @@ class Pullback:
         nodes, same = without_copies(self.segment.nodes)
         outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
-        block.spread(self.wrt)
+        block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
         c = self.calculus
         scope = Scope(c, block, self.stack)
+        scope.rows = self.rows
         first = scope.token
         for v, g in zip(outputs, cotangents, strict=True):
             if g is not None:
@@ -93,6 +100,10 @@ class Pullback:
             if found is None and zeros:
                 found = c.zeros(v.type)
             gradients.append(None if found is None else c.laid_out(found, v.type))
+        self.row_gradients = {}
+        if self.rows is not None:
+            assert not any(map(scope.cotangents.has, self.rows.tables)), "rows that are not kept"
+            self.row_gradients = {v: self.rows.gradient(c, v) for v in self.rows.found}
         forward = nodes
         if block.pushes or block.counted:
             (token,) = (
@@ -157,6 +168,9 @@ def _pull(scope: Scope, node: Node) -> None:
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
+        return
+    if scope.rows is not None and scope.rows.reads(node) and found[0] is not None:
+        scope.rows.add(scope.c, node, found[0])
         return
     wanted = [v in scope.block.active for v in node.inputs]
     if node.op.constant or not any(wanted):

@@ -8,9 +8,10 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type
-from tracejit.transforms.regions import Region
+from tracejit.transforms.chains import previous_state
+from tracejit.transforms.regions import Region, nested
 from tracejit.transforms.residuals import Block
-from tracejit.transforms.scopes import RegionScope, Scope, previous_state
+from tracejit.transforms.scopes import RegionScope, Scope
 from tracejit.transforms.stacks import find_stack, pops_records, stack_of
 
 __all__ = ["pull_cond"]
@@ -29,6 +30,7 @@ def pull_cond(
     tokens = _tokens(scope, node, found)
     read = sorted({*read, *tokens})
     states = _states(scope, node)
+    ended = _ended(scope, node, tokens)
     sides = [_Side(scope, node, number, given, read, tokens, states) for number in range(2)]
     for side in sides:
         pull_back(side.inner)
@@ -48,7 +50,7 @@ def pull_cond(
     if pushes:
         inputs.append(scope.token)
     captures = list(dict.fromkeys(v for side in sides for v in side.region.captures))
-    closed = [side.close(kept, spent, pushes, captures) for side in sides]
+    closed = [side.close(kept, spent, ended, pushes, captures) for side in sides]
     results = list(
         scope.c.ops(
             "cond",
@@ -60,7 +62,7 @@ def pull_cond(
     if pushes:
         scope.token = results.pop()
         scope.block.inner[node] = [side.block for side in sides]
-    for k in kept:
+    for k in (*kept, *ended):
         g = results.pop(0)
         if operands[k].type == TOKEN:
             scope.cotangents[operands[k]] = g
@@ -88,6 +90,20 @@ def _tokens(scope: Scope, node: Node, found: Sequence[Value | None]) -> dict[int
     tokens = [(k, v) for k, v in enumerate(node.inputs[1:]) if v.type == TOKEN]
     earlier = {find_stack(block, v): k for k, v in tokens}
     return {earlier[name]: j for name, j in later.items()}
+
+
+def _ended(scope: Scope, node: Node, tokens: dict[int, int]) -> dict[int, str]:
+    """The operands that are stacks whose last records with cotangents are popped here, so that no
+    result is what is left of them, with the names of their stacks of cotangents.
+    """
+    block, operands = scope.block, node.inputs[1:]
+    popped = {n.attrs["stack"] for n in nested([node]) if n.op.name == "stack_pop"}
+    return {
+        k: scope.cotangent_stack(v)
+        for k, v in enumerate(operands)
+        if v.type == TOKEN and v in block.active and k not in tokens
+        if find_stack(block, v) in popped
+    }
 
 
 def _cotangent_type(scope: Scope, v: Value) -> Type:
@@ -157,16 +173,27 @@ class _Side:
         v = self.graph.inputs[k]
         return self.inner.cotangents.get(v, self.so_far[k]) is not self.so_far[k]
 
+    def _records(self, k: int, stack: str) -> Value:
+        """The cotangents of the records that are popped from operand k; none on the other side."""
+        g = self.inner.cotangents.get(self.graph.inputs[k])
+        return self.inner.c.op("stack_new", stack=stack) if g is None else g
+
     def _result(self, k: int) -> Value:
         like = self.so_far[k]
         g = self.inner.cotangents.get(self.graph.inputs[k], like)
         return g if like.type == TOKEN else self.inner.c.laid_out(g, like.type)
 
     def close(
-        self, kept: Sequence[int], spent: Sequence[int], pushes: bool, captures: Sequence[Value]
+        self,
+        kept: Sequence[int],
+        spent: Sequence[int],
+        ended: dict[int, str],
+        pushes: bool,
+        captures: Sequence[Value],
     ) -> tuple[Graph, tuple[Dim, ...]]:
         """The region's graph and its sizes."""
         last = [self._result(k) for k in kept]
+        last += [self._records(k, stack) for k, stack in ended.items()]
         last += [self.inner.held(self.graph.inputs[place]) for place in self.states.values()]
         token = self.inner.finish()
         first = [*self.given.values(), *(self.so_far[k] for k in (*kept, *spent))]

@@ -19,13 +19,15 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.chains import states_of
 from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
+from tracejit.transforms.residuals import Block, Saved, is_single, reader_of
+from tracejit.transforms.rows import RowReads
 from tracejit.transforms.stacks import stack_of
 
-__all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
+__all__ = ["RegionScope", "Restart", "Scope"]
 
 
 class Scope:
@@ -37,6 +39,8 @@ class Scope:
         self.cotangents = Cotangents(c)
         #: Stands for the stack as it is here.
         self.token = Value(TOKEN)
+        #: Arrays of which only rows are read, whose cotangents are kept as such.
+        self.rows: RowReads | None = None
 
     # What the forward pass knew -------------------------------------------------------------------
 
@@ -108,6 +112,8 @@ class Scope:
             source = node.inputs[0]
             if source not in self.block.active:
                 break
+            if self.rows is not None and source in self.rows.tables:
+                break
             attrs, types = self.attrs(node.attrs), (self.type(source.type), self.type(v.type))
             v, g = source, through_view(self.c, node.op.name, attrs, *types, g)
         return v, g
@@ -115,7 +121,7 @@ class Scope:
     def zero(self, v: Value) -> Value:
         """The cotangent zero of a value; an empty stack of cotangents for a stack."""
         if v.type == TOKEN:
-            return self.c.op("stack_new", stack=self._cotangent_stack(v))
+            return self.c.op("stack_new", stack=self.cotangent_stack(v))
         return self.c.zeros(self.type(v.type))
 
     def laid_out(self, g: Value | None, v: Value) -> Value:
@@ -126,7 +132,8 @@ class Scope:
 
     # Stacks of an inner backward pass -------------------------------------------------------------
 
-    def _cotangent_stack(self, v: Value) -> str:
+    def cotangent_stack(self, v: Value) -> str:
+        """The name of the stack of the cotangents of what is popped from another."""
         return f"{self.stack}_{stack_of(self.block, v)}"
 
     def pull_stack(self, node: Node, found: Sequence[Value | None]) -> None:
@@ -143,7 +150,7 @@ class Scope:
                 self.cotangents[node.inputs[0]] = g
                 return
             types = record_types([tangent_type(self.type(v.type)) for v in values])
-            name = self._cotangent_stack(node.outputs[0])
+            name = self.cotangent_stack(node.outputs[0])
             token, *popped = self.c.ops("stack_pop", (g,), stack=name, types=types)
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
@@ -157,7 +164,7 @@ class Scope:
             token = self.zero(node.outputs[0]) if g is None else g
             if pairs:
                 values = [self.laid_out(ct, v) for v, ct in pairs]
-                name = self._cotangent_stack(node.outputs[0])
+                name = self.cotangent_stack(node.outputs[0])
                 token = self.c.op("stack_push", token, *values, stack=name)
             self.cotangents[node.inputs[0]] = token
 
@@ -375,48 +382,6 @@ class RegionScope(Scope):
             out.append(Node(OPS["stack_pop"], (token,), attrs, (rest, *record)))
             token = rest
         return out
-
-
-def states_of(block: Block, v: Value) -> list[Value]:
-    """The values that are the array `v` before the stores into it, `v` first."""
-    out = [v]
-    while (node := block.producers.get(out[-1])) is not None:
-        k = previous_state(node, out[-1])
-        if k is None:
-            break
-        out.append(node.inputs[k])
-    return out
-
-
-def previous_state(node: Node, v: Value) -> int | None:
-    """The operand that is the array `v`, a result of the node, before the node stores into it."""
-    if overwrites(node):
-        return 0
-    if node.op.name == "while_loop":
-        k = node.outputs.index(v)
-        return k if k < node.attrs["carried"] and k in chains_of(node.regions[1]) else None
-    if node.op.name == "cond":
-        k = node.outputs.index(v)
-        ends = {_begin(r, k) for r in node.regions}
-        (end,) = ends if len(ends) == 1 else (None,)
-        return None if end is None else end + 1
-    return None
-
-
-def _begin(graph: Graph, k: int) -> int | None:
-    """The input that output k is a later state of."""
-    block = Block(graph.inputs, graph.nodes, graph.outputs)
-    last = states_of(block, graph.outputs[k])[-1]
-    return graph.inputs.index(last) if last in graph.inputs else None
-
-
-def chains_of(body: Graph) -> dict[int, int]:
-    """The carried arrays of a loop's body that it stores into: number -> number, the same."""
-    out = {}
-    for k, v in enumerate(body.outputs):
-        if isinstance(v.type, ArrayType) and v is not body.inputs[k] and _begin(body, k) == k:
-            out[k] = k
-    return out
 
 
 def _is_cheap(node: Node) -> bool:

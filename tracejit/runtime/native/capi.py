@@ -48,6 +48,7 @@ _NUMPY = {
     "PyArray_Scalar": (60, "ptr", "ptr, ptr, ptr"),
     "PyArray_Zeros": (183, "ptr", "i32, ptr, ptr, i32"),
     "PyArray_NewFromDescr": (94, "ptr", "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"),
+    "PyDataMem_SetHandler": (304, "ptr", "ptr"),
 }
 _ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 

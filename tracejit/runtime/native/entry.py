@@ -31,6 +31,7 @@ from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.result_memory import new_array_address
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
 __all__ = ["GIL_WORK", "next_cell", "write_entry"]
@@ -61,7 +62,8 @@ def write_entry(
     The text is a module of its own: it defines `entry_name` and `next_cell(entry_name)` and
     declares `program`, which another module of the same library defines with external linkage.
     """
-    return _Writer(spec, program, entry_name, layout, functions).write()
+    known = {**functions, "PyArray_NewFromDescr": new_array_address(functions)}
+    return _Writer(spec, program, entry_name, layout, known).write()
 
 
 class _Writer:
