@@ -1,4 +1,4 @@
-"""Results that begin as zeros are allocated so; all others are filled when it is their turn."""
+"""Results that begin as zeros are allocated so; all others are filled when their turn comes."""
 
 from __future__ import annotations
 
