@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,20 @@ def test_by_an_argument_twice() -> None:
     for argnums in ((0, 0), (1, -1)):
         with pytest.raises(TypeError, match="named twice"):
             tracejit.grad(lambda a, b: a * b, argnums=argnums)(2.0, 3.0)
+
+
+@dataclass
+class Scaled:
+    w: float
+
+    def __call__(self, x: Any) -> Any:
+        return self.w * x * x
+
+
+@both
+def test_objects_that_have_no_hash() -> None:
+    assert tracejit.grad(Scaled(2.0))(3.0) == 12.0
+    assert tracejit.grad(Scaled(2.0))(x=3.0) == 12.0
 
 
 @both
@@ -193,7 +208,7 @@ def grown(a: Any) -> Any:
 def grown_by_sines(a: Any) -> Any:
     s = a
     while s < 20:
-        s = np.sin(s) * a + s + 1.5
+        s = np.sin(s) * a + s + 2.5
     return s
 
 
