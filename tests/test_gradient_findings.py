@@ -231,3 +231,27 @@ def test_higher_derivatives_through_loops_that_data_ends(f: Any, order: int) -> 
     with tracejit.eager():
         expected = derived(1.7)
     np.testing.assert_allclose(derived(1.7), expected, rtol=1e-9)
+
+
+# Views -------------------------------------------------------------------------------------------
+
+
+@both
+def test_views_by_the_method_of_that_name() -> None:
+    def seen(x: Any) -> Any:
+        y = x * 1.0
+        z = y.view()
+        z[0] *= 3
+        return (y.view(np.ndarray) ** 2).sum()
+
+    np.testing.assert_allclose(tracejit.grad(seen)(POINTS), 2 * POINTS * [9.0, 1.0, 1.0, 1.0])
+
+    def weighted_by_bits(x: Any) -> Any:
+        return (x.view(np.int64) & 1).sum() * x.sum() + (x.view(dtype="i8") >> 62).sum() * x[0]
+
+    count = (POINTS.view(np.int64) & 1).sum()
+    high = (POINTS.view(np.int64) >> 62).sum()
+    expected = np.full(4, float(count)) + [float(high), 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(tracejit.grad(weighted_by_bits)(POINTS), expected)
+    with pytest.raises(TypeError, match="cannot pass through view"):
+        tracejit.grad(lambda x: x.view(np.complex128).real.sum())(POINTS)
