@@ -16,7 +16,7 @@ POOL_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-PACKAGES = ("numpy", "scipy", "llvmlite", "numexpr", "numba", "jax", "jaxlib", "mpmath")
+PACKAGES = ("numpy", "scipy", "llvmlite", "numexpr", "numba", "jax", "jaxlib", "torch", "mpmath")
 
 
 def limit_threads(count: int) -> None:

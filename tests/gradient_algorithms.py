@@ -274,3 +274,25 @@ def conjugate_gradients(b, d, n):
         p += r
         rr = new
     return (x * x).sum()
+
+
+@at((signed(4, 3), signed(4, 4, seed=1)), (signed(2, 4, 3), signed(4, 4, seed=1)))
+def products_with_transposes(x, weights):
+    """One matrix on both sides: as rows, as columns, in a loop, and beside the product of two."""
+    x = x[0] if x.ndim == 3 else x * 1.5
+    rows, columns = x @ x.T, x.T @ x
+    total = np.sum(weights * rows) + np.sum(weights[:3, 1:] * np.tanh(columns))
+    turned = x.T
+    for k in range(3):
+        total = total + 0.1 * np.sum((turned @ turned.T) * weights[1:, :3]) * k
+        turned = np.sin(turned)
+    return total + np.sum(x @ turned)
+
+
+@at((signed(2, 3, 4), signed(2, 3, 3, seed=1)))
+def stacked_products_with_transposes(x, weights):
+    """Stacks, and transposes that swap other axes than the last two."""
+    gram = x @ np.swapaxes(x, 1, 2)
+    square = x[:, :2, :2]
+    other = square @ square.transpose(2, 1, 0)
+    return np.sum(gram * weights) + np.sum(np.exp(gram[:, 0] / 8)) + np.sum(other)

@@ -245,6 +245,15 @@ case("reduce_unit_axes", "x: i16[n, 1]", "y: i16[n] = reduce_sum(x, axes=(1,))",
 
 
 case(
+    "update_by_itself",
+    "x: f64[n, 3]",
+    """
+    y: f64[n, 1] = slice(x, start=(0, 1), size=(n, 1), step=(1, 1))
+    z: f64[n, 3] = update_slice(x, y, start=(0, 1), size=(n, 1), step=(1, 1))
+    """,
+    "z",
+)
+case(
     "update_again",
     "x: f64[n], v: f64[2]",
     _UPDATE + "z: f64[n] = update_slice(y, v, start=(0,), size=(2,), step=(1,))",

@@ -88,9 +88,8 @@ def test_forward_jacobians_by_several_arguments() -> None:
 
     forward = tracejit.jacobian(f, argnums=(0, 1), mode="forward")(POINTS, POINTS[:2])
     reverse = tracejit.jacobian(f, argnums=(0, 1))(POINTS, POINTS[:2])
-    for x, y in zip(
-        (*forward["a"], *forward["b"][0]), (*reverse["a"], *reverse["b"][0]), strict=True
-    ):
+    found = [(*x["a"], *x["b"][0]) for x in (forward, reverse)]
+    for x, y in zip(*found, strict=True):
         np.testing.assert_allclose(x, y)
 
 

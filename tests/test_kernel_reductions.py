@@ -213,9 +213,9 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
 
 @every_target
 @pytest.mark.parametrize("lanes", (64, 4, 1))
-@pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9))
+@pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9, 16, 30, 63, 64, 77, 130))
 def test_short_last_axis(size: int, lanes: int, target: str) -> None:
-    """The channels of a pixel: written out, while the pixels run in lanes."""
+    """Up to 8 are written out, while the rows run in lanes; of more, the last vectors of a row."""
     x = load("a", Q, P, dtype="f32")
     scaled = call("multiply", x, call("cast", IndexValue(P + 1), dtype="f32"), dtype="f32")
     targets = (
@@ -237,6 +237,34 @@ def test_short_last_axis(size: int, lanes: int, target: str) -> None:
         rows = a.reshape(m, size)
         assert np.array_equal(out["o_spot"], rows.argmin(axis=1) if m else np.zeros(0, np.int64))
         assert same_bits(out["o_top"], rows.max(axis=1), zero_signs=False)
+
+
+@every_target
+@pytest.mark.parametrize("size", (None, 5, 12, 16, 30, 40, 64))
+@pytest.mark.parametrize("heavy", (False, True))
+def test_the_end_of_a_row(size: int | None, heavy: bool, target: str) -> None:
+    """Fewer elements than lanes are left over, of a size that is known or not."""
+    term = x = load("a", P)
+    for _ in range(12 if heavy else 1):
+        term = call("multiply", term, call("add", x, Const(0.5, "f64")))
+    targets = (Target("s", "sum", "f64", term), Target("top", "max", "f64", x))
+    reduce = Reduce("i", N if size is None else size, (), targets, vector=True)
+    stores = [Store("out", (0,), Var("s", "f64")), Store("most", (0,), Var("top", "f64"))]
+    k = kernel(
+        [
+            Param("a", "f64", (reduce.size,)),
+            output("f64", 1),
+            Param("most", "f64", (1,), output=True),
+        ],
+        reduce,
+        *stores,
+    )
+    for n in (1, 3, 8, 9, 31, 56, 63, 65, 100, 520) if size is None else (size,):
+        a = values("f64", n)
+        a[::5] = -0.0
+        buffers = {"a": a, "out": np.zeros(1), "most": np.zeros(1)}
+        out = run_both(k, target, buffers, {"n": n, "m": 0})
+        assert out["most"][0] == a.max()
 
 
 @every_target

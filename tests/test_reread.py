@@ -73,6 +73,26 @@ def edges(a: Any, b: Any, steps: int) -> Any:
     return old + b[:-1], b[-1:] * a[1:2]
 
 
+def elements(a: Any, b: Any, steps: int) -> None:
+    """Each store of an element leaves what is in front of it."""
+    for k in range(len(a)):
+        a[k] = a[k] + b[k]
+        b[k] = a[k] * 2.0
+        b[:k] = a[:k] * 0.5 + b[:k].T + steps
+
+
+def item_within(a: Any, b: Any, steps: int) -> Any:
+    """The element may be one of those that were read before."""
+    k = int(b[0]) % len(a)
+    v = a[1:] * 2
+    a[k] = steps
+    a[1:] += v
+    w = b[::2] + 1
+    b[2] = 0.5
+    b[1::2] += w + b[::2]
+    return a[1:] - v
+
+
 def branch(a: Any, b: Any, steps: int) -> Any:
     b[1:] = a[1:] * a[:-1] + 2
     if a[0] > 0:
@@ -81,7 +101,34 @@ def branch(a: Any, b: Any, steps: int) -> Any:
     return b[1:] + a[:-1]
 
 
+def single_elements(a: Any, b: Any, steps: int) -> Any:
+    """Reads past an element that has been stored, at places known to be others."""
+    s = 0.0
+    for i in range(1, len(b) - 1):
+        old = b[i]
+        b[i] = b[i - 1] * 0.5 + a[i]
+        s += b[i + 1] - b[i - 1] + old
+        a[i + 1] = s
+        a[i] = a[i - 1] + b[i - 1]
+    return s
+
+
+def overwritten(a: Any, b: Any, steps: int) -> Any:
+    """The first of two stores into one place is read only by what the second one stores."""
+    for k in range(min(steps, 3)):
+        a[1:] = a[1:] + b[1:]
+        a[1:] = a[1:] * 0.5 + k
+        b[k] = a[k + 1] + 1
+        b[k] = b[k] * 0.5
+    b[:2] = 0
+    kept = b[:2].sum()
+    b[:2] = a[:2]
+    return kept, a[0]
+
+
 PROGRAMS: list[Program] = [
+    single_elements,
+    overwritten,
     jacobi,
     twice,
     steps_apart,
@@ -90,6 +137,8 @@ PROGRAMS: list[Program] = [
     into_itself,
     fields,
     edges,
+    elements,
+    item_within,
     branch,
 ]
 
@@ -136,6 +185,52 @@ def test_parts_that_an_update_leaves_need_no_copy() -> None:
     assert not buffers.copies and not buffers.temporaries
 
 
+def test_parts_that_stores_of_elements_leave_need_no_copy() -> None:
+    f = tracejit.jit(strict=True)(elements)
+    f(np.ones(40), np.ones(40), 5)
+    assert not f.report().variants[0].buffers.temporaries
+
+
 def test_what_is_read_first_is_computed_where_the_update_is_dropped() -> None:
     text = tracejit.jit(dead).lower(np.ones(9), np.ones(9), 1).text("fuse")
     assert "update_slice" not in text and text.count("fusion(") == 1
+
+
+def test_elements_that_an_update_leaves_need_no_copy() -> None:
+    f = tracejit.jit(strict=True)(single_elements)
+    f(np.ones(40), np.ones(40), 1)
+    assert not f.report().variants[0].buffers.copies
+
+
+def test_what_is_overwritten_is_not_stored() -> None:
+    f = tracejit.jit(strict=True)(overwritten)
+    text = f.lower(np.ones(40), np.ones(40), 3).text("fuse")
+    body = text[text.index("def body(") : text.index("while_loop(")]
+    assert body.count("update_slice(") == 1 and body.count("write_item(") == 1
+
+
+def test_an_augmented_store_is_one_store() -> None:
+    def f(a: Any, b: Any) -> None:
+        a[1:] += b[1:]
+        a[0] -= b[0]
+        a[::2][1:] *= 2.0
+
+    text = tracejit.jit(f).lower(np.ones(9), np.ones(9)).text("trace")
+    assert text.count("update_slice(") == 4  # the last one is stored through two views
+
+
+def test_a_view_is_stored_into_itself() -> None:
+    def f(a: Any) -> Any:
+        a[1:] = a[1:]
+        b = a.copy()
+        b[0] = 5.0
+        b[1:] = b[1:]
+        b[1:] = b[:-1]
+        return b
+
+    g = tracejit.jit(strict=True)(f)
+    np.testing.assert_array_equal(g(np.arange(6.0)), f(np.arange(6.0)))
+    fixed = np.arange(6.0)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        tracejit.jit(f)(fixed)

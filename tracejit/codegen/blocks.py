@@ -17,9 +17,9 @@ them back at `free`: a program whose temporaries are large would pay for that in
 than for its arithmetic. So a place, which belongs to one allocation of one program, holds the
 block that was given back last. It is one pointer that is only ever exchanged atomically: whoever
 gets a block out of it owns the block, and any other thread (or the same one, inside a call of
-Python) finds null and gets a new block. All places of a process hold `_MOST` bytes at most; a block
-is not held if its last user had asked for less than a quarter of it, and the place of a program
-that dies is emptied. What is new and large asks for huge pages, as NumPy's arrays do.
+Python) finds null and gets a new block. All places of a process hold `MOST_KEPT` bytes at most; a
+block is not held if its last user had asked for less than a quarter of it, and the place of a
+program that dies is emptied. What is new and large asks for huge pages, as NumPy's arrays do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from functools import cache
 
 from tracejit.codegen.engine import Library, load_object, object_code
 
-__all__ = ["BLOCK_FUNCTIONS", "Place", "block_address", "kept_bytes"]
+__all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "Place", "block_address", "kept_bytes"]
 
 #: name -> result and parameter types.
 BLOCK_FUNCTIONS: dict[str, tuple[str, list[str]]] = {
@@ -43,7 +43,7 @@ BLOCK_FUNCTIONS: dict[str, tuple[str, list[str]]] = {
 }
 
 #: Bytes: what malloc may map afresh each time; what huge pages serve; all that places hold.
-_LEAST, _HUGE, _MOST = 1 << 17, 1 << 22, 1 << 28
+_LEAST, _HUGE, MOST_KEPT = 1 << 17, 1 << 22, 1 << 28
 #: No memory has as many bytes.
 _FARTHEST = 1 << 60
 
@@ -140,7 +140,7 @@ measure:
 count:
   %before = atomicrmw add ptr @tj_kept_bytes, i64 %capacity acq_rel
   %after = add i64 %before, %capacity
-  %too_many = icmp ugt i64 %after, {_MOST}
+  %too_many = icmp ugt i64 %after, {MOST_KEPT}
   br i1 %too_many, label %uncount, label %keep
 uncount:
   %again = atomicrmw sub ptr @tj_kept_bytes, i64 %capacity acq_rel

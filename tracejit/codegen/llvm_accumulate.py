@@ -188,17 +188,21 @@ class Form:
             )
         return after
 
-    def fold(self, s: Lanes, slots: list[Parts]) -> Parts:
-        """Slots combined in halves: slot k with slot k + h, the former on the left."""
-        while len(slots) > 1:
-            half = len(slots) // 2
-            slots = [
-                [
+    def fold(self, s: Lanes, slots: Sequence[Parts], count: int) -> Parts:
+        """Slots combined in halves: slot k with slot k + h, the former on the left.
+
+        Of `count` slots, a power of two, those that are not given hold the identity, which changes
+        nothing.
+        """
+        slots, half = list(slots), count // 2
+        while half:
+            for k in range(len(slots) - half):
+                slots[k] = [
                     c.merge(s, left, right)
                     for c, left, right in zip(self.combines, slots[k], slots[k + half], strict=True)
                 ]
-                for k in range(half)
-            ]
+            slots = slots[:half]
+            half //= 2
         return slots[0]
 
 
@@ -247,14 +251,8 @@ class Nested(Form):
                 values.set_position(self.reduce.var, str(position))
                 lane = position % lanes
                 slots[lane] = self.advance(slots[lane])
-        half = lanes // 2
-        while half:
-            for lane in range(len(slots) - half):
-                pairs = zip(slots[lane], slots[lane + half], strict=True)
-                slots[lane] = [self.fold(s, [left, right]) for left, right in pairs]
-            slots = slots[:half]
-            half //= 2
-        return slots[0]
+        streams = zip(*slots, strict=True)
+        return [self.fold(s, list(of_stream), lanes) for of_stream in streams]
 
     def _chain(self, begin: str, end: str) -> list[Parts]:
         values, s = self.values, self.values.lanes
@@ -336,7 +334,7 @@ class Nested(Form):
             def one(element: str, _: list[str]) -> list[str]:
                 other = fb.integer("add", element, count)
                 merged = [
-                    self.fold(s, [left, right])
+                    self.fold(s, [left, right], 2)
                     for left, right in zip(
                         self._load(slots, element), self._load(slots, other), strict=True
                     )

@@ -14,9 +14,12 @@ from tracejit.codegen.llvm_accumulate import Form, Nested, Parts, Slots
 from tracejit.codegen.llvm_combine import Combine
 from tracejit.codegen.llvm_plan import Plan
 from tracejit.codegen.llvm_values import Values
-from tracejit.ir.kernel import Reduce, Stmt
+from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
 __all__ = ["Reductions"]
+
+#: The last vectors of a reduction of known size are written out, of heavy bodies no more than few.
+_MOST_VECTORS, _MOST_HEAVY_VECTORS = 16, 4
 
 
 class Reductions:
@@ -75,9 +78,25 @@ class _Vector(Form):
         ]
         start: list[Parts] = [[parts[0] for parts in identity] for _ in range(self.slot_count)]
         kinds = [vector.type(d) for c in self.combines for d in c.dtypes] * self.slot_count
-        self.slots = [Slots(vector, c, self.slot_count) for c in self.combines]
+        in_registers = self.held == self.slot_count
+        if not in_registers and self._is_literal(begin, end) and int(length) <= self.lanes:
+            main_end = begin
+        written_out = (in_registers or main_end == begin) and self._writes_out(main_end, end)
+        self.slots = []
+        if not written_out:
+            self.slots = [Slots(vector, c, self.slot_count) for c in self.combines]
         with values.scope():
-            if self.held == self.slot_count:
+            if written_out:
+                carried = list(zip(kinds, self._flat(start), strict=True))
+                flat = fb.if_then(
+                    fb.less(begin, main_end),
+                    carried,
+                    lambda: self._sweep(begin, main_end, step, carried),
+                )
+                slots = self._last_written_out(int(main_end), int(end), self._regroup(flat))
+                if main_end == begin:
+                    slots = slots[: -(-int(length) // plan.width)]
+            elif in_registers:
                 flat = self._flat(start)
                 carried = list(zip(kinds, flat, strict=True))
                 flat = fb.if_then(
@@ -101,7 +120,55 @@ class _Vector(Form):
                 )
                 fb.if_then(fb.less(main_end, end), (), lambda: self._tail(begin, main_end, end))
                 slots = self._reload(vector)
-        return [self._fold_lanes(vector, self.fold(vector, slots))]
+        return [self._fold_lanes(vector, self.fold(vector, slots, self.slot_count))]
+
+    @staticmethod
+    def _is_literal(*positions: str) -> bool:
+        return all(p[0] != "%" for p in positions)
+
+    def _is_flat(self) -> bool:
+        return all(isinstance(stmt, (Let, Store)) for stmt in self.reduce.body)
+
+    def _writes_out(self, begin: str, end: str) -> bool:
+        """Whether the positions, one vector a slot at most, take no loop: their number is known."""
+        if not self._is_literal(begin, end):
+            return False
+        if not self._is_flat():
+            return False
+        count, left = divmod(int(end) - int(begin), self.plan.width)
+        most = _MOST_VECTORS if self.plan.register_slots else _MOST_HEAVY_VECTORS
+        return count + (left > 0) <= most and (not left or self.plan.masked)
+
+    def _last_written_out(self, begin: int, end: int, slots: list[Parts]) -> list[Parts]:
+        """The slots after positions that are fewer than the lanes, without a loop."""
+        values, width = self.values, self.plan.width
+        whole, left = divmod(end - begin, width)
+        slots = list(slots)
+        if whole:
+            with values.in_lanes(self.reduce.var, width, whole):
+                values.set_position(self.reduce.var, str(begin))
+                slots[:whole] = self.advance(slots[:whole])
+        if left:
+            with values.in_lanes(self.reduce.var, width, 1):
+                position = str(begin + whole * width)
+                values.set_position(self.reduce.var, position)
+                values.masks = (values.mask_below(position, str(end)),)
+                slots[whole] = self._masked_step(slots[whole])
+        return slots
+
+    def _masked_step(self, before: Parts) -> Parts:
+        """A slot after the terms at the current position; lanes that are masked stay."""
+        values = self.values
+        (after,) = self.advance([before])
+        if values.masks is None:
+            return after
+        return [
+            [
+                values.lanes.select(values.masks[0], d, n, o)
+                for d, n, o in zip(c.dtypes, new, old, strict=True)
+            ]
+            for c, old, new in zip(self.combines, before, after, strict=True)
+        ]
 
     def _regroup(self, flat: Sequence[str]) -> list[Parts]:
         names = iter(flat)
@@ -145,9 +212,34 @@ class _Vector(Form):
     def _tail_in_registers(
         self, vector: Lanes, begin: str, main_end: str, end: str, flat: Sequence[str]
     ) -> list[str]:
+        if self.plan.masked and self._is_flat():
+            with self.values.in_lanes(self.reduce.var, self.plan.width, 1):
+                return self._flat(self._tail_by_slots(main_end, end, self._regroup(flat)))
         self._spill(vector, self._regroup(flat))
         self._tail(begin, main_end, end)
         return self._flat(self._reload(vector))
+
+    def _tail_by_slots(self, position: str, end: str, slots: list[Parts]) -> list[Parts]:
+        """The slots after the last positions, of which there is at least one."""
+        values, fb, vector = self.values, self.fb, self.values.lanes
+        # In a scope of its own nothing is taken for the value at another position.
+        with values.scope():
+            values.set_position(self.reduce.var, position)
+            values.masks = (values.mask_below(position, end),)
+            after = [self._masked_step(slots[0])]
+        rest = self._flat(slots[1:])
+        if rest:
+            kinds = [vector.type(d) for c in self.combines for d in c.dtypes] * len(slots[1:])
+            following = fb.integer("add", position, str(self.plan.width))
+
+            after += self._regroup(
+                fb.if_then(
+                    fb.less(following, end),
+                    list(zip(kinds, rest, strict=True)),
+                    lambda: self._flat(self._tail_by_slots(following, end, slots[1:])),
+                )
+            )
+        return after
 
     def _spill(self, vector: Lanes, slots: Sequence[Parts], first: str = "0") -> None:
         for k, parts in enumerate(slots):
@@ -173,13 +265,7 @@ class _Vector(Form):
             if masked:
                 values.masks = (values.mask_below(position, end),)
             before: Parts = [slot.load(s, element) for slot in self.slots]
-            (after,) = self.advance([before])
-            for slot, c, old, new in zip(self.slots, self.combines, before, after, strict=True):
-                if values.masks is not None:
-                    new = [
-                        s.select(values.masks[0], d, n, o)
-                        for d, n, o in zip(c.dtypes, new, old, strict=True)
-                    ]
+            for slot, new in zip(self.slots, self._masked_step(before), strict=True):
                 slot.store(s, element, new)
             return []
 

@@ -144,7 +144,10 @@ class Values:
     def mask_below(self, position: str, end: str) -> str:
         """The lanes whose positions are below `end`, the first lane being at `position`."""
         fb, width = self.fb, self.width
-        left = fb.emit(f"sub i64 {end}, {position}")
+        left = fb.integer("sub", end, position)
+        if left[0] != "%":
+            truths = ("true" if k < int(left) else "false" for k in range(width))
+            return f"<{', '.join(f'i1 {truth}' for truth in truths)}>"
         some = fb.emit(f"icmp slt i64 {left}, {width}")
         count = fb.emit(f"select i1 {some}, i64 {left}, i64 {width}")
         # Lane numbers as wide as the elements are, so that one comparison makes the mask.

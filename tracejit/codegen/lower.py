@@ -49,6 +49,9 @@ from tracejit.ops.reduction import Reduction
 
 __all__ = ["lower_fusion"]
 
+#: Around an update that takes more nests than these, or whose rows are shorter, all is copied.
+_MOST_BOXES, _LEAST_ROW = 4, 16
+
 _CAST, _ADD, _MULTIPLY = (cast("Elementwise", OPS[name]) for name in ("cast", "add", "multiply"))
 
 
@@ -306,10 +309,12 @@ def _lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) ->
     """A copy of the old array, unless it is there already, then the new elements over it."""
     node = low.producer[v]
     old, new = node.inputs[0], node.inputs[1]
-    body = [] if overwrites.get(v) is old else _copy_nest(low, old, v, None)
+    kept = overwrites.get(v) is old
     if node.op.name == "update_slice":
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
+        body = [] if kept else _copy_around(low, node, v)
         return body + _copy_nest(low, new, v, places)
+    body = [] if kept else _copy_nest(low, old, v, None)
     return _index_checks(low, node) + body + _scatter_nest(low, node, v, new)
 
 
@@ -327,6 +332,44 @@ def _index_checks(low: Lowering, node: Node) -> list[Stmt]:
     body, low.scope = low.scope.body, outer
     for name, size in list(zip(names, first.shape, strict=True))[::-1]:
         body = [Scan(name, size, tuple(body), ())]
+    return body
+
+
+def _copy_around(low: Lowering, update: Node, v: Value) -> list[Stmt]:
+    """Store the elements of the old array that an update leaves, without the others if that costs
+    a few nests at most and no short rows.
+    """
+    old, t = update.inputs[0], v.type
+    assert isinstance(t, ArrayType)
+    attrs = update.attrs
+    taken = list(zip(attrs["start"], attrs["size"], attrs["step"], strict=True))
+    boxes: list[list[tuple[Dim, Dim]]] = []
+    box: list[tuple[Dim, Dim]] = [(0, n) for n in t.shape]
+    for axis in t.order:
+        start, size, _ = taken[axis]
+        for low_end, high_end in ((0, start), (start + size, t.shape[axis])):
+            if low_end != high_end:
+                part = list(box)
+                part[axis] = low_end, high_end - low_end
+                boxes.append(part)
+        box[axis] = start, size
+    inner = taken[t.order[-1]][1] if t.ndim else 1
+    short = isinstance(inner, int) and inner < _LEAST_ROW
+    if len(boxes) > _MOST_BOXES or short or any(step != 1 for _, _, step in taken):
+        return _copy_nest(low, old, v, None)
+    return [stmt for part in boxes for stmt in _copy_box(low, old, v, part)]
+
+
+def _copy_box(low: Lowering, x: Value, v: Value, box: Sequence[tuple[Dim, Dim]]) -> list[Stmt]:
+    """Store the part of `x` with (first index, size) of each axis at the same place in `v`."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    outer = low.nested()
+    names = [low.loop_var() for _ in range(t.ndim)]
+    place = tuple(first + symbol(n) for n, (first, _) in zip(names, box, strict=True))
+    low.store(v, place, low.element(x, place))
+    body = _nest([(names[a], box[a][1]) for a in t.order], low.scope.body)
+    low.scope = outer
     return body
 
 

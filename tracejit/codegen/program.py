@@ -34,6 +34,7 @@ from tracejit.codegen.scalar_functions import emit_dim, emit_expr
 from tracejit.codegen.scalar_nodes import bind_register
 from tracejit.codegen.size_ranges import byte_counts, size_ranges, stays_in_64_bits
 from tracejit.codegen.stacks import Stacks
+from tracejit.codegen.zero_results import zero_results
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -57,7 +58,8 @@ class InputSlot:
 class Program:
     """LLVM text, what it must be linked with, and what must live as long as it.
 
-    `plan` tells where the arrays lie and which of them are copied.
+    `plan` tells where the arrays lie and which of them are copied. The outputs with the numbers
+    `zeroed` have to be filled with zeros before a run.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Program:
     kernels: list[Kernel]
     plan: BufferPlan
     keep: list[Any] = field(default_factory=list)
+    zeroed: frozenset[int] = frozenset()
 
 
 @lru_cache(maxsize=1)
@@ -105,6 +108,7 @@ class Emitter:
         sizes: Mapping[str, int],
         name: str,
         target: Any,
+        may_zero: bool,
     ) -> None:
         self.graph, self.name, self.target = graph, name, target
         self.module = Module()
@@ -128,6 +132,8 @@ class Emitter:
         self.count = 0
         given = {k: i.strides for k, i in enumerate(inputs) if i.strides is not None}
         self.plan = plan_buffers(graph, frozenset(sizes), given)
+        #: The nodes that need not run, since these outputs are allocated as zeros.
+        self.zeroed = zero_results(graph, self.plan) if may_zero else {}
         self.pointer = ProgramMemory(self, self.plan)
         self.stacks = Stacks(self)
         self.ranges = size_ranges(graph, given)
@@ -185,7 +191,8 @@ class Emitter:
         fb.ret("i32", "1")
         fb.finish()
         text = self.module.text()
-        return Program(self.name, text, self.symbols, self.kernels, self.plan, self.keep)
+        zeroed = frozenset(self._numbers().index(k) for k in self.zeroed.values())
+        return Program(self.name, text, self.symbols, self.kernels, self.plan, self.keep, zeroed)
 
     def fresh(self, stem: str) -> str:
         """A new name."""
@@ -262,9 +269,12 @@ class Emitter:
         if given.strides is not None:
             self.strides[v] = given.strides
 
+    def _numbers(self) -> list[int]:
+        """The numbers of the graph's outputs that the caller allocates memory for, or boxes."""
+        return [k for k, (_, r) in enumerate(_results(self.graph)) if not r.startswith("write ")]
+
     def _load_outputs(self) -> None:
-        numbers = [k for k, (_, r) in enumerate(_results(self.graph)) if not r.startswith("write ")]
-        for number, (v, slot) in zip(numbers, self.results.values(), strict=True):
+        for number, (v, slot) in zip(self._numbers(), self.results.values(), strict=True):
             if is_array(v) and not is_made_late(v, self.sizes):
                 load = f"load ptr, ptr {self._slot('%out', slot)}"
                 self.pointer.outputs[number] = self.fb.emit(load)
@@ -272,9 +282,8 @@ class Emitter:
     def finish(self) -> None:
         """Bring results and written arguments to their places, and return."""
         emit_output_end(self)
-        numbers = [k for k, (_, r) in enumerate(_results(self.graph)) if not r.startswith("write ")]
         transfers: list[Transfer] = []
-        for number, (v, slot) in zip(numbers, self.results.values(), strict=True):
+        for number, (v, slot) in zip(self._numbers(), self.results.values(), strict=True):
             if not is_array(v):
                 self.store_scalar(self.scalars[v], self._slot("%out", slot))
                 continue
@@ -386,12 +395,16 @@ def emit_program(
     sizes: Mapping[str, int],
     name: str,
     target: Any,
+    *,
+    may_zero: bool = False,
 ) -> Program:
     """The native program of a fused graph, or of its flat form.
+
+    With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
 
     `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
     argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
     TraceError for what has no native code.
     """
     flat = lower_control_flow(graph) if isinstance(graph, Graph) else graph
-    return Emitter(flat, inputs, out_slots, sizes, name, target).run()
+    return Emitter(flat, inputs, out_slots, sizes, name, target, may_zero).run()

@@ -47,7 +47,9 @@ def emit_node(e: Emitter, node: Node) -> None:
     for v in node.outputs:
         if is_array(v):
             _prepare(e, v, v in overwritten)
-    if node.op.kind == "fusion":
+    if node in e.zeroed:
+        e.pointer.stores(node.outputs[0])
+    elif node.op.kind == "fusion":
         _fusion(e, node, overwritten)
     elif name == "write_item":
         if not overwritten:

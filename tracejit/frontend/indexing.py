@@ -26,7 +26,7 @@ from tracejit.frontend.tracer import (
 )
 from tracejit.frontend.ufuncs import cast_value, operand
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Value
+from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of, shape_of
 
 __all__ = ["accumulate_item", "get_item", "set_item", "stored"]
@@ -358,7 +358,9 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     target = (*plan.shape, *rest)
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
-    updated = trace.emit("scatter", (moved, v, *plan.indices))
+    # The places at which a mask holds differ from each other.
+    known: dict[str, Attr] = {} if mask is None else {"distinct": True}
+    (updated,) = trace.emit_all("scatter", (moved, v, *plan.indices), known)
     inverse = tuple(plan.to_front.index(k) for k in range(len(plan.to_front)))
     base.store(_permute(updated, inverse))
 

@@ -105,8 +105,10 @@ class Site:
         primal: Callable[[Value], Value],
         calculus: Calculus,
         wanted: Sequence[bool],
+        producers: Mapping[Value, Node] | None = None,
     ) -> None:
         self.node, self.op = node, node.op
+        self._producers = producers or {}
         self.attrs, self.inputs, self.outputs = attrs, tuple(inputs), tuple(outputs)
         #: For each operand whether its cotangent is asked for.
         self.wanted = tuple(wanted)
@@ -115,6 +117,16 @@ class Site:
     def x(self, k: int) -> Value:
         """Operand k; a Python number as a NumPy scalar."""
         return self._calculus.number(self._primal(self.node.inputs[k]))
+
+    def is_transposed(self, k: int, of: int) -> bool:
+        """Whether operand k is known to be operand `of` with its last two axes swapped."""
+        made = self._producers.get(self.node.inputs[k])
+        if made is None or made.op.name != "transpose":
+            return False
+        axes = made.attrs["axes"]
+        n = len(axes)
+        swapped = n >= 2 and axes == (*range(n - 2), n - 1, n - 2)
+        return swapped and made.inputs[0] is self.node.inputs[of]
 
     def y(self, k: int = 0) -> Value:
         """Result k; a Python number as a NumPy scalar."""

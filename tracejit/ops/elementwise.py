@@ -107,7 +107,9 @@ class Elementwise(Partials):
         except TypeError as e:
             require(False, f"{self.name}: {e}")
             raise
-        require(resolved[: len(dtypes)] == dtypes, f"{self.name}: no loop for {dtypes}")
+        # Messages are made where they are needed: each node of a trace passes here.
+        if resolved[: len(dtypes)] != dtypes:
+            require(False, f"{self.name}: no loop for {dtypes}")
         return resolved[len(dtypes)]
 
     def infer(
@@ -121,14 +123,14 @@ class Elementwise(Partials):
         first = inputs[0]
         if isinstance(first, ArrayType):
             arrays = [t for t in inputs if isinstance(t, ArrayType)]
-            require(
-                len(arrays) == len(inputs) and all(t.shape == first.shape for t in arrays),
-                f"{self.name}: operands {', '.join(map(str, inputs))} differ in shape",
-            )
+            if len(arrays) != len(inputs) or any(t.shape != first.shape for t in arrays):
+                found = ", ".join(map(str, inputs))
+                require(False, f"{self.name}: operands {found} differ in shape")
             dtype = self.result_dtype(tuple(t.dtype for t in arrays), attrs)
             return (ArrayType(dtype, first.shape, k_order(arrays)),)
         scalars = [t for t in inputs if isinstance(t, NpScalar)]
-        require(len(scalars) == len(inputs), f"{self.name}: operands {inputs} are of mixed kinds")
+        if len(scalars) != len(inputs):
+            require(False, f"{self.name}: operands {inputs} are of mixed kinds")
         return (NpScalar(self.result_dtype(tuple(t.dtype for t in scalars), attrs)),)
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:

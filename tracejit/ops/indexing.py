@@ -157,7 +157,10 @@ class UpdateSlice(UpdateSliceRules, Op):
 
 @register
 class Scatter(ScatterRules, Op):
-    """`x` with `v` at indices into its first axes; the later of two writes to a place wins."""
+    """`x` with `v` at indices into its first axes; the later of two writes to a place wins.
+
+    With `distinct` no two are to one place.
+    """
 
     name: ClassVar[str] = "scatter"
     kind: ClassVar[str] = "index"
@@ -170,7 +173,7 @@ class Scatter(ScatterRules, Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter takes an array, values and indices")
-        only_attrs(self.name, attrs, optional=("checked",))
+        only_attrs(self.name, attrs, optional=("checked", "distinct"))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
         fits = v.dtype == x.dtype and v.shape == gathered_shape(self.name, x, inputs[2:])
         require(fits, f"scatter: {v} does not fit the indices into {x}")

@@ -129,17 +129,18 @@ class ScatterRules(_Writing):
     """Reads at the indices; of several writes to one place the last alone has the cotangent."""
 
     def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
-        read = c.op("gather", g, *indices, **s.attrs)
+        attrs = {k: v for k, v in s.attrs.items() if k != "distinct"}
+        read = c.op("gather", g, *indices, **attrs)
         index = s.inputs[2]
-        if not isinstance(index, ArrayType) or not index.ndim:
+        if not isinstance(index, ArrayType) or not index.ndim or s.attrs.get("distinct"):
             return read
         # Each write leaves its number: the numbers that are still there are of those that remain.
         whole, i64 = shape_of(s.inputs[0]), DTYPES["i64"]
         count = prod(index.shape)
         numbers = c.reshape(c.op("iota", size=count, dtype="i64"), index.shape)
         blank = c.full(ArrayType(i64, whole[: len(indices)]), 0)
-        left = c.op("scatter", blank, numbers, *indices, **s.attrs)
-        last = c.compare("equal", c.op("gather", left, *indices, **s.attrs), numbers)
+        left = c.op("scatter", blank, numbers, *indices, **attrs)
+        last = c.compare("equal", c.op("gather", left, *indices, **attrs), numbers)
         return c.where(_spread(c, last, read.type), read, 0)
 
 

@@ -107,10 +107,17 @@ class MatMulRules:
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
-        """Two products with transposes."""
+        """Two products with transposes; one for a product with the transpose of an operand.
+
+        a a.T has the cotangent (g + g.T) a, all of it by a, and a.T a has a (g + g.T).
+        """
         (g,) = cotangents
         if g is None:
             return None, None
+        if all(s.wanted) and s.is_transposed(1, of=0):
+            return c.matmul(c.add(g, c.swapped(g)), s.x(0)), None
+        if all(s.wanted) and s.is_transposed(0, of=1):
+            return None, c.matmul(s.x(1), c.add(g, c.swapped(g)))
         a, b = s.inputs
         assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
         left = _left_cotangent(c, g, s.x(1), a) if s.wanted[0] else None

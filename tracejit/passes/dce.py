@@ -4,6 +4,7 @@
     a, b = cond(p, x, y); return a                     ->   a = cond(p, x); return a
     a, b = while_loop(x, y){ x, y -> x + 1, y + x };   ->   a = while_loop(x){ x -> x + 1 };
     return a                                                return a
+    update(update(x, v, region), w, region)            ->   update(x, w, region)
 
 A size is read by the attributes and result types of live nodes and by the sizes that a graph
 returns. A node stays where Python or NumPy could raise an exception in its place, read or not, and
@@ -12,13 +13,14 @@ so does one with effects. What a loop carries goes when nothing but its next val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
 from tracejit.ir.types import dtype_of, shape_of, type_sizes
 from tracejit.passes.conversions import lossless
-from tracejit.passes.regions import copied, inputs_read, with_inputs, with_outputs
+from tracejit.passes.regions import copied, inputs_read, with_inputs, with_nodes, with_outputs
 
 __all__ = ["dce", "is_barrier", "is_linear", "may_raise"]
 
@@ -32,6 +34,15 @@ _RAISES = frozenset(
 
 def dce(graph: Graph) -> Graph:
     """`graph` without the pure nodes that nothing depends on."""
+    while True:
+        graph = _without_unread(graph)
+        after = _without_overwritten(graph)
+        if after is graph:
+            return graph
+        graph = after
+
+
+def _without_unread(graph: Graph) -> Graph:
     plan = _Plan(graph)
     if not plan.changes:
         return graph
@@ -46,6 +57,39 @@ def dce(graph: Graph) -> Graph:
         return node.outputs
 
     return replay(graph, emit)
+
+
+def _without_overwritten(graph: Graph) -> Graph:
+    """`graph` whose updates read past those that they overwrite, which nothing else reads.
+
+    update(update(x, v, region), w, region) -> update(x, w, region)
+    """
+    producer, readers = graph.producers(), Counter(graph.outputs)
+    for node in graph.nodes:
+        readers.update(node.inputs)
+    nodes = []
+    for node in graph.nodes:
+        below = _below(node, producer, readers)
+        if below is not None:
+            node = copied(node, inputs=(below, *node.inputs[1:]))
+            producer.update(dict.fromkeys(node.outputs, node))
+        nodes.append(node)
+    same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
+    return graph if same else with_nodes(graph, nodes)
+
+
+def _below(
+    node: Node, producer: Mapping[Value, Node], readers: Mapping[Value, int]
+) -> Value | None:
+    """The array below all updates of the same elements that nothing but `node` reads."""
+    if node.op.name not in ("update_slice", "write_item") or len(node.inputs) != 2:
+        return None
+    x = node.inputs[0]
+    while readers[x] == 1 and (made := producer.get(x)) is not None:
+        if made.op is not node.op or made.attrs != node.attrs or len(made.inputs) != 2:
+            break
+        x = made.inputs[0]
+    return None if x is node.inputs[0] else x
 
 
 def is_barrier(node: Node) -> bool:

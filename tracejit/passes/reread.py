@@ -10,7 +10,7 @@ computed from, and keep that from being overwritten; one that reads b would need
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import OPS
@@ -22,6 +22,7 @@ __all__ = ["read_updated"]
 
 #: Work, in additions, that costs more than the load that replaces it.
 _LOAD = 1.0
+_VIEWS = frozenset(("reshape", "transpose"))
 _PARTS = ("start", "size", "step")
 
 
@@ -77,28 +78,50 @@ class _Reader:
             array = update.outputs[0]
             lasts = self.last[reader] < self.order.overwritten(array)
             return self._slice(v, array, update, reader) if lasts else v
-        node = self.producer.get(v)
+        part, views = self._viewed(v)
+        node = self.producer.get(part)
         if node is None or node.op.name != "slice" or node in self.roots:
             return v
         x = node.inputs[0]
         while (place := self.order.only_update(x)) is not None:
             update = self.given[place]
             known = update.op.name == "update_slice" and update in self.roots
+            known = known or update.op.name == "write_item"
             if not known or place >= self.order.place[reader] or not apart(node, update):
                 break
             x = update.outputs[0]
         # What updates that array next may read it at the same time.
         lasts = self.last[reader] <= self.order.overwritten(x)
-        return self._slice(v, x, node, reader) if lasts and x is not node.inputs[0] else v
+        if not lasts or x is node.inputs[0]:
+            return v
+        return self._slice(v, x, node, reader, views)
 
-    def _slice(self, v: Value, array: Value, like: Node, reader: Node) -> Value:
-        """The slice of `array` at the place of another one or of an update, in place of `v`."""
+    def _viewed(self, v: Value) -> tuple[Value, list[Node]]:
+        """What a value is a view of, and the views, from it to the value."""
+        views: list[Node] = []
+        while (node := self.producer.get(v)) is not None and node.op.name in _VIEWS:
+            if node in self.roots:
+                break
+            views.insert(0, node)
+            v = node.inputs[0]
+        return v, views
+
+    def _slice(
+        self, v: Value, array: Value, like: Node, reader: Node, views: Sequence[Node] = ()
+    ) -> Value:
+        """Views of the slice of `array` at the place of another one or of an update, for `v`."""
         if (v, array) not in self.slices:
             attrs = {p: like.attrs[p] for p in _PARTS}
-            if OPS["slice"].infer((array.type,), attrs, (), ()) != (v.type,):
+            of_slice = views[0].inputs[0] if views else v
+            if OPS["slice"].infer((array.type,), attrs, (), ()) != (of_slice.type,):
                 return v
-            made = Node(OPS["slice"], (array,), attrs, (Value(v.type),), (), (), reader.where)
+            made = Node(
+                OPS["slice"], (array,), attrs, (Value(of_slice.type),), (), (), reader.where
+            )
             self.nodes.append(made)
+            for view in views:
+                made = copied(view, inputs=made.outputs, outputs=[Value(view.outputs[0].type)])
+                self.nodes.append(made)
             self.slices[v, array] = made.outputs[0]
         return self.slices[v, array]
 

@@ -28,6 +28,7 @@ from tracejit.passes.dce import is_barrier
 from tracejit.passes.fold import emit_constant, known_constant
 from tracejit.passes.fusable import fusable, is_root_op
 from tracejit.passes.order import updated_by
+from tracejit.passes.simplify_index import is_outside
 
 __all__ = ["scalarize"]
 
@@ -85,6 +86,7 @@ class _Scalarizer:
         self._producer: dict[Value, Node] = {}
         self._position: dict[Node, int] = {}
         self._updates: dict[Value, list[int]] = {}
+        self._updaters: dict[Value, list[Node]] = {}
         self._barriers: list[int] = []
         self._here = -1
 
@@ -104,6 +106,7 @@ class _Scalarizer:
             self._producer |= dict.fromkeys(made.outputs, made)
             for v in updated_by(made):
                 self._updates.setdefault(v, []).append(self._here)
+                self._updaters.setdefault(v, []).append(made)
             if is_barrier(made):
                 self._barriers.append(self._here)
         return outputs
@@ -137,10 +140,26 @@ class _Scalarizer:
         """The place in the old graph of what became `node`."""
         return self._position[node]
 
+    def newest(self, source: Value, place: _Place) -> Value:
+        """The newest state of an array that has the same element at `place`."""
+        while len(updaters := self._updaters.get(source, [])) == 1:
+            (update,) = updaters
+            if not _spares(update, place):
+                break
+            (source,) = update.outputs
+        return source
+
     def may_read_late(self, source: Value, first: int, checked: bool) -> bool:
         """Whether a read of `source` from place `first` may be made here instead."""
         later = self._updates.get(source, [])
         return not any(k > first for k in (*later, *(self._barriers if checked else ())))
+
+
+def _spares(update: Node, place: _Place) -> bool:
+    """Whether an update leaves the element at `place` as it is."""
+    if update.op.name not in ("update_slice", "write_item"):
+        return False
+    return any(not isinstance(d, _Index) and is_outside(d, update, k) for k, d in enumerate(place))
 
 
 def _is_array(v: Value) -> bool:
@@ -197,6 +216,7 @@ class _Reader:
         return self._read(v, place, first)
 
     def _read(self, source: Value, place: _Place, first: int) -> Value:
+        source = self.work.newest(source, place)
         indices = [d for d in place if isinstance(d, _Index)]
         checked = any(d.checked for d in indices)
         if not self.work.may_read_late(source, first, checked):

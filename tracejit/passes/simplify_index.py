@@ -8,7 +8,7 @@ from tracejit.ir.types import ArrayType, NpScalar, dtype_of
 from tracejit.passes.conversions import lossless
 from tracejit.passes.rewriter import Rewriter, rule
 
-__all__ = ["apart"]
+__all__ = ["apart", "is_outside"]
 
 
 def _shape(value: Value) -> tuple[Dim, ...]:
@@ -125,17 +125,34 @@ def slice_of_update(r: Rewriter, node: Node) -> Value | None:
 
 
 def apart(read: Node, write: Node) -> bool:
-    """Whether a `slice` has no element that an `update_slice` of an array of that shape stores."""
-    parts = ("start", "size", "step")
-    for one, other in zip(
-        zip(*(read.attrs[k] for k in parts), strict=True),
-        zip(*(write.attrs[k] for k in parts), strict=True),
-        strict=True,
-    ):
-        (first, last), (low, high) = _span(*one), _span(*other)
-        if _is_positive(first - high) or _is_positive(low - last):
-            return True
-    return False
+    """Whether a `slice` has no element that an update of an array of that shape stores.
+
+    The update is an `update_slice` or a `write_item`.
+    """
+    return any(map(_axis_apart, region(read), region(write)))
+
+
+Extent = tuple[Dim | None, Dim, int]
+
+
+def region(node: Node) -> list[Extent]:
+    """(start, size, step) on each axis; the start is None where data decide."""
+    if node.op.name == "write_item":
+        return [(at, 1, 1) for at in node.attrs["at"]]
+    parts = (node.attrs[k] for k in ("start", "size", "step"))
+    return list(zip(*parts, strict=True))
+
+
+def _axis_apart(one: Extent, other: Extent) -> bool:
+    if one[0] is None or other[0] is None:
+        return False
+    (first, last), (low, high) = _span(one[0], *one[1:]), _span(other[0], *other[1:])
+    return _is_positive(first - high) or _is_positive(low - last)
+
+
+def is_outside(place: Dim, write: Node, axis: int) -> bool:
+    """Whether an update stores nothing at a place on an axis."""
+    return _axis_apart((place, 1, 1), region(write)[axis])
 
 
 def _span(start: Dim, size: Dim, step: int) -> tuple[Dim, Dim]:
@@ -157,6 +174,16 @@ def update_of_everything(r: Rewriter, node: Node) -> Value | None:
     if whole and all(s == 0 for s in node.attrs["start"]) and set(node.attrs["step"]) <= {1}:
         return v
     return None
+
+
+@rule("update_slice")
+def update_by_itself(r: Rewriter, node: Node) -> Value | None:
+    """update(x, x[region], region) -> x"""
+    x, v = node.inputs
+    inner = r.producer(v, "slice")
+    if inner is None or inner.inputs[0] is not x or inner.attrs != node.attrs:
+        return None
+    return x
 
 
 @rule("update_slice", "scatter")

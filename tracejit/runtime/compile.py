@@ -359,7 +359,7 @@ class Lowered:
         from tracejit.codegen.engine import host_target
         from tracejit.codegen.program import emit_program
 
-        spec = self.spec
+        spec = self._spec
         slots = [
             slot
             for slot, t in zip(spec.leaf_slots, self.traced.specialization.types, strict=False)
@@ -375,6 +375,7 @@ class Lowered:
             sizes,
             self.name,
             host_target(),
+            may_zero=True,
         )
         self.seconds["program"] = time.perf_counter() - start
         return program
@@ -398,7 +399,22 @@ class Lowered:
 
     @property
     def spec(self) -> EntrySpec:
-        """What the entry checks, allocates and returns: flat leaves in, a tuple of outputs back."""
+        """What the entry checks, allocates and returns: flat leaves in, a tuple of outputs back.
+
+        Raises TraceError for what has no native code.
+        """
+        zeroed = self.program.zeroed
+        outputs = [
+            dataclasses.replace(output, zeroed=k in zeroed)
+            if isinstance(output, OutArray)
+            else output
+            for k, output in enumerate(self.traced.outputs)
+        ]
+        return dataclasses.replace(self._spec, outputs=tuple(outputs))
+
+    @property
+    def _spec(self) -> EntrySpec:
+        """What holds before the program is there."""
         s = self.traced.specialization
         sources = [Positional(k) for k in range(len(s.leaves))]
         shape = self.traced.shape_of_result

@@ -178,11 +178,15 @@ class SizeGuard:
 
 @dataclass(frozen=True)
 class OutArray:
-    """A new array, dense with its axes in `order` (outermost first; () means C order)."""
+    """A new array, dense with its axes in `order` (outermost first; () means C order).
+
+    `zeroed`: it is filled with zeros; then the order is C or Fortran order.
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[Dim, ...]
     order: tuple[int, ...] = ()
+    zeroed: bool = False
 
     def __post_init__(self) -> None:
         if len(self.order) != len(self.shape):

@@ -119,7 +119,7 @@ def argument_places(
             out.append(_positions(function)[name])
         else:
             raise TypeError(f"the argument {name!r} was not given")
-    for j, found in enumerate(out):
-        if found in out[:j]:
+    for k, found in enumerate(out):
+        if found in out[:k]:
             raise TypeError(f"argument {found!r} is named twice among those to be derived by")
     return out

@@ -77,7 +77,7 @@ def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
 
 
 def _tangents(x: Any, tree: TreeDef, count: int) -> list[Any]:
-    """As `matching` for a tangent, where None stands for zeros of all in its place."""
+    """As `matching` for a tangent, in which None stands for zeros of all that is in its place."""
     leaves, given = flatten_state(settle(x))
     found = iter(leaves)
     out = _spread(given.root, tree.root, found)

@@ -61,7 +61,7 @@ def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
     """The op, operands and attributes that read the elements a node replaces."""
     name = _READERS[node.op.name]
     indices = node.inputs[1:] if name == "slice" else node.inputs[2:]
-    attrs = dict(node.attrs)
+    attrs = {k: v for k, v in node.attrs.items() if k != "distinct"}
     if name == "slice":
         indices = ()
     if node.op.name == "scatter_apply":

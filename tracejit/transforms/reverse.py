@@ -183,6 +183,7 @@ def _pull(scope: Scope, node: Node) -> None:
         scope.primal,
         scope.c,
         wanted,
+        scope.block.producers,
     )
     for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
         if g is not None and is_wanted:

@@ -13,9 +13,10 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_sizes
+from tracejit.transforms.chains import chains_of
 from tracejit.transforms.regions import Region
 from tracejit.transforms.residuals import Block, loop_flags
-from tracejit.transforms.scopes import RegionScope, Restart, Scope, chains_of
+from tracejit.transforms.scopes import RegionScope, Restart, Scope
 from tracejit.transforms.stacks import pops_records
 
 __all__ = ["pull_while"]

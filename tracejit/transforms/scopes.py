@@ -19,14 +19,15 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.stack import record_types
+from tracejit.transforms.chains import states_of
 from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, is_single, overwrites, reader_of
+from tracejit.transforms.residuals import Block, Saved, is_single, reader_of
 from tracejit.transforms.rows import RowReads
 from tracejit.transforms.stacks import stack_of
 
-__all__ = ["RegionScope", "Restart", "Scope", "chains_of", "previous_state", "states_of"]
+__all__ = ["RegionScope", "Restart", "Scope"]
 
 
 class Scope:
@@ -264,7 +265,7 @@ class RegionScope(Scope):
         for x in node.inputs:
             out |= dict.fromkeys(self._missing(x, depth + 1))
             if len(out) > 1:
-                return [v, *out]
+                return [v]
         return list(out)
 
     def _save(self, v: Value) -> Value:
@@ -374,48 +375,6 @@ class RegionScope(Scope):
             out.append(Node(OPS["stack_pop"], (token,), attrs, (rest, *record)))
             token = rest
         return out
-
-
-def states_of(block: Block, v: Value) -> list[Value]:
-    """The values that are the array `v` before the stores into it, `v` first."""
-    out = [v]
-    while (node := block.producers.get(out[-1])) is not None:
-        k = previous_state(node, out[-1])
-        if k is None:
-            break
-        out.append(node.inputs[k])
-    return out
-
-
-def previous_state(node: Node, v: Value) -> int | None:
-    """The operand that is the array `v`, a result of the node, before the node stores into it."""
-    if overwrites(node):
-        return 0
-    if node.op.name == "while_loop":
-        k = node.outputs.index(v)
-        return k if k < node.attrs["carried"] and k in chains_of(node.regions[1]) else None
-    if node.op.name == "cond":
-        k = node.outputs.index(v)
-        ends = {_begin(r, k) for r in node.regions}
-        (end,) = ends if len(ends) == 1 else (None,)
-        return None if end is None else end + 1
-    return None
-
-
-def _begin(graph: Graph, k: int) -> int | None:
-    """The input that output k is a later state of."""
-    block = Block(graph.inputs, graph.nodes, graph.outputs)
-    last = states_of(block, graph.outputs[k])[-1]
-    return graph.inputs.index(last) if last in graph.inputs else None
-
-
-def chains_of(body: Graph) -> dict[int, int]:
-    """The carried arrays of a loop's body that it stores into: number -> number, the same."""
-    out = {}
-    for k, v in enumerate(body.outputs):
-        if isinstance(v.type, ArrayType) and v is not body.inputs[k] and _begin(body, k) == k:
-            out[k] = k
-    return out
 
 
 def _is_cheap(node: Node) -> bool:

@@ -46,7 +46,9 @@ _PYTHON = {
 #: NumPy's functions by their slot in the `_ARRAY_API` table, which its ABI fixes.
 _NUMPY = {
     "PyArray_Scalar": (60, "ptr", "ptr, ptr, ptr"),
+    "PyArray_Zeros": (183, "ptr", "i32, ptr, ptr, i32"),
     "PyArray_NewFromDescr": (94, "ptr", "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"),
+    "PyDataMem_SetHandler": (304, "ptr", "ptr"),
 }
 _ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 
@@ -109,6 +111,15 @@ def _check_allocation(addresses: dict[str, int]) -> None:
         array.flags.f_contiguous and array.flags.owndata and array.flags.writeable
     ):
         raise LayoutError("PyArray_NewFromDescr made something else")
+    zeros = ctypes.PYFUNCTYPE(obj, ctypes.c_int, pointer, pointer, ctypes.c_int)(
+        addresses["PyArray_Zeros"]
+    )
+    ctypes.pythonapi.Py_IncRef(obj(dtype))  # So does Zeros.
+    array = zeros(2, dims, id(dtype), 1)
+    if (type(array), array.dtype, array.shape) != (np.ndarray, dtype, (2, 3)) or not (
+        array.flags.f_contiguous and array.flags.owndata and not array.any()
+    ):
+        raise LayoutError("PyArray_Zeros made something else")
     scalar = ctypes.PYFUNCTYPE(obj, pointer, obj, pointer)(addresses["PyArray_Scalar"])
     value = ctypes.c_int64(-5)
     made = scalar(ctypes.byref(value), np.dtype(np.int64), None)

@@ -31,6 +31,7 @@ from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.result_memory import new_array_address
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
 __all__ = ["GIL_WORK", "next_cell", "write_entry"]
@@ -61,7 +62,8 @@ def write_entry(
     The text is a module of its own: it defines `entry_name` and `next_cell(entry_name)` and
     declares `program`, which another module of the same library defines with external linkage.
     """
-    return _Writer(spec, program, entry_name, layout, functions).write()
+    known = {**functions, "PyArray_NewFromDescr": new_array_address(functions)}
+    return _Writer(spec, program, entry_name, layout, known).write()
 
 
 class _Writer:
@@ -168,20 +170,19 @@ class _Writer:
         if ndim > 1 and output.order == tuple(reversed(range(ndim))):
             fortran = 1
         elif output.order != tuple(range(ndim)):
+            assert not output.zeroed
             strides = self._store_strides(output, shape)
         descr = text.object(output.dtype)
         text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
-        array = text.call(
-            "PyArray_NewFromDescr",
-            f"ptr {text.object(np.ndarray)}",
-            f"ptr {descr}",
-            f"i32 {ndim}",
-            "ptr %shape",
-            f"ptr {strides}",
-            "ptr null",
-            f"i32 {fortran}",
-            "ptr null",
-        )
+        new: list[str]
+        if output.zeroed:
+            name, new = "PyArray_Zeros", [f"i32 {ndim}", "ptr %shape", f"ptr {descr}"]
+            new.append(f"i32 {fortran}")
+        else:
+            name, new = "PyArray_NewFromDescr", [f"ptr {text.object(np.ndarray)}", f"ptr {descr}"]
+            new += [f"i32 {ndim}", "ptr %shape", f"ptr {strides}", "ptr null", f"i32 {fortran}"]
+            new.append("ptr null")
+        array = text.call(name, *new)
         text.require(text.op(f"icmp ne ptr {array}, null"), self._drop_and("refused"))
         data = text.field(array, self.layout.array_data, "ptr")
         text.do(f"store ptr {data}, ptr {text.at('%out', _WORD * self.spec.out_slots[k])}")

@@ -329,7 +329,8 @@ def _holds(guard: SizeGuard, sizes: dict[str, int]) -> bool:
 
 def _allocate(output: OutArray, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     # Axis number `axis` of the result is the memory's axis number `order.index(axis)`.
-    memory = np.empty(tuple(shape[axis] for axis in output.order), output.dtype)
+    make = np.zeros if output.zeroed else np.empty
+    memory = make(tuple(shape[axis] for axis in output.order), output.dtype)
     return memory.transpose(np.argsort(output.order)) if shape else memory
 
 

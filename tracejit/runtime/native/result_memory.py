@@ -1,0 +1,225 @@
+"""Memory of large results, kept for the next ones: NumPy's allocator for arrays that entries make.
+
+The system hands out large blocks as pages that are cleared when they are first touched, and takes
+them back when an array dies: a result would cost more for that than for being written once. So
+entries have NumPy take the memory of large results from here. It is an allocator as NumPy has them
+for users (`PyDataMem_SetHandler`, NEP 49): arrays own their memory as always. What they give back
+lies in places by powers of two of its size, four of each, under the limit of `codegen/blocks.py`
+for all that is kept.
+
+`ptr tj_new_array(...)` is PyArray_NewFromDescr, with this allocator for large arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from tracejit.codegen.blocks import BLOCK_FUNCTIONS, MOST_KEPT, block_address
+from tracejit.codegen.engine import Library, load_object, object_code
+
+__all__ = ["new_array_address"]
+
+#: Elements from which on an array's memory comes from here.
+_LARGE = 1 << 17
+#: Places for each power of two.
+_PLACES = 4
+_NEW = "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"
+
+_TEXT = f"""
+@tj_places = internal global [{64 * _PLACES} x ptr] zeroinitializer
+@tj_handler = global ptr null
+@tj_kept_bytes = external global i64
+declare void @tj_empty(ptr)
+
+{{declarations}}
+declare ptr @PyArray_NewFromDescr({_NEW})
+declare ptr @PyDataMem_SetHandler(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Clear()
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; The place of blocks of about n bytes that holds one, or that holds none; else the first.
+define internal ptr @tj_place(i64 %n, i1 %held) {{
+  %zeros = call i64 @llvm.ctlz.i64(i64 %n, i1 false)
+  %class = sub i64 63, %zeros
+  %known = and i64 %class, 63
+  %first = mul i64 %known, {_PLACES}
+  %start = getelementptr ptr, ptr @tj_places, i64 %first
+  br label %look
+look:
+  %k = phi i64 [ 0, %0 ], [ %next, %other ]
+  %place = getelementptr ptr, ptr %start, i64 %k
+  %block = load atomic ptr, ptr %place monotonic, align 8
+  %is = icmp ne ptr %block, null
+  %found = icmp eq i1 %is, %held
+  br i1 %found, label %done, label %other
+other:
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, {_PLACES}
+  br i1 %more, label %look, label %none
+done:
+  ret ptr %place
+none:
+  ret ptr %start
+}}
+
+define ptr @tj_result_malloc(ptr %context, i64 %n) {{
+  %place = call ptr @tj_place(i64 %n, i1 true)
+  %block = call ptr @tj_take(ptr %place, i64 %n)
+  ret ptr %block
+}}
+
+define ptr @tj_result_calloc(ptr %context, i64 %count, i64 %size) {{
+  %both = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
+  %over = extractvalue {{ i64, i1 }} %both, 1
+  br i1 %over, label %none, label %take
+take:
+  %n = extractvalue {{ i64, i1 }} %both, 0
+  %block = call ptr @tj_result_malloc(ptr %context, i64 %n)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %none, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %block, i8 0, i64 %n, i1 false)
+  ret ptr %block
+none:
+  ret ptr null
+}}
+declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
+
+; What was given back last is likelier to be taken again than what other programs have left.
+define internal void @tj_make_room(i64 %n) {{
+  %kept = load atomic i64, ptr @tj_kept_bytes monotonic, align 8
+  %after = add i64 %kept, %n
+  %too_many = icmp ugt i64 %after, {MOST_KEPT}
+  br i1 %too_many, label %drop, label %done
+drop:
+  %k = phi i64 [ 0, %0 ], [ %next, %drop ]
+  %place = getelementptr ptr, ptr @tj_places, i64 %k
+  call void @tj_empty(ptr %place)
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, {64 * _PLACES}
+  br i1 %more, label %drop, label %done
+done:
+  ret void
+}}
+
+define void @tj_result_free(ptr %context, ptr %block, i64 %n) {{
+  call void @tj_make_room(i64 %n)
+  %place = call ptr @tj_place(i64 %n, i1 false)
+  call void @tj_give(ptr %place, ptr %block)
+  ret void
+}}
+
+; In front of a block lies, in i64, what was asked for (third), its capacity, and more.
+define ptr @tj_result_realloc(ptr %context, ptr %old, i64 %n) {{
+  %new = call ptr @tj_result_malloc(ptr %context, i64 %n)
+  %failed = icmp eq ptr %new, null
+  %nothing = icmp eq ptr %old, null
+  %either = or i1 %failed, %nothing
+  br i1 %either, label %done, label %copy
+copy:
+  %asked_at = getelementptr i64, ptr %old, i64 -3
+  %asked = load i64, ptr %asked_at
+  %less = icmp ult i64 %asked, %n
+  %amount = select i1 %less, i64 %asked, i64 %n
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %old, i64 %amount, i1 false)
+  call void @tj_result_free(ptr %context, ptr %old, i64 %asked)
+  br label %done
+done:
+  ret ptr %new
+}}
+
+define ptr @tj_new_array(ptr %type, ptr %descr, i32 %nd, ptr %dims, ptr %strides, ptr %data,
+                         i32 %flags, ptr %base) {{
+  %axes = sext i32 %nd to i64
+  br label %count
+count:
+  %k = phi i64 [ 0, %0 ], [ %next, %one ]
+  %total = phi i64 [ 1, %0 ], [ %product, %one ]
+  %left = icmp slt i64 %k, %axes
+  br i1 %left, label %one, label %counted
+one:
+  %at = getelementptr i64, ptr %dims, i64 %k
+  %size = load i64, ptr %at
+  %product = mul i64 %total, %size
+  %next = add i64 %k, 1
+  br label %count
+counted:
+  %large = icmp uge i64 %total, {_LARGE}
+  br i1 %large, label %swap, label %plain
+swap:
+  %handler = load ptr, ptr @tj_handler
+  %old = call ptr @PyDataMem_SetHandler(ptr %handler)
+  %failed = icmp eq ptr %old, null
+  br i1 %failed, label %without, label %make
+make:
+  %made = call ptr @PyArray_NewFromDescr(ptr %type, ptr %descr, i32 %nd, ptr %dims, ptr %strides,
+                                         ptr %data, i32 %flags, ptr %base)
+  %own = call ptr @PyDataMem_SetHandler(ptr %old)
+  call void @Py_DecRef(ptr %old)
+  call void @Py_DecRef(ptr %own)
+  ret ptr %made
+without:
+  call void @PyErr_Clear()
+  br label %plain
+plain:
+  %usual = call ptr @PyArray_NewFromDescr(ptr %type, ptr %descr, i32 %nd, ptr %dims, ptr %strides,
+                                          ptr %data, i32 %flags, ptr %base)
+  ret ptr %usual
+}}
+"""
+
+_FUNCTIONS = ("malloc", "calloc", "realloc", "free")
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's PyDataMem_Handler, version 1."""
+
+    _fields_ = [
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("context", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in _FUNCTIONS),
+    ]
+
+
+@lru_cache(maxsize=1)
+def _library(new: int, swap: int, drop: int, clear: int) -> tuple[Library, Any, Any]:
+    """The code, the handler and the capsule around it; all live as long as the process."""
+    taken = ("tj_take", "tj_give")
+    declarations = "\n".join(
+        f"declare {result} @{name}({', '.join(parameters)})"
+        for name, (result, parameters) in BLOCK_FUNCTIONS.items()
+        if name in taken
+    )
+    symbols = {name: block_address(name) for name in (*taken, "tj_empty", "tj_kept_bytes")}
+    symbols |= {"PyArray_NewFromDescr": new, "PyDataMem_SetHandler": swap}
+    symbols |= {"Py_DecRef": drop, "PyErr_Clear": clear}
+    exports = [*(f"tj_result_{name}" for name in _FUNCTIONS), "tj_new_array", "tj_handler"]
+    text = _TEXT.replace("{declarations}", declarations)
+    library = load_object(object_code(text, glue=True), symbols, exports)
+    handler = _Handler(b"tracejit", 1, None)
+    for name in _FUNCTIONS:
+        setattr(handler, name, library.address(f"tj_result_{name}"))
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+        ("PyCapsule_New", ctypes.pythonapi)
+    )
+    # NumPy compares the name by its text: the bytes live as long as the module.
+    capsule = make(ctypes.addressof(handler), _NAME, None)
+    ctypes.c_void_p.from_address(library.address("tj_handler")).value = id(capsule)
+    return library, handler, capsule
+
+
+_NAME = b"mem_handler"
+
+
+def new_array_address(functions: Mapping[str, int]) -> int:
+    """The address of `tj_new_array`; `functions` are the addresses of the C APIs' functions."""
+    names = ("PyArray_NewFromDescr", "PyDataMem_SetHandler", "Py_DecRef", "PyErr_Clear")
+    library, _, _ = _library(*(functions[name] for name in names))
+    return library.address("tj_new_array")
