@@ -254,3 +254,20 @@ def test_views_by_the_method_of_that_name() -> None:
     np.testing.assert_allclose(tracejit.grad(weighted_by_bits)(POINTS), expected)
     with pytest.raises(TypeError, match="cannot pass through view"):
         tracejit.grad(lambda x: x.view(np.complex128).real.sum())(POINTS)
+
+
+@both
+def test_jacobians_of_a_function_that_stores_into_its_argument() -> None:
+    def f(a: Any) -> Any:
+        a += 1
+        return a**2
+
+    for mode in ("reverse", "forward"):
+        given = POINTS.copy()
+        got = tracejit.jacobian(f, mode=mode)(given)
+        np.testing.assert_allclose(got, np.diag(2 * (POINTS + 1)))
+        np.testing.assert_allclose(given, POINTS + 1)
+    given = POINTS.copy()
+    got = tracejit.hessian(lambda a: (f(a) * a).sum())(given)
+    np.testing.assert_allclose(got, np.diag(6 * (POINTS + 1)))
+    np.testing.assert_allclose(given, POINTS + 1)
