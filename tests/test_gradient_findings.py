@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,20 @@ def test_by_an_argument_twice() -> None:
     for argnums in ((0, 0), (1, -1)):
         with pytest.raises(TypeError, match="named twice"):
             tracejit.grad(lambda a, b: a * b, argnums=argnums)(2.0, 3.0)
+
+
+@dataclass
+class Scaled:
+    w: float
+
+    def __call__(self, x: Any) -> Any:
+        return self.w * x * x
+
+
+@both
+def test_objects_that_have_no_hash() -> None:
+    assert tracejit.grad(Scaled(2.0))(3.0) == 12.0
+    assert tracejit.grad(Scaled(2.0))(x=3.0) == 12.0
 
 
 @both
@@ -192,7 +207,7 @@ def grown(a: Any) -> Any:
 def grown_by_sines(a: Any) -> Any:
     s = a
     while s < 20:
-        s = np.sin(s) * a + s + 1.5
+        s = np.sin(s) * a + s + 2.5
     return s
 
 
@@ -215,3 +230,44 @@ def test_higher_derivatives_through_loops_that_data_ends(f: Any, order: int) -> 
     with tracejit.eager():
         expected = derived(1.7)
     np.testing.assert_allclose(derived(1.7), expected, rtol=1e-9)
+
+
+# Views -------------------------------------------------------------------------------------------
+
+
+@both
+def test_views_by_the_method_of_that_name() -> None:
+    def seen(x: Any) -> Any:
+        y = x * 1.0
+        z = y.view()
+        z[0] *= 3
+        return (y.view(np.ndarray) ** 2).sum()
+
+    np.testing.assert_allclose(tracejit.grad(seen)(POINTS), 2 * POINTS * [9.0, 1.0, 1.0, 1.0])
+
+    def weighted_by_bits(x: Any) -> Any:
+        return (x.view(np.int64) & 1).sum() * x.sum() + (x.view(dtype="i8") >> 62).sum() * x[0]
+
+    count = (POINTS.view(np.int64) & 1).sum()
+    high = (POINTS.view(np.int64) >> 62).sum()
+    expected = np.full(4, float(count)) + [float(high), 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(tracejit.grad(weighted_by_bits)(POINTS), expected)
+    with pytest.raises(TypeError, match="cannot pass through view"):
+        tracejit.grad(lambda x: x.view(np.complex128).real.sum())(POINTS)
+
+
+@both
+def test_jacobians_of_a_function_that_stores_into_its_argument() -> None:
+    def f(a: Any) -> Any:
+        a += 1
+        return a**2
+
+    for mode in ("reverse", "forward"):
+        given = POINTS.copy()
+        got = tracejit.jacobian(f, mode=mode)(given)
+        np.testing.assert_allclose(got, np.diag(2 * (POINTS + 1)))
+        np.testing.assert_allclose(given, POINTS + 1)
+    given = POINTS.copy()
+    got = tracejit.hessian(lambda a: (f(a) * a).sum())(given)
+    np.testing.assert_allclose(got, np.diag(6 * (POINTS + 1)))
+    np.testing.assert_allclose(given, POINTS + 1)

@@ -16,14 +16,15 @@ import numpy as np
 
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient
 from tracejit.frontend.concrete_host import recorded_call
-from tracejit.frontend.concrete_plain import perform
+from tracejit.frontend.concrete_plain import perform, plainly
 from tracejit.frontend.indexing import get_item, set_item
 from tracejit.frontend.methods import array_attribute, scalar_attribute
 from tracejit.frontend.python_math import python_number
 from tracejit.frontend.trace import innermost
 from tracejit.frontend.tracer import Cell, TracedArray, TracedScalar, Tracer, View
 from tracejit.frontend.ufuncs import binary_operator, unary_operator
-from tracejit.ir.graph import Attr, Value
+from tracejit.ir.graph import Value
+from tracejit.ir.op import OPS
 
 __all__ = ["ConcreteArray", "ConcreteScalar"]
 
@@ -129,10 +130,19 @@ class ConcreteArray(_Concrete, TracedArray):
         trace = innermost(self.trace)
         return ConcreteArray(trace, Cell(trace, value, -1, self.cell))
 
-    def view(self, op: str, *indices: Value, writeable: bool = True, **attrs: Attr) -> TracedArray:
+    def view(self, op: Any = None, *indices: Any, writeable: bool = True, **attrs: Any) -> Any:
+        """A view through an index op; of the program's own calls, what `ndarray.view` gives."""
+        if type(op) is not str or op not in OPS:
+            return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)
         trace = innermost(self.trace)
         added = View(trace, op, indices, attrs, writeable)
         return ConcreteArray(trace, self.cell, (*self.views, added))
+
+    def _seen_as(self, *args: Any, **kwargs: Any) -> Any:
+        """`ndarray.view`, of the bytes as another dtype too."""
+        if all(x is np.ndarray for x in (*args, *kwargs.values())):
+            return ConcreteArray(self.trace, self.cell, self.views)
+        return plainly(self.trace, np.ndarray.view, (self, *args), kwargs)
 
     @property
     def is_writeable(self) -> bool:

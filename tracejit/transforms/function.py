@@ -73,8 +73,15 @@ class Decorated(Transformed):
         return self if instance is None else MethodType(self, instance)
 
 
-@functools.lru_cache(maxsize=256)
 def _positions(function: Callable[..., Any]) -> dict[str, int]:
+    try:
+        return _known_positions(function)
+    except TypeError:  # an object with __call__ and no __hash__
+        return _known_positions.__wrapped__(function)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_positions(function: Callable[..., Any]) -> dict[str, int]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

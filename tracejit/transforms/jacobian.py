@@ -12,13 +12,14 @@ from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.shapes import unwrap
 from tracejit.frontend.trace import here
 from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_of, shape_of
 from tracejit.transforms.function import Transformed, argument_places
 from tracejit.transforms.gradient import Gradient
 from tracejit.transforms.mapping import Vmap
+from tracejit.transforms.primal import fresh_copy
 from tracejit.transforms.products import Jvp, Vjp
 
 if TYPE_CHECKING:
@@ -129,13 +130,18 @@ class Jacobian(Transformed):
         """Column by column: for each argument, along every direction at once."""
         rows: list[list[Any]] = []
         found = None
+        before, stored = [fresh_copy(here(), x) for x in inputs], False
         for k, x in enumerate(inputs):
 
             def along(hooks: Hooks, direction: Any, k: int = k) -> Any:
                 zeros = [None if j != k else direction for j in range(len(inputs))]
                 tangents = unflatten(tree, zeros, hooks.new)
                 jvp = hooks.new(Jvp(f, self.has_aux))
-                result, tangent, *aux = jvp.record(hooks, f, (chosen, tangents), {})
+                copies = [fresh_copy(here(), v) for v in before]
+                given = unflatten(tree, copies, hooks.new)
+                result, tangent, *aux = jvp.record(hooks, f, (given, tangents), {})
+                nonlocal stored
+                stored |= any(isinstance(v, TracedArray) and v.cell.written for v in copies)
                 self._check([lift(v) for v in flatten_state(result)[0]], "result")
                 return (tangent, *aux)
 
@@ -145,6 +151,8 @@ class Jacobian(Transformed):
             parts, found = flatten_state(tangent)
             shape = _shape(x)
             rows.append([np.reshape(p, (*p.shape[:-1], *shape)) for p in parts])
+        if stored:
+            hooks.call(f, *chosen)
         assert found is not None
         return [list(column) for column in zip(*rows, strict=True)], found, aux[0] if aux else None
 
@@ -157,6 +165,8 @@ class Jacobian(Transformed):
         tree: TreeDef,
     ) -> tuple[list[list[Any]], TreeDef, Any]:
         """Row by row: for each result, back from every element at once."""
+        # The calls for the rows begin with what the arguments are before this one.
+        before = [fresh_copy(here(), x) for x in inputs]
         vjp = hooks.new(Vjp(f, self.has_aux))
         _, pullback, *aux = vjp.record(hooks, f, chosen, {})
         outputs, found = pullback.results, pullback.tree
@@ -167,7 +177,8 @@ class Jacobian(Transformed):
             def back(hooks: Hooks, cotangent: Any, k: int = k) -> Any:
                 given = [_zero(hooks, v) if j != k else cotangent for j, v in enumerate(outputs)]
                 inner = hooks.new(Vjp(f, self.has_aux))
-                _, pulled, *_ = inner.record(hooks, f, chosen, {})
+                copies = unflatten(tree, [fresh_copy(here(), v) for v in before], hooks.new)
+                _, pulled, *_ = inner.record(hooks, f, copies, {})
                 return hooks.call(pulled, unflatten(found, given, hooks.new))
 
             mapped = hooks.new(Vmap(hooks.new(_Call(back)), 0, 0))
