@@ -37,7 +37,8 @@ class ScatterApply(ScatterApplyRules, Op):
     """`x` with x[i] = function(x[i], v[i]) at each index into its first axes, one after another.
 
     The elements of `x` are converted to the dtype of `v` for the function, and its result to
-    theirs. An index that occurs twice is updated twice, in C order of the indices.
+    theirs. An index that occurs twice is updated twice, in C order of the indices. With
+    `checked=False` no index is outside its axis: compiled code relies on it.
     """
 
     name: ClassVar[str] = "scatter_apply"
@@ -51,7 +52,7 @@ class ScatterApply(ScatterApplyRules, Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         require(len(inputs) >= 3, "scatter_apply takes an array, values and indices")
-        only_attrs(self.name, attrs, "function")
+        only_attrs(self.name, attrs, "function", optional=("checked",))
         x, v = array_of(self.name, inputs[0], 1), array_of(self.name, inputs[1])
         fits = v.shape == gathered_shape(self.name, x, inputs[2:])
         require(fits, f"scatter_apply: {v} does not fit the indices into {x}")
@@ -93,6 +94,7 @@ class ScatterApply(ScatterApplyRules, Op):
             v = array("i64", shape, "strided").astype(x.dtype)
             for function in ("add", "multiply", "maximum"):
                 out.append(([x, v, *indices], {"function": function}))
+            out.append(([x, v, *indices], {"function": "add", "checked": False}))
             if dtype_name(x.dtype) in ("f32", "i32"):
                 out.append(([x, v.astype(np.float64), *indices], {"function": "subtract"}))
         return out

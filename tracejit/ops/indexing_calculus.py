@@ -38,7 +38,8 @@ class GatherRules(Linear):
         if not shape_of(s.inputs[1]):
             return Into(g, lambda c, whole, v: _add_one(indices, attrs, c, whole, v))
         return Into(
-            g, lambda c, whole, v: c.op("scatter_apply", whole, v, *indices, function="add")
+            g,
+            lambda c, whole, v: c.op("scatter_apply", whole, v, *indices, function="add", **attrs),
         )
 
 

@@ -27,8 +27,7 @@ __all__ = ["dce", "is_barrier", "is_linear", "may_raise"]
 #: For some operands these mean an exception: a singular matrix, a division of Python numbers by
 #: zero.
 _RAISES = frozenset(
-    ("scatter_apply", "solve", "inv", "cholesky")
-    + ("py_truediv", "py_floordiv", "py_mod", "py_power")
+    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
 )
 
 
@@ -125,7 +124,7 @@ def may_raise(node: Node) -> bool:
             return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
         case "read_item" | "write_item":
             return None in node.attrs["at"] and bool(node.attrs.get("checked", True))
-        case "gather" | "scatter":
+        case "gather" | "scatter" | "scatter_apply":
             return bool(node.attrs.get("checked", True))
     if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
         return True
