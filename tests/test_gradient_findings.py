@@ -271,3 +271,27 @@ def test_jacobians_of_a_function_that_stores_into_its_argument() -> None:
     got = tracejit.hessian(lambda a: (f(a) * a).sum())(given)
     np.testing.assert_allclose(got, np.diag(6 * (POINTS + 1)))
     np.testing.assert_allclose(given, POINTS + 1)
+
+
+HELD = np.arange(4.0)
+
+
+def _reads_what_it_stores(a: np.ndarray) -> Any:
+    a[0] = 5 * a[1]
+    return (a * HELD[0]).sum()
+
+
+def test_an_argument_that_is_stored_into_has_no_other_name_in_the_function() -> None:
+    held = np.arange(4.0)
+
+    def inner(a: np.ndarray) -> Any:
+        a *= 2.0
+        return (a * held[:4]).sum()
+
+    for f, x in ((_reads_what_it_stores, HELD), (inner, held), (inner, held[:4])):
+        with tracejit.eager(), pytest.raises(TypeError, match="another name"):
+            tracejit.grad(f)(x)
+        with pytest.raises(TypeError, match="another name"):
+            tracejit.grad(f)(x)
+        other = np.ones(4)
+        assert tracejit.grad(f)(other).shape == (4,)

@@ -16,6 +16,7 @@ from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
 from tracejit.frontend.concrete_calls import ConcreteHooks
+from tracejit.frontend.reached import reached_arrays
 
 if TYPE_CHECKING:
     from tracejit.frontend.trace import Trace
@@ -39,7 +40,7 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return transformed.record(hooks, transformed.function, args, kwargs)
 
-    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs)
+    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs, transformed.function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
@@ -57,6 +58,7 @@ def _run(
     record: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
+    function: Callable[..., Any] | None = None,
 ) -> Any:
     with trace.active():
         arguments = Arguments(trace, args, kwargs, is_inner=False)
@@ -81,4 +83,17 @@ def _run(
             arguments.put_back()
     if trace.lost is not None:
         raise trace.lost
+    _require_no_other_name(arguments, function)
     return in_containers(arguments.original, result)
+
+
+def _require_no_other_name(arguments: Arguments, function: Callable[..., Any] | None) -> None:
+    """Raise LostGradient where the function may have read an argument that it stores into under a
+    name from outside: there it was what it was before the call.
+    """
+    written = [x for x, tracer in arguments.arrays if tracer.cell.written]
+    if not written or function is None:
+        return
+    for other in reached_arrays(function):
+        if any(np.may_share_memory(other, x) for x in written):
+            raise LostGradient("a store into an argument that has another name in the function")
