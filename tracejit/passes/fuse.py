@@ -16,6 +16,7 @@ updates it, and nothing that may raise is moved across a node with effects (see 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
@@ -39,6 +40,10 @@ def _axes(v: Value) -> int:
     """The number of axes along which there may be several elements."""
     assert isinstance(v.type, ArrayType)
     return sum(n != 1 for n in v.type.shape)
+
+
+#: Work for an element, in additions, from which on vectors are worth a store and a load.
+_DEAR = 10.0
 
 
 @dataclass
@@ -85,7 +90,7 @@ class _Fuser:
             leaves = v in outputs or any(u not in self.fusable for u in users)
             stored = leaves or self._chained(v, users)
             unread = may_raise(n) and self._read_in_part(v)
-            if is_root_op(n) or stored or unread:
+            if is_root_op(n) or stored or unread or self._feeds_scatter(v, users):
                 out.add(n)
                 self.cost[v] = 0.0
             elif self._repeated_by_index(v, users):
@@ -97,6 +102,12 @@ class _Fuser:
             if n.op.name in UPDATES and n in out:
                 self._finish_first(n, out)
         return out
+
+    def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
+        """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
+        return self.cost[v] >= _DEAR and any(
+            u.op.name in ("scatter", "scatter_apply") and u.inputs[1] is v for u in users
+        )
 
     def _finish_first(self, update: Node, roots: set[Node]) -> None:
         """Make roots of what an update in place would spoil: the smaller side of the conflict.
