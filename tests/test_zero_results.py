@@ -114,3 +114,19 @@ def test_the_gradient_of_what_is_read_in_part() -> None:
     for _ in range(2):
         expected = np.where(np.arange(20)[:, None] < 7, 2 * x, 0)
         np.testing.assert_allclose(g(x, 7), expected, rtol=1e-14)
+
+
+def zeros_beside_arguments(x: Any, f1: float, y: Any, m: Any) -> Any:
+    a = np.zeros_like(y)
+    m[:, 0] = x.copy()
+    return 1, x, f1, a
+
+
+def test_entries_that_give_arguments_back_make_zeros_too() -> None:
+    f = tracejit.jit(zeros_beside_arguments)
+    for k in range(4):
+        # Memory of this size that is given back is not zero.
+        used = [np.full(3, 7.0) for _ in range(50)]
+        del used
+        _, x, _, a = f(np.full(3, float(k)), 2.0, np.ones(3), np.ones((3, 3)))
+        assert (x == k).all() and not a.any()

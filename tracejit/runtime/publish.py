@@ -102,7 +102,7 @@ def _spec(
         return spec
     needed = iter(zip(range(len(spec.leaves)), spec.leaves, strict=True))
     numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
-    direct = direct_results(traced, dict(enumerate(numbers)))
+    direct = direct_results(traced, flat.outputs, dict(enumerate(numbers)))
     if direct is not None:
         return dataclasses.replace(spec, result=direct[0], outputs=direct[1])
     leaves = tuple(OutLeaf(numbers[k]) for k in results.leaves)

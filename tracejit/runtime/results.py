@@ -32,17 +32,18 @@ def make_results(traced: Traced) -> Results | None:
 
 
 def direct_results(
-    traced: Traced, numbers: Mapping[int, int]
+    traced: Traced, outputs: Sequence[Output], numbers: Mapping[int, int]
 ) -> tuple[Literal["single", "tuple", "list"], tuple[Output, ...]] | None:
     """The outputs of an entry that makes the user's result without Python, and what they make.
 
-    `numbers` are those of the entry's leaves, by the trace's. None where anything but whole
+    `outputs` are those of the program as its entry for flat leaves makes them, `numbers` those of
+    the entry's leaves, by the trace's. None where anything but whole
     outputs, whole leaves and constants is in the result, or anything but one tuple or list around
     them.
     """
     root = traced.tree.root
     whole = isinstance(root, tuple) and root[0] in (tuple, list)
-    plans, made = iter(traced.plans), iter(enumerate(traced.outputs))
+    plans, made = iter(traced.plans), iter(enumerate(outputs))
     out: list[Output] = []
     for node in root[2] if whole else [root]:
         if isinstance(node, Static):
