@@ -373,3 +373,29 @@ def test_masks_of_bytes_other_than_one() -> None:
     jitted = tracejit.jit(lambda x, m: (x[m], np.flatnonzero(m)))
     for a, b in zip(jitted(x, mask), (x[mask], np.flatnonzero(mask)), strict=True):
         assert_same(a, b)
+
+
+# Results that only some paths make ---------------------------------------------------------------
+
+
+def joined_on_one_path(a: Any, b: Any, n: int) -> Any:
+    tail = b[: n // 2]
+    if len(tail) > n:
+        pass
+    elif (a == 0.5).all():
+        b = np.concatenate([b, tail])
+    return b
+
+
+def test_an_array_of_run_time_size_that_the_path_taken_did_not_make() -> None:
+    """The program hands out the argument, and copies memory that no path has reserved."""
+    few, many, half = np.ones((5, 5)), np.ones((300, 300)), np.full(5, 0.5)
+    agrees(
+        joined_on_one_path,
+        (np.ones(5), few, 2),
+        (np.ones(5), few, -2),
+        (half, few, 4),
+        (half, few, 2),
+        (np.ones(5), many, 600),
+        (half, many, 600),
+    )

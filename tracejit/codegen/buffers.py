@@ -81,14 +81,16 @@ class Move:
 class BufferPlan:
     """Storage of every array value; slots; the copies on edges, and the pointers that move there.
 
-    `edges` and `turns` are by (section, successor). A turn maps storage to the storage whose memory
-    it takes over.
+    `edges`, `rooms` and `turns` are by (section, successor). Rooms are moves of undefined values:
+    there is nothing to copy, but whoever copies the target later reads as much memory. A turn maps
+    storage to the storage whose memory it takes over.
     """
 
     live: Liveness
     storage: dict[Value, Storage] = field(default_factory=dict)
     slots: list[frozenset[Dim]] = field(default_factory=list)
     edges: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
+    rooms: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
     turns: dict[tuple[int, int], dict[Storage, Storage]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
     #: Arrays that are copied around the program: arguments that are saved, results that lie
@@ -272,9 +274,11 @@ class _Planner:
                 self.plan.turns[before, section.id] = turn
             for (node, v), (_, root) in zip(pairs, roots, strict=True):
                 target, source = self.storage[node.outputs[0]], self.storage.get(root)
-                if root not in self.live.undefined and source is not turn.get(target, target):
-                    move = Move(v, node.outputs[0])
-                    self.plan.edges.setdefault((before, section.id), []).append(move)
+                move, edge = Move(v, node.outputs[0]), (before, section.id)
+                if root in self.live.undefined:
+                    self.plan.rooms.setdefault(edge, []).append(move)
+                elif source is not turn.get(target, target):
+                    self.plan.edges.setdefault(edge, []).append(move)
 
     def _turn(
         self, section: Section, pairs: Sequence[tuple[Node, Value]]

@@ -257,6 +257,8 @@ class ProgramMemory:
         for move in moves:
             self.stores(move.target)
         transfer_all(self.e, transfers)
+        for room in self.plan.rooms.get((before, after), []):
+            self.require_like(room.target, room.source)
 
     def _edge_transfer(self, move: Move, turn: Mapping[Storage, Storage]) -> Transfer:
         storage, origin = self.plan.of(move.target), self.plan.of(move.source)
