@@ -202,6 +202,8 @@ def call_ufunc(
 def _erf(ufunc: Any, x: Any) -> Tracer:
     x = lift(x)
     (_, out) = resolve(ufunc, (_operand_dtype(x),), None)
+    if out.kind == "c":
+        raise TraceError("TJ002", "scipy.special.erf of complex numbers", user_line())
     return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type), (x,))
 
 

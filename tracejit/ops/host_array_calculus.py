@@ -336,22 +336,6 @@ def _log_sum_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | No
     return {name: matched(c, out, site.type(name))}
 
 
-def _expit_jvp(site: HostSite, tangents: Tangents) -> Results:
-    return (site.c.strong_mul(tangents["x"], _logistic_slope(site)),)
-
-
-def _expit_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    return {"x": site.c.strong_mul(g, _logistic_slope(site))}
-
-
-def _logistic_slope(site: HostSite) -> Value:
-    site.only(where=True)
-    c, y = site.c, site.s.y()
-    return c.mul(y, c.sub(c.ones(y.type), y))
-
-
 def _numpy(names: str) -> list[str]:
     return [f"numpy:{name}" for name in names.split()]
 
@@ -370,4 +354,3 @@ rule(
     jvp=_log_sum_jvp,
     vjp=_log_sum_vjp,
 )
-rule(["scipy.special:expit"], "x", jvp=_expit_jvp, vjp=_expit_vjp)

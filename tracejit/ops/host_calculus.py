@@ -206,7 +206,14 @@ class HostSite:
 
 
 def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> dict[str, Any]:
-    """The arguments by the names of parameters; by number where there are no names."""
+    """The arguments by the names of parameters; by number where there are no names.
+
+    A ufunc's operands are x, or x1, x2 and so on, as its documentation names them.
+    """
+    if isinstance(f, np.ufunc):
+        names = ["x"] if f.nin == 1 else [f"x{k + 1}" for k in range(f.nin)]
+        names += ["out"] if f.nout == 1 else [f"out{k + 1}" for k in range(f.nout)]
+        return {**dict(zip(names, arguments, strict=False)), **keywords}
     try:
         signature = inspect.signature(f)
         found = signature.bind(*arguments, **keywords).arguments
