@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import struve
 
 import tracejit
 from tests.capturing import Compiled
@@ -129,7 +130,7 @@ def test_calls_with_arrays_of_integers() -> None:
 @both
 def test_what_has_no_derivative_is_said_once() -> None:
     def f(x: Any) -> Any:
-        return np.i0(x).sum()
+        return struve(1.0, x).sum()
 
     for call in (
         lambda: tracejit.grad(f)(POINTS),
@@ -138,7 +139,7 @@ def test_what_has_no_derivative_is_said_once() -> None:
     ):
         with pytest.raises(TypeError) as e:
             call()
-        assert str(e.value).startswith("the gradient cannot pass through numpy.i0\n")
+        assert str(e.value).startswith("the gradient cannot pass through scipy.special.struve\n")
         assert str(e.value).count("cannot pass") == 1
 
 

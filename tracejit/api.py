@@ -305,7 +305,7 @@ def checkpoint(function: F) -> F:
 
 @_makes
 def custom_vjp(function: Callable[..., Any]) -> CustomVjp:
-    """`function` with a derivative of its own, for reverse mode; usable as a decorator.
+    """`function` with a derivative of its own, said for reverse mode; usable as a decorator.
 
     After `f.defvjp(forward, backward)` gradients go by that rule, whatever `function` computes:
     `forward(*args)` gives the pair (result, residuals), where the result is that of `function`, and
@@ -317,8 +317,9 @@ def custom_vjp(function: Callable[..., Any]) -> CustomVjp:
     The function and its rules change nothing and print nothing, and derivatives by values that they
     read without being given them as arguments are refused. A plain call is a call of `function`.
     Derivatives of derivatives differentiate the rule; of a rule that calls the function itself,
-    compiled code has three orders. Raises AttributeError for a call before a rule is given,
-    TypeError for rules whose results do not fit, and for forward mode.
+    compiled code has three orders. Forward mode (and so `hessian`) is the transpose of the backward
+    rule, which is linear in the cotangent. Raises AttributeError for a call before a rule is given,
+    TypeError for rules whose results do not fit, and for forward mode of one that is not linear.
     """
     from tracejit.transforms.custom import CustomVjp
 

@@ -71,6 +71,10 @@ class Op:
         """
         raise Underivable(f"{self.name} has no derivative rule")
 
+    def pushed(self, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        """The operands whose tangents `jvp` reads."""
+        return inputs
+
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | Zeroed | None]:

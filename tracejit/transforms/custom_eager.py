@@ -14,11 +14,12 @@ from tracejit.frontend.cells import Cell
 from tracejit.frontend.containers import flatten_state, unflatten
 from tracejit.frontend.trace import Trace, here
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
-from tracejit.ir.calculus import Calculus, Into, Site, differentiable, tangent_type
+from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type
 from tracejit.transforms.custom import CustomJvp, CustomVjp, may_follow, within
+from tracejit.transforms.custom_rules import require_linear
 from tracejit.transforms.custom_trace import Result, cotangents_of
 from tracejit.transforms.primal import fresh_copy, fresh_name, like, stack_name
 from tracejit.transforms.products import direction, matching
@@ -127,45 +128,75 @@ class _Recorded(Op):
         first = len(self.floats)
         return tuple(inputs[first : first + len(self.result.values)])
 
-    def _check(self, reads_more: bool) -> None:
+    def _refusal(self, reads_more: bool) -> str:
+        """Why there is no derivative; empty if there is one."""
         name = self.custom.__name__
         if reads_more:
-            raise Underivable(
+            return (
                 f"{name} has a derivative of its own, which says nothing of a value that {name} "
                 "reads and is not given as an argument"
             )
         if not self.has_rule:
-            raise Underivable(f"the rule of {name} calls it: higher derivatives are not formed")
+            return f"the rule of {name} calls it: its higher derivatives are not formed"
+        return ""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
-        if isinstance(self.custom, CustomVjp):
-            raise Underivable(f"{self.custom.__name__}: it has a rule for reverse mode only")
+    def pushed(self, inputs: tuple[Value, ...]) -> Sequence[Value]:
         count = len(self.floats)
-        self._check(any(t is not None for t in tangents[count + len(self.result.values) :]))
+        return (*inputs[:count], *inputs[count + len(self.result.values) :])
+
+    def jvp(
+        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
+        count = len(self.floats)
+        more = tangents[count + len(self.result.values) :]
+        if refusal := self._refusal(any(t is not None for t in more)):
+            return [NoTangent(refusal)] * len(self.result.values)
         given = [
             c.zeros(x.type) if t is None else t
             for x, t in zip(self.floats, tangents[:count], strict=True)
         ]
-        return self._tangents(given)
+        if isinstance(self.custom, CustomJvp):
+            return self._tangents(given)
+        zeros = [c.zeros(v.type) for v in self.result.values if differentiable(v.type)]
+        spread = self._spread(zeros)
+        found = self._transposed(zeros, lambda: self._cotangents(c, spread), given)
+        return self._spread(found)
 
     def vjp(
         self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         count = len(self.floats)
-        self._check(any(s.wanted[count + len(self.result.values) :]))
+        if refusal := self._refusal(any(s.wanted[count + len(self.result.values) :])):
+            raise Underivable(refusal)
         rest: list[Value | None] = [None] * (len(s.inputs) - count)
         if isinstance(self.custom, CustomVjp):
             return [*self._cotangents(c, cotangents), *rest]
-        trace = here()
         zeros = [c.zeros(x.type) for x in self.floats]
+        return [*self._transposed(zeros, lambda: self._tangents(zeros), cotangents), *rest]
+
+    def _spread(self, floats: Sequence[Value | None]) -> list[Value | None]:
+        """Values for the floats among the results, with None for the other results."""
+        found = iter(floats)
+        return [next(found) if differentiable(v.type) else None for v in self.result.values]
+
+    def _transposed(
+        self,
+        zeros: Sequence[Value],
+        rule: Callable[[], Sequence[Value | None]],
+        given: Sequence[Value | None],
+    ) -> list[Value | None]:
+        """What a rule that is linear in `zeros` gives is pulled back from what is given for it."""
+        trace = here()
         # What the rule computes of them is recorded.
         trace.builder.active.update(zeros)  # type: ignore[attr-defined]
         start = len(trace.builder.nodes)
-        tangents = self._tangents(zeros)
-        pairs = [(t, g) for t, g in zip(tangents, cotangents, strict=True) if t is not None]
+        pairs = [(x, g) for x, g in zip(rule(), given, strict=True) if x is not None]
         segment = Segment(trace.builder, start)
-        pull = Pullback(segment, zeros, fresh_name(trace), stack_name(trace))
-        return [*pull.pull([t for t, _ in pairs], [g for _, g in pairs]), *rest]
+        pull = Pullback(segment, list(zeros), fresh_name(trace), stack_name(trace))
+        found = pull.pull([x for x, _ in pairs], [g for _, g in pairs])
+        nodes = trace.builder.nodes[start:]
+        require_linear(self.custom.__name__, nodes, zeros, [g for g in found if g is not None])
+        return found
 
     def _tangents(self, given: Sequence[Value]) -> list[Value | None]:
         """The tangents of the results by the rule, for those of the arguments."""

@@ -1,22 +1,22 @@
 """Derivatives of `custom` nodes: the regions that the program has given for them, written in place.
 
-Reverse mode of a rule for tangents is the transpose of that rule, which is linear in them: the rule
-is written for tangents of zero, and pulled back by them.
+A rule for tangents is linear in them, one for cotangents in those: reverse mode of the one, and
+forward mode of the other, are its transpose. It is written for zeros, and pulled back by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, differentiable
+from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.types import Type, type_substitute
+from tracejit.ir.types import TOKEN, Type, type_substitute
 from tracejit.transforms.calls import PullSegment, needed_for, paste, sizes_in
 from tracejit.transforms.scopes import Scope
 
-__all__ = ["pull_custom", "push_custom"]
+__all__ = ["pull_custom", "push_custom", "require_linear"]
 
 
 def _check(node: Node, active: Sequence[bool]) -> None:
@@ -57,24 +57,43 @@ def _primals(scope: Scope, node: Node, region: Graph) -> dict[Value, Value]:
 def _by_vjp(
     scope: Scope, node: Node, found: Sequence[Value | None], active: Sequence[bool]
 ) -> None:
-    c, count, results = scope.c, len(node.inputs), len(node.outputs)
     wrt = node.attrs["wrt"]
     numbers = [j for j, k in enumerate(wrt) if active[k]]
-    backward = needed_for(node.regions[2], numbers)
-    table = _primals(scope, node, backward)
+
+    def primals(region: Graph) -> dict[Value, Value]:
+        return _primals(scope, node, region)
+
+    sizes = [sizes_in(scope, node, k) for k in range(len(node.regions))]
+    backward, table, inner = _backward(scope.c, node, numbers, primals, sizes)
+    used = backward.uses()
     floats = [(v, g) for v, g in zip(node.outputs, found, strict=True) if differentiable(v.type)]
-    split = len(backward.inputs) - len(floats)
+    table |= {x: scope.laid_out(g, v) for x, (v, g) in zip(inner, floats, strict=True) if x in used}
+    gradients = paste(scope.c, backward, table, sizes[2])
+    for j, g in zip(numbers, gradients, strict=True):
+        scope.add(node.inputs[wrt[j]], g)
+
+
+def _backward(
+    c: Calculus,
+    node: Node,
+    numbers: Sequence[int],
+    primals: Callable[[Graph], dict[Value, Value]],
+    sizes: Sequence[Mapping[str, Dim]],
+) -> tuple[Graph, dict[Value, Value], tuple[Value, ...]]:
+    """The backward rule for some of its outputs, after the forward rule.
+
+    With it what its inputs are, other than the cotangents of the results, and those inputs.
+    """
+    count, results = len(node.inputs), len(node.outputs)
+    backward = needed_for(node.regions[2], numbers)
+    split = len(backward.inputs) - sum(differentiable(v.type) for v in node.outputs)
     used = backward.uses()
     kept = [j for j, v in enumerate(backward.inputs[count:split]) if v in used]
     forward = needed_for(node.regions[1], [results + j for j in kept])
-    residuals = paste(c, forward, _primals(scope, node, forward), sizes_in(scope, node, 1))
+    table = primals(backward)
+    residuals = paste(c, forward, primals(forward), sizes[1])
     table |= {backward.inputs[count + j]: x for j, x in zip(kept, residuals, strict=True)}
-    for inner, (v, g) in zip(backward.inputs[split:], floats, strict=True):
-        if inner in used:
-            table[inner] = scope.laid_out(g, v)
-    gradients = paste(c, backward, table, sizes_in(scope, node, 2))
-    for j, g in zip(numbers, gradients, strict=True):
-        scope.add(node.inputs[wrt[j]], g)
+    return backward, table, backward.inputs[split:]
 
 
 def _by_jvp(
@@ -84,42 +103,73 @@ def _by_jvp(
     active: Sequence[bool],
     pull: PullSegment,
 ) -> None:
-    c, count, results = scope.c, len(node.inputs), len(node.outputs)
+    count, results = len(node.inputs), len(node.outputs)
     wrt = [(results + i, j) for i, j in enumerate(node.attrs["wrt"]) if found[j] is not None]
     rule = needed_for(node.regions[1], [i for i, _ in wrt])
-    table = _primals(scope, node, rule)
-    sizes = sizes_in(scope, node, 1)
-    used = rule.uses()
-    tangents: dict[int, Value] = {}
-    for k, inner in enumerate(rule.inputs[count:]):
-        if inner in used:
-            tangents[k] = table[inner] = _zero(c, inner.type, sizes)
     cotangents = [scope.laid_out(found[j], node.outputs[j]) for _, j in wrt]
-    start = len(c.builder.nodes)
-    outputs = paste(c, rule, table, sizes)
-    gradients = pull(c, start, list(tangents.values()), outputs, cotangents)
-    for k, g in zip(tangents, gradients, strict=True):
-        if g is not None and active[k]:
+    table, sizes = _primals(scope, node, rule), sizes_in(scope, node, 1)
+    tangents = rule.inputs[count:]
+    gradients = _transposed(scope.c, node, rule, tangents, table, sizes, cotangents, pull)
+    for k, g in gradients.items():
+        if active[k]:
             scope.add(node.inputs[k], g)
 
 
-def _zero(c: Calculus, t: Type, sizes: dict[str, Dim]) -> Value:
+def _transposed(
+    c: Calculus,
+    node: Node,
+    rule: Graph,
+    linear: Sequence[Value],
+    table: Mapping[Value, Value],
+    sizes: Mapping[str, Dim],
+    given: Sequence[Value],
+    pull: PullSegment,
+) -> dict[int, Value]:
+    """The transpose of a region that is linear in some inputs: values for these, by number.
+
+    `table` has the other inputs, `given` is for the region's outputs. Raises Underivable where the
+    region is seen not to be linear.
+    """
+    used = rule.uses()
+    zeros = {k: _zero(c, v.type, sizes) for k, v in enumerate(linear) if v in used}
+    start = len(c.builder.nodes)
+    outputs = paste(c, rule, {**table, **{linear[k]: z for k, z in zeros.items()}}, sizes)
+    found = pull(c, start, list(zeros.values()), outputs, given)
+    out = {k: g for k, g in zip(zeros, found, strict=True) if g is not None}
+    require_linear(node.attrs["function"], c.builder.nodes[start:], zeros.values(), out.values())
+    return out
+
+
+def require_linear(
+    name: str, nodes: Sequence[Node], zeros: Iterable[Value], found: Iterable[Value]
+) -> None:
+    """Raise Underivable where a rule's derivative depends on the values that it is linear in.
+
+    What loops and branches do with them is not looked into.
+    """
+    depends = set(zeros)
+    for node in nodes:
+        if not node.regions and not depends.isdisjoint(node.inputs):
+            depends.update(v for v in node.outputs if v.type != TOKEN)
+    if not depends.isdisjoint(found):
+        raise Underivable(
+            f"the rule of {name} is not linear in what it is given, so that it says nothing of the "
+            "other mode"
+        )
+
+
+def _zero(c: Calculus, t: Type, sizes: Mapping[str, Dim]) -> Value:
     return c.zeros(type_substitute(t, sizes))
 
 
-def push_custom(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
-) -> None:
+def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value], pull: PullSegment) -> None:
     """Record a `custom` node, and the tangents of its results."""
     active = [v in tangents for v in node.inputs]
     _check(node, active)
-    name = node.attrs["function"]
-    if node.attrs["rule"] == "vjp":
-        raise Underivable(
-            f"{name}: it has a rule for reverse mode only (custom_vjp); forward mode, and a "
-            "hessian, need custom_jvp"
-        )
     c.builder.nodes.append(node)
+    if node.attrs["rule"] == "vjp":
+        _push_vjp(c, node, tangents, pull)
+        return
     rule, args = node.regions[1], node.attrs["args"]
     sizes = dict(zip(rule.sizes, node.attrs["sizes"][1], strict=True))
     results, wrt = len(node.outputs), node.attrs["wrt"]
@@ -130,3 +180,20 @@ def push_custom(
         table[inner] = c.laid_out(tangents[x], t) if x in tangents else c.zeros(t)
     for j, tangent in zip(wrt, paste(c, rule, table, sizes), strict=True):
         tangents[node.outputs[j]] = tangent
+
+
+def _push_vjp(c: Calculus, node: Node, tangents: dict[Value, Value], pull: PullSegment) -> None:
+    wrt = node.attrs["wrt"]
+    numbers = [j for j, k in enumerate(wrt) if node.inputs[k] in tangents]
+    pairs = zip(node.regions, node.attrs["sizes"], strict=True)
+    sizes = [dict(zip(region.sizes, given, strict=True)) for region, given in pairs]
+
+    def primals(region: Graph) -> dict[Value, Value]:
+        return dict(_read(region, 0, node.inputs))
+
+    backward, table, inner = _backward(c, node, numbers, primals, sizes)
+    sources = [node.inputs[wrt[j]] for j in numbers]
+    given = [c.laid_out(tangents[x], tangent_type(x.type)) for x in sources]
+    found = _transposed(c, node, backward, inner, table, sizes[2], given, pull)
+    floats = [v for v in node.outputs if differentiable(v.type)]
+    tangents.update((floats[k], t) for k, t in found.items())

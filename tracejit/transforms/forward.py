@@ -15,6 +15,7 @@ from tracejit.ops.stack import record_types
 from tracejit.transforms.custom_rules import push_custom
 from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import active_stacks
+from tracejit.transforms.reverse import pull_segment
 
 __all__ = ["push_forward", "jvp_graph"]
 
@@ -64,7 +65,7 @@ def push_forward(
 
 
 def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
-    for v in node.inputs:
+    for v in node.op.pushed(node.inputs):
         _require_known(c, v)
     given = [tangents.get(v) for v in node.inputs]
     if node.op.name in _REGIONS and any(t is not None for t in given):
@@ -241,9 +242,15 @@ def _checkpoint(
         tangents[node.outputs[j]] = t
 
 
+def _custom(
+    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
+    push_custom(c, node, tangents, pull_segment)
+
+
 _REGIONS: Mapping[str, Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]] = {
     "checkpoint": _checkpoint,
     "cond": _cond,
-    "custom": push_custom,
+    "custom": _custom,
     "while_loop": _while,
 }

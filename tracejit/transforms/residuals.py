@@ -238,7 +238,10 @@ def active_in(region: Graph, flags: Sequence[bool]) -> set[Value]:
 
 
 def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
-    """The names of the stacks on which a value is pushed that depends on the active ones."""
+    """The names of the stacks on which a value is pushed that depends on the active ones.
+
+    Functions with rules of their own are not looked into: these take no stacks from outside.
+    """
     out: set[str] = set()
     active = set(active)
     for node in nodes:
@@ -248,7 +251,7 @@ def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
         if node.op.name == "stack_push" and any(flags[1:]):
             out.add(node.attrs["stack"])
         inner = loop_flags(node, flags) if node.op.name == "while_loop" else flags
-        for region in node.regions:
+        for region in () if node.op.name == "custom" else node.regions:
             given = inner[1:] if node.op.name == "cond" else inner
             pairs = zip(region.inputs, given, strict=True)
             out |= active_stacks(region.nodes, (v for v, flag in pairs if flag))

@@ -27,7 +27,7 @@ from tracejit.transforms.scopes import Scope
 from tracejit.transforms.segments import Segment
 from tracejit.transforms.stacks import pops_records
 
-__all__ = ["Pullback", "pull_back", "vjp_graph"]
+__all__ = ["Pullback", "pull_back", "pull_segment", "vjp_graph"]
 
 
 def vjp_graph(graph: Graph, wanted: Sequence[bool]) -> Graph:
@@ -121,7 +121,7 @@ class Pullback:
         return gradients
 
 
-def _pull_segment(
+def pull_segment(
     c: Calculus,
     start: int,
     wrt: Sequence[Value],
@@ -161,10 +161,10 @@ def _pull(scope: Scope, node: Node) -> None:
         pull_while(scope, node, found, pull_back)
         return
     if node.op.name == "checkpoint":
-        pull_checkpoint(scope, node, found, _pull_segment)
+        pull_checkpoint(scope, node, found, pull_segment)
         return
     if node.op.name == "custom":
-        pull_custom(scope, node, found, _pull_segment)
+        pull_custom(scope, node, found, pull_segment)
         return
     if node.op.kind == "stack":
         scope.pull_stack(node, found)
