@@ -145,7 +145,7 @@ class _Term(_Strong):
         value = real(type(self).plain.__name__, out, *operands)
         zero = Const(0.0, out)
         for v in reversed(operands[: self.strong]):
-            value = real("select", out, real("equal", "b1", v, zero), zero, value)
+            value = real("select", out, real("not_equal", "b1", v, zero), value, zero)
         return value
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
