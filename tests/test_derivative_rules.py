@@ -22,6 +22,7 @@ from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES
+from tracejit.ops.strong_zero import TERMS
 from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.forward import jvp_graph
 from tracejit.transforms.reverse import vjp_graph
@@ -309,7 +310,7 @@ def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:
             np.testing.assert_allclose(a, b, rtol=20 * np.finfo(x.dtype).eps)
 
 
-@pytest.mark.parametrize("name", ["strong_multiply", "strong_product", "strong_divide"])
+@pytest.mark.parametrize("name", [*TERMS, *TERMS.values()])
 def test_compiled_strong_zeros(name: str) -> None:
     with np.errstate(all="ignore"):
         samples = OPS[name].samples()

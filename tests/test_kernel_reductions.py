@@ -28,7 +28,7 @@ from tests.native_kernels import (
 from tracejit.codegen.llvm_kernel import emit_kernel
 from tracejit.codegen.llvm_text import Module
 from tracejit.codegen.reference import print_kernel
-from tracejit.ir.dims import symbol
+from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.kernel import (
     Call,
     Const,
@@ -335,3 +335,21 @@ def test_the_print_is_plain_python() -> None:
         "    r, = reduce(terms, n, [('sum', np.float64)], lanes=64, block=1024)  # vector\n"
         "    out[0] = r\n"
     )
+
+
+@every_target
+@pytest.mark.parametrize("combine", ["max", "argmax"])
+def test_positions_of_two_loops_that_are_the_same_number(combine: str, target: str) -> None:
+    """Both loops stand at 0 first, the outer one in lanes."""
+
+    def at(a: Dim, b: Dim) -> Expr:
+        same = call("equal", IndexValue(a), IndexValue(b), dtype="b1")
+        return call("cast", same, dtype="f64")
+
+    term = call("add", at(1 - P, Q), call("multiply", at(P, Q), Const(2.0, "f64")))
+    result = "i64" if combine == "argmax" else "f64"
+    reduce = Reduce("j", 2, (), (Target("r", combine, result, term),))
+    loop = For("i", 2, (reduce, Store("out", (P,), Var("r", result))), vector=True)
+    out = np.zeros(2, DTYPES[result])
+    got = run_both(kernel([output(result, 2)], loop), target, {"out": out}, {"n": 0, "m": 0})
+    np.testing.assert_array_equal(got["out"], [0, 1] if combine == "argmax" else [2, 2])

@@ -355,6 +355,8 @@ REFUSED = [
     ("reduce_sum", [X], {"axes": (1, 0)}),
     ("reduce_sum", [X], {"axes": (0, 2)}),
     ("reduce_sum", [X], {"axes": 0}),
+    ("reduce_sum", [X], {"axes": (0,), "wide": 0}),
+    ("reduce_prod", [X], {"axes": (0,), "wide": False}),
     ("reduce_sum", [ArrayType(DTYPES["b1"], (3,))], {"axes": (0,)}),
     ("reduce_any", [X], {"axes": (0,)}),
     ("reduce_min", [ArrayType(F, (0, 3))], {"axes": (0,)}),

@@ -188,6 +188,20 @@ class Form:
             )
         return after
 
+    def masked_step(self, before: Parts) -> Parts:
+        """A slot after the terms at the current position; lanes that are masked stay."""
+        values = self.values
+        (after,) = self.advance([before])
+        if values.masks is None:
+            return after
+        return [
+            [
+                values.lanes.select(values.masks[0], d, n, o)
+                for d, n, o in zip(c.dtypes, new, old, strict=True)
+            ]
+            for c, old, new in zip(self.combines, before, after, strict=True)
+        ]
+
     def fold(self, s: Lanes, slots: Sequence[Parts], count: int) -> Parts:
         """Slots combined in halves: slot k with slot k + h, the former on the left.
 

@@ -15,6 +15,7 @@ from tracejit.codegen.lanes import register_type
 from tracejit.codegen.llvm_memory import Memory
 from tracejit.codegen.llvm_plan import Plan, is_short, only_short_reductions, plan_loop
 from tracejit.codegen.llvm_reduce import Reductions
+from tracejit.codegen.llvm_rows import RowPlan, Rows, plan_rows
 from tracejit.codegen.llvm_text import FunctionBuilder, Module, register
 from tracejit.codegen.llvm_values import Value, Values
 from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, Scan, Stmt, Store
@@ -78,6 +79,7 @@ class _Emitter:
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.values = Values(fb, lambda load: self.memory.load(self.values, load))
         self.reductions = Reductions(self.values, self.statements)
+        self.rows = Rows(self.values, self.statements)
         for name in kernel.sizes:
             self.values.env[name] = Value("i64", 0, (register(name),))
         for scalar in kernel.scalars:
@@ -105,11 +107,12 @@ class _Emitter:
                     else:
                         self.memory.store(values, stmt, dtype)
                 case For():
-                    plan = self._plan(stmt)
-                    if plan is None:
-                        self._for(stmt)
-                    else:
+                    if (plan := self._plan(stmt)) is not None:
                         self._vector_for(stmt, plan)
+                    elif (rows := self._row_plan(stmt)) is not None:
+                        self.rows.emit(stmt, rows)
+                    else:
+                        self._for(stmt)
                 case Reduce():
                     self.reductions.emit(stmt, self._plan(stmt))
                 case Scan():
@@ -134,6 +137,11 @@ class _Emitter:
         if not wanted:
             return None
         return plan_loop(loop, self.memory.offsets, self.target)
+
+    def _row_plan(self, loop: For) -> RowPlan | None:
+        if self.values.width > 1:
+            return None
+        return plan_rows(loop, self.memory.offsets, self.target)
 
     def _for(self, loop: For) -> None:
         values, fb = self.values, self.fb

@@ -80,8 +80,12 @@ class Plan:
 def plan_loop(
     loop: For | Reduce, offsets: Offsets, target: HostTarget, varying: frozenset[str] = frozenset()
 ) -> Plan | None:
-    """The plan of a loop marked `vector`, or None if it must run one position at a time."""
+    """The plan of a loop marked `vector`, or None if it must run one position at a time.
+
+    `varying` names what else differs from position to position.
+    """
     survey = _Survey(loop.var, offsets)
+    survey.varying.update(varying)
     if isinstance(loop, Reduce):
         survey.varying.update(name for name, _ in loop.quotients)
     survey.statements(loop.body)

@@ -153,22 +153,8 @@ class _Vector(Form):
                 position = str(begin + whole * width)
                 values.set_position(self.reduce.var, position)
                 values.masks = (values.mask_below(position, str(end)),)
-                slots[whole] = self._masked_step(slots[whole])
+                slots[whole] = self.masked_step(slots[whole])
         return slots
-
-    def _masked_step(self, before: Parts) -> Parts:
-        """A slot after the terms at the current position; lanes that are masked stay."""
-        values = self.values
-        (after,) = self.advance([before])
-        if values.masks is None:
-            return after
-        return [
-            [
-                values.lanes.select(values.masks[0], d, n, o)
-                for d, n, o in zip(c.dtypes, new, old, strict=True)
-            ]
-            for c, old, new in zip(self.combines, before, after, strict=True)
-        ]
 
     def _regroup(self, flat: Sequence[str]) -> list[Parts]:
         names = iter(flat)
@@ -226,7 +212,7 @@ class _Vector(Form):
         with values.scope():
             values.set_position(self.reduce.var, position)
             values.masks = (values.mask_below(position, end),)
-            after = [self._masked_step(slots[0])]
+            after = [self.masked_step(slots[0])]
         rest = self._flat(slots[1:])
         if rest:
             kinds = [vector.type(d) for c in self.combines for d in c.dtypes] * len(slots[1:])
@@ -265,7 +251,7 @@ class _Vector(Form):
             if masked:
                 values.masks = (values.mask_below(position, end),)
             before: Parts = [slot.load(s, element) for slot in self.slots]
-            for slot, new in zip(self.slots, self._masked_step(before), strict=True):
+            for slot, new in zip(self.slots, self.masked_step(before), strict=True):
                 slot.store(s, element, new)
             return []
 

@@ -205,6 +205,9 @@ class Values:
             return value.names[stream]
         if self.width == 1:
             return value.names[0]
+        if value.dtype == "i64" and value.names[0][0] != "%":
+            # A position of a loop, and not only of this one: it is no name.
+            return self.lanes.const(int(value.names[0]), "i64")
         key = ("splat", value.names[0], self.width)
         known = self.recall(key)
         if known is None:

@@ -105,7 +105,7 @@ def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Eleme
     op = node.op
     assert isinstance(op, Reduction)
     x = low.element(node.inputs[0], index)
-    dtype = dtype_name(op.accumulator(dtype_of(node.inputs[0].type)))
+    dtype = dtype_name(op.accumulator(dtype_of(node.inputs[0].type), node.attrs))
     parts = x if isinstance(x, tuple) else (x,)
     targets, results = [], []
     for part in parts:

@@ -254,14 +254,15 @@ class Calculus:
     def sum_to(self, v: Value, t: Type) -> Value:
         """The cotangent `v` summed over the axes along which a value of type `t` was broadcast.
 
-        A scalar's comes as a NumPy scalar.
+        A scalar's comes as a NumPy scalar. The sum is in the dtype of its terms, as cotangents add
+        up elsewhere: NumPy has no gradient that it would have to agree with.
         """
         shape, have = shape_of(t), shape_of(v.type)
         lead = len(have) - len(shape)
         axes = [*range(lead)]
         axes += [k + lead for k, d in enumerate(shape) if d == 1 and have[k + lead] != 1]
         if axes:
-            v = self.op("reduce_sum", v, axes=tuple(axes))
+            v = self.op("reduce_sum", v, axes=tuple(axes), wide=False)
         if not isinstance(t, ArrayType):
             return self.shaped(v, t)
         return self.reshape(v, shape)

@@ -43,6 +43,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "hoist_checks": _unfused,
     "product_forms": _unfused,
     "products": _unfused,
+    "terms": _unfused,
     "fuse": _fused,
     "fused": _fused,
 }

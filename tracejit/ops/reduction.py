@@ -43,6 +43,8 @@ class Reduction(Op):
     combine: ClassVar[str]
     #: The kinds of dtypes that have it.
     kinds: ClassVar[str]
+    #: Attributes that need not be given.
+    optional: ClassVar[tuple[str, ...]] = ()
 
     def infer(
         self,
@@ -52,7 +54,7 @@ class Reduction(Op):
         binds: tuple[str, ...],
     ) -> tuple[Type, ...]:
         take(self.name, inputs, 1)
-        only_attrs(self.name, attrs, "axes")
+        only_attrs(self.name, attrs, "axes", optional=self.optional)
         x, axes = array_of(self.name, inputs[0]), attrs["axes"]
         valid = isinstance(axes, tuple) and all(type(a) is int and 0 <= a < x.ndim for a in axes)
         valid = valid and list(axes) == sorted(set(axes))
@@ -66,7 +68,7 @@ class Reduction(Op):
         """Whether a reduction of `dtype` runs strictly from left to right, in no lanes."""
         return self.combine == "prod" and dtype.kind in "fc"
 
-    def accumulator(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    def accumulator(self, dtype: np.dtype[Any], attrs: Attrs) -> np.dtype[Any]:
         """The dtype in which elements of `dtype` are combined."""
         return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
 
@@ -76,7 +78,7 @@ class Reduction(Op):
 
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
         axes = tuple(a + 1 for a in s.attrs["axes"])
-        return (c.op(self.name, *s.values, axes=axes),)
+        return (c.op(self.name, *s.values, **{**s.attrs, "axes": axes}),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -109,22 +111,23 @@ class _Accumulating(Reduction):
         (x,), axes = inputs, attrs["axes"]
         rows = rows_of(x, axes)
         shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
-        return (self._reduce_rows(rows, *reduction_order(x.ndim, axes)).reshape(shape),)
+        wide = self.accumulator(x.dtype, attrs)
+        return (self._reduce_rows(rows, wide, *reduction_order(x.ndim, axes)).reshape(shape),)
 
     def _reduce_rows(
-        self, rows: np.ndarray[Any, Any], lanes: int, block: int
+        self, rows: np.ndarray[Any, Any], wide: np.dtype[Any], lanes: int, block: int
     ) -> np.ndarray[Any, Any]:
         ufunc = self.ufunc
         dtype = rows.dtype
         if dtype.kind in "iu":  # wraps, in any order
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         if dtype.kind == "f":
-            wide = rows.astype(self.accumulator(dtype), copy=False)
-            return ordered_reduce(wide, lanes, block, ufunc).astype(dtype, copy=False)
+            rows = rows.astype(wide, copy=False)
+            return ordered_reduce(rows, lanes, block, ufunc).astype(dtype, copy=False)
         if ufunc is np.multiply:  # from left to right, as for real numbers
             return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
         out = np.empty(rows.shape[:1], dtype)
-        rows = rows.astype(self.accumulator(dtype), copy=False)
+        rows = rows.astype(wide, copy=False)
         out.real = ordered_reduce(rows.real, lanes, block, ufunc)
         out.imag = ordered_reduce(rows.imag, lanes, block, ufunc)
         return out
@@ -135,17 +138,40 @@ class _Accumulating(Reduction):
 
 @register
 class ReduceSum(ReduceSumRules, _Accumulating):
-    """The sum over `axes` in the operand's dtype; integers wrap, no sum is -0.0."""
+    """The sum over `axes` in the operand's dtype; integers wrap, no sum is -0.0.
+
+    With `wide` false nothing but f16 is widened to be added up.
+    """
 
     name: ClassVar[str] = "reduce_sum"
     combine: ClassVar[str] = "sum"
     ufunc: ClassVar[Any] = np.add
     numpy: ClassVar[Any] = np.sum
+    optional: ClassVar[tuple[str, ...]] = ("wide",)
 
-    def accumulator(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """f32 and c64 add up in double precision, f16 in f32."""
+    def accumulator(self, dtype: np.dtype[Any], attrs: Attrs) -> np.dtype[Any]:
+        """f32 and c64 add up in double precision unless `wide` says otherwise, f16 in f32."""
+        if not attrs.get("wide", True):
+            return super().accumulator(dtype, attrs)
         wide = {"f16": "f32", "f32": "f64", "c64": "c128"}.get(dtype_name(dtype))
         return dtype if wide is None else DTYPES[wide]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        outputs = super().infer(inputs, attrs, regions, binds)
+        wide = attrs.get("wide", True)
+        require(isinstance(wide, bool), f"reduce_sum: wide is True or False, not {wide!r}")
+        return outputs
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        wide = super().samples()
+        narrow = [(x, {**attrs, "wide": False}) for x, attrs in wide if x[0].dtype.itemsize < 16]
+        return [*wide, *(s for s in narrow if s[0][0].dtype.kind in "fc")]
 
 
 @register

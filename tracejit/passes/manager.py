@@ -25,6 +25,7 @@ from tracejit.passes.reveal import reveal
 from tracejit.passes.scalarize import scalarize
 from tracejit.passes.simplify import simplify
 from tracejit.passes.stack_fields import stack_fields
+from tracejit.passes.terms import terms
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 
@@ -47,6 +48,7 @@ PASSES: tuple[Pass, ...] = (
     hoist_checks,  # after all that could make an index certain, or leave the loop
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
     product_forms,  # once an operand is either computed here or lies in memory
+    terms,  # once nothing moves products away from their sums
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 

@@ -1,0 +1,58 @@
+"""Products with strong zeros that are only added up may give any zero: that costs less.
+
+    v1 = strong_multiply(g, x); v2 = reshape(v1); s = reduce_sum(v2)
+    ->  v1 = strong_multiply_term(g, x); v2 = reshape(v1); s = reduce_sum(v2)
+
+No sum of floats is -0.0 (`ir/kernel.py`), and what is added to a number other than 0 leaves it, so
+the sign of a term that is 0 shows nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.ir.op import OPS
+from tracejit.ir.types import dtype_of
+from tracejit.ops.strong_zero import TERMS
+
+__all__ = ["terms"]
+
+#: Of these the result differs at most in the sign of a zero where the operand does.
+_PASS_ON = frozenset(
+    (
+        *("reshape", "transpose", "broadcast_to", "slice", "concatenate"),
+        *("add", "subtract", "negative"),
+    )
+)
+
+
+def terms(graph: Graph) -> Graph:
+    """`graph` with products for sums where nothing but sums reads them."""
+    readers: dict[Value, list[Node]] = {}
+    for n in graph.nodes:
+        for v in n.inputs:
+            readers.setdefault(v, []).append(n)
+    outputs = set(graph.outputs)
+    #: Values of which nothing but sums shows.
+    summed: set[Value] = set()
+
+    def only_added(v: Value) -> bool:
+        return v not in outputs and all(
+            n.op.name == "reduce_sum" or not summed.isdisjoint(n.outputs)
+            for n in readers.get(v, ())
+        )
+
+    for n in reversed(graph.nodes):
+        name = n.op.name
+        if name in _PASS_ON or name in TERMS and dtype_of(n.outputs[0].type).kind == "f":
+            (v,) = n.outputs
+            if only_added(v):
+                summed.add(v)
+
+    def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        if node.op.name in TERMS and node.outputs[0] in summed:
+            return builder.emit(OPS[TERMS[node.op.name]], inputs, node.attrs, where=node.where)
+        return keep(builder, node)
+
+    return replay(graph, emit, region=terms)
