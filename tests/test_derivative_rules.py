@@ -16,12 +16,13 @@ from tests.derivative_points import (
     python_names,
     python_points,
 )
+from tests.native_flow import NativeGraph
 from tests.where_programs import PROGRAMS, X
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
-from tracejit.ir.types import DTYPES
+from tracejit.ir.types import DTYPES, NpScalar
 from tracejit.ops.strong_zero import TERMS
 from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.forward import jvp_graph
@@ -319,6 +320,35 @@ def test_compiled_strong_zeros(name: str) -> None:
         (expected,), (actual,) = run(graph, inputs), run_graph(graph, inputs)
         parity = "ulp" if expected.dtype.kind == "c" else "exact"
         assert_same(expected, actual, parity=parity, ulp=1)
+
+
+@pytest.mark.parametrize("name", ["strong_multiply", "strong_product", "strong_divide"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "c64", "c128"])
+def test_compiled_strong_zeros_of_numbers(name: str, dtype: str) -> None:
+    """Of single numbers, one after the other: what is hardly ever met lies beside the way."""
+    kind = DTYPES[dtype]
+    numbers = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, np.finfo(kind).tiny]
+    if kind.kind == "c":
+        numbers += [1 - 2j, complex(0, np.inf), complex(-0.0, 0.0), complex(np.nan, 0.0)]
+    graph = chain_of(name, NpScalar(kind))
+    compiled = NativeGraph(graph)
+    for a, b, c in itertools.product([kind.type(x) for x in numbers], repeat=3):
+        with np.errstate(all="ignore"):
+            expected = run(graph, [a, b, c])
+        for e, found in zip(expected, compiled([a, b, c]) or (), strict=True):
+            if kind.kind == "c":
+                np.testing.assert_allclose(found, e, rtol=4 * np.finfo(kind).eps)
+            else:
+                assert_same(found, e)
+
+
+def chain_of(name: str, kind: NpScalar) -> Graph:
+    """Two such operations of which the second has the result of the first as both operands."""
+    builder = GraphBuilder("chain")
+    a, b, c = (builder.input(kind, x) for x in "abc")
+    p = builder.one(OPS[name], (a, b))
+    q = builder.one(OPS[name], (p, c))
+    return builder.build([p, q, builder.one(OPS[name], (q, p))])
 
 
 def check_zero(graph: Graph, x: Any) -> None:

@@ -17,7 +17,7 @@ from tracejit.codegen import scalar_functions
 from tracejit.codegen.engine import compile_module, host_target
 from tracejit.codegen.llvm_text import FunctionBuilder, Module
 from tracejit.ir.dims import floordiv, maximum, minimum, mod, symbol
-from tracejit.ir.kernel import Call, Const, For, IndexValue, Kernel, Load, Param, Store, Var
+from tracejit.ir.kernel import Call, Const, Expr, For, IndexValue, Kernel, Load, Param, Store, Var
 from tracejit.ir.types import DTYPES
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -330,6 +330,51 @@ def test_expression_and_size_emitters() -> None:
         entry(out.ctypes.data, n_value)
         want = [n_value // 3, n_value % 3, min(n_value, 4), max(n_value, 4), (n_value - 1) ** 2, 7]
         assert out.tolist() == [*want, 10 * n_value + n_value + 1]
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_what_is_unlikely_is_chosen_all_the_same(further: bool) -> None:
+    """One choice after the other, with expressions that are shared across the branches."""
+    x, y = Var("x", "f64"), Var("y", "f64")
+
+    def chosen(a: Expr, b: Expr) -> Expr:
+        product = Call("multiply", (a, b), "f64")
+        condition = Call("unlikely", (Call("isnan", (product,), "b1"),), "b1")
+        if further:
+            is_zero = Call("equal", (a, Const(0.0, "f64")), "b1")
+            condition = Call("logical_and", (condition, is_zero), "b1")
+        other = Call("add", (Call("negative", (a,), "f64"), Call("square", (b,), "f64")), "f64")
+        return Call("select", (condition, other, product), "f64")
+
+    first = chosen(x, y)
+    second = chosen(first, Call("square", (y,), "f64"))
+    literal = Call("select", (Call("unlikely", (Const(True, "b1"),), "b1"), y, second), "f64")
+    fb = FunctionBuilder(Module(host_target()), "entry", [("ptr", "%out"), ("ptr", "%in")])
+    env = {"x": fb.emit("load double, ptr %in")}
+    env["y"] = fb.emit(f"load double, ptr {fb.emit('getelementptr double, ptr %in, i64 1')}")
+    known: dict[object, str] = {}
+    for k, expr in enumerate((second, first, literal, Call("square", (y,), "f64"))):
+        address = fb.emit(f"getelementptr double, ptr %out, i64 {k}")
+        value = scalar_functions.emit_expr(fb, expr, env, known=known)
+        fb.line(f"store double {value}, ptr {address}")
+    fb.ret()
+    fb.finish()
+    text = fb.module.text().replace("define internal", "define")
+    assert text.count("br i1") == 2, "what is computed with the result need not wait"
+    library = compile_module(text, {}, ["entry"])
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("entry"))
+
+    def wanted(a: float, b: float) -> float:
+        chosen = np.isnan(a * b) and (a == 0 or not further)
+        return -a + b * b if chosen else a * b
+
+    numbers = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 1e-320])
+    for a, b in itertools.product(numbers, numbers):
+        out = np.zeros(4)
+        entry(out.ctypes.data, np.array([a, b]).ctypes.data)
+        with np.errstate(all="ignore"):
+            p = wanted(a, b)
+            assert same_bits(out, np.array([wanted(p, b * b), p, b, b * b])), (a, b)
 
 
 def test_unknown_functions_are_refused() -> None:

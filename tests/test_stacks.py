@@ -12,6 +12,8 @@ from tests.compare import assert_same
 from tests.native_flow import NativeGraph
 from tests.random_stacks import random_program
 from tests.stack_samples import (
+    F64,
+    I64,
     RAGGED,
     SUMS,
     VECTOR,
@@ -25,6 +27,7 @@ from tracejit.codegen.liveness import Liveness
 from tracejit.codegen.memory_use import memory_use
 from tracejit.errors import Bailout, TraceError
 from tracejit.ir.evaluate import evaluate
+from tracejit.ir.graph import Graph
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.manager import run_passes
@@ -194,3 +197,95 @@ def test_a_push_of_scalars_calls_only_where_the_stack_is_full() -> None:
     calls = sum("call ptr @tj_extend" in block for block in blocks)
     assert calls == pushes
     assert all("store double" not in block for block in blocks if "call" in block)
+
+
+SEVERAL = f"""\
+def f(n: size, x: f64[n], times: int):
+    zero: int = constant(value=0, type="int")
+    t: token = stack_new(stack="s")
+    one: f64 = constant(value=1.0, type="f64")
+    def test(n: size, i: int, t: token, a: f64, x: f64[n], times: int):
+        go: bool = py_less(i, times)
+        return go
+    def body(n: size, i: int, t: token, a: f64, x: f64[n], times: int):
+        b: f64 = sin(a)
+        c: f64 = add(a, b)
+        t1: token = stack_push(t, a, b, stack="s")
+        t2: token = stack_push(t1, i, c, i, stack="s")
+        t3: token = PUSHED
+        t4: token = stack_push(t3, c, stack="s")
+        t5: token = stack_push(t4, b, stack="s")
+        one: int = constant(value=1, type="int")
+        j: int = py_add(i, one)
+        return j, t5, c
+    k, t2, c = typed(while_loop(zero, t, one, x, times, carried=3, sizes=((n,), (n,)), regions=(test, body)), int, token, f64)
+    def more(n: size, i: int, t: token, g: f64, s: int, x: f64[n]):
+        none: int = constant(value=0, type="int")
+        go: bool = py_less(none, i)
+        return go
+    def back(n: size, i: int, t: token, g: f64, s: int, x: f64[n]):
+        t1, b = typed(stack_pop(t, stack="s", types=({F64},)), token, f64)
+        t2, c = typed(stack_pop(t1, stack="s", types=({F64},)), token, f64)
+        t3, y = typed(POPPED)
+        t4, p, c1, q = typed(stack_pop(t3, stack="s", types=({I64}, {F64}, {I64})), token, int, f64, int)
+        t5, a, b1 = typed(stack_pop(t4, stack="s", types=({F64}, {F64})), token, f64, f64)
+        d: f64 = subtract(c, b1)
+        e: f64 = multiply(d, c1)
+        h: f64 = multiply(g, b)
+        g1: f64 = add(h, e)
+        first: f64 = FIRST
+        g2: f64 = add(g1, first)
+        g3: f64 = subtract(g2, a)
+        u: int = py_add(s, p)
+        v: int = py_subtract(u, q)
+        w: int = py_add(v, q)
+        one: int = constant(value=1, type="int")
+        j: int = py_subtract(i, one)
+        return j, t5, g3, w, x
+    l, t3, g, s, x1 = typed(while_loop(k, t2, one, zero, x, carried=5, sizes=((n,), (n,)), regions=(more, back)), int, token, f64, int, f64[n])
+    return c, g, s, x1
+"""  # noqa: E501
+
+#: The record in the middle: only a number, or an array too.
+SHORT = {
+    "PUSHED": 'stack_push(t2, b, stack="s")',
+    "t3, y = typed(POPPED)": f't3, y = typed(stack_pop(t2, stack="s", types=({F64},)), token, f64)',
+    "FIRST": "add(y, y)",
+}
+LONG = {
+    "PUSHED": 'stack_push(t2, x, b, stack="s")',
+    "t3, y = typed(POPPED)": f't3, z, y = typed(stack_pop(t2, stack="s", types=({VECTOR}, {F64})), '
+    "token, f64[n], f64)",
+    "FIRST": "read_item(z, at=(1,))",
+}
+
+
+def several(middle: dict[str, str]) -> Graph:
+    """A loop that pushes five records in each iteration, and one that pops them."""
+    text = SEVERAL
+    for name, replacement in middle.items():
+        text = text.replace(name, replacement)
+    return read(text)
+
+
+@pytest.mark.parametrize("middle", [SHORT, LONG], ids=["numbers", "arrays"])
+def test_several_records_at_a_time_at_every_fill_of_the_memory(middle: dict[str, str]) -> None:
+    """The first of several pushes makes room for all of them, whichever would not have had it."""
+    graph = several(middle)
+    x = np.random.default_rng(1).normal(size=5)
+    native = NativeGraph(graph)
+    for times in (0, 1, *range(8, 24), 300):
+        assert_same(tuple(native((x, times)) or ()), evaluate(graph, (x, times)))
+        if times < 12:
+            agree(graph, x, times)
+
+
+@pytest.mark.parametrize(
+    "middle, pushes, pops", [(SHORT, 1, 1), (LONG, 2, 3)], ids=["numbers", "arrays"]
+)
+def test_of_several_records_the_first_is_checked(
+    middle: dict[str, str], pushes: int, pops: int
+) -> None:
+    text = NativeGraph(several(middle)).program.text
+    flow = text[text.index("@flow(") :]
+    assert (flow.count("@tj_extend("), flow.count("label %.empty")) == (pushes, pops)

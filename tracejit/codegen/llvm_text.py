@@ -274,6 +274,8 @@ class FunctionBuilder:
         condition: str,
         carried: Sequence[tuple[str, str]],
         then: Callable[[], Sequence[str]],
+        *,
+        unlikely: bool = False,
     ) -> list[str]:
         """Run `then` if the i1 holds; the values that it returns, else those of `carried`.
 
@@ -285,7 +287,7 @@ class FunctionBuilder:
             return [value for _, value in carried]
         inside, after = self.fresh_label("then"), self.fresh_label("after")
         before = self.label
-        self.cond_br(condition, inside, after)
+        self.cond_br(condition, inside, after, 0 if unlikely else None)
         self.block(inside)
         results = then()
         end = self.label

@@ -40,10 +40,6 @@ def emit_sections(e: Emitter) -> None:
     flow.finish()
 
 
-def _is_scalar(v: Value) -> bool:
-    return not is_array(v) and v.type not in (NONE, TOKEN)
-
-
 class _Phi:
     """One register of a merge: its name, type, and what comes from each predecessor."""
 
@@ -72,6 +68,12 @@ class _Flow:
         #: Sides of branches that are computed in the block before, and the joins that go on in it.
         self.within: set[int] = set()
         self.joined: set[int] = set()
+
+    def is_scalar(self, v: Value) -> bool:
+        """Whether registers hold a value; of a stack it is the top."""
+        if v.type == TOKEN:
+            return v in self.e.stacks.tokens
+        return not is_array(v) and v.type != NONE
 
     # Blocks -------------------------------------------------------------------------------------
 
@@ -116,7 +118,7 @@ class _Flow:
             storage = e.plan.of(out)
             if storage is not None and storage.strides is not None:
                 e.strides[out] = storage.strides
-        if not _is_scalar(out):
+        if not self.is_scalar(out):
             return
         phis, dtypes = self.phis_of(section.id, node), part_dtypes(out)
         parts = [bind_register(e, p.name, d) for p, d in zip(phis, dtypes, strict=True)]
@@ -173,7 +175,7 @@ class _Flow:
         place = target.predecessors.index(section.id)
         out: list[tuple[_Phi, str]] = []
         for node in target.nodes:
-            if node.op.name == "merge" and _is_scalar(node.outputs[0]):
+            if node.op.name == "merge" and self.is_scalar(node.outputs[0]):
                 registers = e.registers(e.scalars[node.inputs[place]])
                 out += zip(self.phis_of(after, node), registers, strict=True)
         return out

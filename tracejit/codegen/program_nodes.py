@@ -87,9 +87,9 @@ def _prepare(e: Emitter, v: Value, overwrites: bool) -> None:
 def _undefined(e: Emitter, node: Node) -> None:
     """A value that nobody reads: zero, or memory as it is."""
     (out,) = node.outputs
-    if is_array(out) or out.type in (NONE, TOKEN):
+    if is_array(out) or out.type == NONE:
         return
-    dtype = dtype_name(dtype_of(out.type))
+    dtype = "i64" if out.type == TOKEN else dtype_name(dtype_of(out.type))
     part = parts_dtype(dtype)
     zero = Const(False if part == "b1" else 0 if part[0] in "iu" else 0.0, part)
     e.scalars[out] = zero if part == dtype else (zero, zero)

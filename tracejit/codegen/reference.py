@@ -205,6 +205,7 @@ def _functions() -> dict[str, Any]:
         "wrap_index": _wrap_index,
         "select": _select,
         "cast": _cast,
+        "unlikely": lambda condition: condition,
         "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),
         "erf": _special("erf"),
         "erfc": _special("erfc"),

@@ -50,6 +50,7 @@ BOOLEAN: dict[str, Emitter] = {
     "minimum": _and,
     "fmax": _or,
     "fmin": _and,
+    "unlikely": same,
     "absolute": same,
     "floor": same,
     "ceil": same,

@@ -2,6 +2,9 @@
 
 The meaning of a function is the NumPy ufunc of its name on those dtypes; `cast` converts and
 `select(b1, x, x)` chooses. Every function but `cast` gets arguments of the loop's dtypes already.
+`unlikely(b1)` is its operand, which hardly ever holds: of single elements, a `select` of that, or
+of a `logical_and` that begins with it, is a branch. What is computed with the result need then not
+wait for the condition.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from tracejit.codegen.lanes import Lanes, is_float, round_to_half
+from tracejit.codegen.lanes import Lanes, is_float, register_type, round_to_half
 from tracejit.codegen.llvm_text import FunctionBuilder
 from tracejit.codegen.scalar_booleans import BOOLEAN
 from tracejit.codegen.scalar_casts import cast
@@ -145,6 +148,8 @@ def emit_expr(
             if e.fn in _COMPARE and all(isinstance(a, Const) for a in e.args):
                 a, b = (a.value for a in e.args if isinstance(a, Const))
                 return lanes.const(_COMPARE[e.fn](a, b), "b1")
+            if width == 1 and (condition := _unlikely(e)) is not None:
+                return branch(e, *condition)
             args = [visit(a) for a in e.args]
             operation = e.fn.removesuffix("_overflows")
             if operation != e.fn:
@@ -157,4 +162,30 @@ def emit_expr(
             return emit_call(lanes, e.fn, args, [a.dtype for a in e.args], e.dtype)
         raise ValueError(f"{type(e).__name__} outside of a kernel")
 
+    def branch(e: Call, unlikely: Expr, further: Expr | None) -> str:
+        _, exception, rule = e.args
+        if further is not None:
+            exception = Call("select", (further, exception, rule), e.dtype)
+        usual, condition = visit(rule), visit(unlikely)
+
+        def then() -> Sequence[str]:
+            # What is written on the way there is there alone.
+            return [emit_expr(fb, exception, env, known=dict(written))]
+
+        kind = register_type(e.dtype)
+        (register,) = fb.if_then(condition, [(kind, usual)], then, unlikely=True)
+        return register
+
     return visit(expr)
+
+
+def _unlikely(e: Call) -> tuple[Expr, Expr | None] | None:
+    """What hardly ever holds of the condition of a `select`, and what must hold besides."""
+    if e.fn != "select" or not isinstance(e.args[0], Call):
+        return None
+    match e.args[0]:
+        case Call("unlikely", (condition,)):
+            return condition, None
+        case Call("logical_and", (Call("unlikely", (condition,)), further)):
+            return condition, further
+    return None

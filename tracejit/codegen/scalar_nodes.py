@@ -27,7 +27,7 @@ from tracejit.codegen.scalar_integers import with_overflow
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
-from tracejit.ir.types import PYINT, ArrayType, dtype_name, dtype_of
+from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.scalar_exprs import ScalarRule
 
@@ -102,7 +102,9 @@ def emit_scalar_node(e: Registers, node: Node) -> bool:
 
 
 def part_dtypes(v: Value) -> list[str]:
-    """The dtypes of a scalar's registers: two for a complex number."""
+    """The dtypes of a scalar's registers: two for a complex number; that of a stack's top."""
+    if v.type == TOKEN:
+        return ["i64"]
     dtype = dtype_name(dtype_of(v.type))
     part = parts_dtype(dtype)
     return [part] if part == dtype else [part, part]

@@ -30,7 +30,7 @@ _CHEAP = frozenset(
     + ("logical_and", "logical_or", "logical_xor", "logical_not", "select", "cast", "invert")
     + ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "positive")
     + ("add_overflows", "subtract_overflows", "multiply_overflows", "conjugate", "truncated")
-    + ("floor", "ceil", "trunc", "rint", "isinf", "isfinite", "square", "fabs")
+    + ("floor", "ceil", "trunc", "rint", "isinf", "isfinite", "square", "fabs", "unlikely")
 )
 #: Cheap where the divisor is a positive literal.
 _CHEAP_BY_LITERAL = frozenset(("floor_divide", "remainder"))

@@ -17,7 +17,21 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
 from tracejit.ops.stack import STACK_OPS, record_form, record_of
 
-__all__ = ["check_stacks"]
+__all__ = ["check_stacks", "stack_tokens"]
+
+
+def stack_tokens(graph: DataflowGraph) -> set[Value]:
+    """The tokens that are stacks, under all their names."""
+    found = {n.outputs[0] for _, n in graph.nodes() if n.op.name in STACK_OPS}
+    names = [n for _, n in graph.nodes() if n.op.name in RENAMES or n.op.name == "merge"]
+    names = [n for n in names if n.outputs[0].type == TOKEN]
+    count = 0
+    while count != len(found):
+        count = len(found)
+        for n in names:
+            if not found.isdisjoint(n.inputs):
+                found.update(n.outputs)
+    return found
 
 
 def check_stacks(graph: DataflowGraph) -> dict[str, list[Node]]:

@@ -1,8 +1,11 @@
-"""Stacks in native code: each name is memory of the run with a top, which pushes and pops move.
+"""Stacks in native code: each name is memory of the run, each stack the offset of its top there.
 
-    t1 = stack_push(t0, a, x)     if top + size > capacity: extend; memcpy(base + top, a); store x
-    t2, a, x = stack_pop(t1)      top -= size; a lies at base + top, x is loaded
+    t1 = stack_push(t0, a, x)     t1 = t0 + size; if t1 > capacity: extend
+                                  memcpy(base + t0, a); store x
+    t2, a, x = stack_pop(t1)      t2 = t1 - size; a lies at base + t2, x is loaded
 
+A top is the register of a token; it goes around loops like any scalar. Of pushes, or pops, that
+follow each other in a section, the first looks whether there is room, or are records, for all.
 A record holds its arrays first, dense, each from a multiple of 64 bytes on, then its scalars, the
 widest first: its size follows from the values pushed alone. Where a stack has records with arrays
 and others, those with arrays end in the top before them. The memory is the function's own at
@@ -23,8 +26,8 @@ from tracejit.codegen.callbacks import call_plainly, no_memory
 from tracejit.codegen.lanes import store_element
 from tracejit.codegen.liveness import is_array
 from tracejit.codegen.program_copies import copy_elements
-from tracejit.codegen.scalar_nodes import part_dtypes
-from tracejit.codegen.stack_order import check_stacks
+from tracejit.codegen.scalar_nodes import bind_register, part_dtypes
+from tracejit.codegen.stack_order import check_stacks, stack_tokens
 from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
@@ -75,7 +78,6 @@ class _Memory:
     use: StackUse
     unit: int
     mixed: bool
-    top: str = ""
     cell: str = ""
     place: str = ""
 
@@ -103,7 +105,10 @@ class Stacks:
 
     def __init__(self, e: Emitter) -> None:
         self.e = e
+        self.tokens = stack_tokens(e.graph)
         self._memory: dict[str, _Memory] = {}
+        #: Pushes and pops for which an earlier one has made sure.
+        self._sure: set[Node] = set()
         self._fails: dict[str, str] = {}
         for name, nodes in check_stacks(e.graph).items():
             records = [record_of(n) for n in nodes if n.op.name != "stack_new"]
@@ -124,7 +129,6 @@ class Stacks:
             return
         first = min(_FIRST, _FIRST_OF_ALL // len(self._memory) // _ALIGN * _ALIGN)
         for m in self._memory.values():
-            m.top = fb.alloca("i64", 8, "0")
             m.cell = fb.alloca(_CELL, 8, "zeroinitializer")
             m.place = self.e.pointer.place()
             if first:
@@ -176,7 +180,7 @@ class Stacks:
 
     def _new(self, m: _Memory, node: Node) -> None:
         e, fb = self.e, self.e.fb
-        fb.line(f"store i64 0, ptr {m.top}")
+        self._set_top(node, "0")
         (reserve,) = node.attrs.get("reserve", (0,))
         if reserve == 0:
             return
@@ -192,16 +196,42 @@ class Stacks:
         has = fb.emit(f"load i64, ptr {m.room(e)}")
         fb.if_then(fb.emit(f"icmp ugt i64 {wanted}, {has}"), (), extend)
 
+    def _top(self, v: Value) -> str:
+        (register,) = self.e.registers(self.e.scalars[v])
+        return register
+
+    def _set_top(self, node: Node, register: str) -> None:
+        self.e.scalars[node.outputs[0]] = bind_register(self.e, register, "i64")
+
+    def _following(self, m: _Memory, node: Node) -> int:
+        """The bytes of the records that a section moves after this one, in the same direction.
+
+        Of those whose size is no number, and what follows them, it says nothing.
+        """
+        assert self.e.section is not None
+        nodes = self.e.section.nodes
+        total = 0
+        for other in nodes[nodes.index(node) + 1 :]:
+            if other.op.kind != "stack" or other.attrs["stack"] != m.use.name:
+                continue
+            record = record_of(other)
+            if other.op is not node.op or any(map(_is_long, record)):
+                break
+            total += int(self._layout(m, record)[1])
+            self._sure.add(other)
+        return total
+
     def _push(self, m: _Memory, node: Node) -> None:
         fb = self.e.fb
         record = record_of(node)
         offsets, size = self._layout(m, record)
-        top = fb.emit(f"load i64, ptr {m.top}")
+        top = self._top(node.inputs[0])
         ends = m.mixed and any(map(_is_long, record))
         start = _aligned(self.e, top) if ends else top
         end = fb.integer("add", start, size)
-        if size != "0":
-            self._make_room(m, top, end)
+        if size != "0" and node not in self._sure:
+            more = str(self._following(m, node))
+            self._make_room(m, top, fb.integer("add", end, more))
         base = fb.emit(f"load ptr, ptr {m.cell}")
         at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
         for v, offset in zip(record, offsets, strict=True):
@@ -209,7 +239,7 @@ class Stacks:
         if ends:
             last = fb.emit(f"getelementptr i8, ptr {base}, i64 {fb.integer('sub', end, '8')}")
             fb.line(f"store i64 {top}, ptr {last}")
-        fb.line(f"store i64 {end}, ptr {m.top}")
+        self._set_top(node, end)
 
     def _make_room(self, m: _Memory, used: str, wanted: str) -> None:
         e, fb = self.e, self.e.fb
@@ -245,20 +275,23 @@ class Stacks:
         e, fb = self.e, self.e.fb
         record = record_of(node)
         offsets, size = self._layout(m, record)
-        top = fb.emit(f"load i64, ptr {m.top}")
+        top = self._top(node.inputs[0])
         base = fb.emit(f"load ptr, ptr {m.cell}")
-        if size != "0":
+        ends = m.mixed and any(map(_is_long, record))
+        if size != "0" and node not in self._sure:
             found = fb.fresh_label("pop")
-            few = fb.emit(f"icmp ult i64 {top}, {size}")
+            # In front of what ends in the top before it there may be more than its size.
+            more = 0 if ends else self._following(m, node)
+            few = fb.emit(f"icmp ult i64 {top}, {fb.integer('add', size, str(more))}")
             fb.cond_br(few, self._failure("empty"), found, unlikely=0)
             fb.block(found)
-        if m.mixed and any(map(_is_long, record)):
+        if ends:
             last = fb.emit(f"getelementptr i8, ptr {base}, i64 {fb.integer('sub', top, '8')}")
             below = fb.emit(f"load i64, ptr {last}")
             start = _aligned(e, below)
         else:
             below = start = fb.integer("sub", top, size)
-        fb.line(f"store i64 {below}, ptr {m.top}")
+        self._set_top(node, below)
         at = fb.emit(f"getelementptr i8, ptr {base}, i64 {start}")
         for v, offset in zip(record, offsets, strict=True):
             self._load(v, fb.emit(f"getelementptr i8, ptr {at}, i64 {offset}"))

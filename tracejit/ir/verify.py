@@ -41,6 +41,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "licm": _unfused,
     "reveal": _unfused,
     "hoist_checks": _unfused,
+    "hand_on": _unfused,
     "product_forms": _unfused,
     "products": _unfused,
     "terms": _unfused,

@@ -37,12 +37,12 @@ def _parts(v: Element) -> tuple[Expr, ...]:
 
 
 def _lost(v: Element, value: Element) -> Expr:
-    """Where v is 0 and the plain result is not: a NaN."""
+    """Where v is 0 and the plain result is not: a NaN, which is hardly ever met."""
     zeros = [real("equal", "b1", x, Const(0.0, x.dtype)) for x in _parts(v)]
     nans = [real("isnan", "b1", x) for x in _parts(value)]
     zero = zeros[0] if len(zeros) == 1 else real("logical_and", "b1", *zeros)
     nan = nans[0] if len(nans) == 1 else real("logical_or", "b1", *nans)
-    return real("logical_and", "b1", zero, nan)
+    return real("logical_and", "b1", real("unlikely", "b1", nan), zero)
 
 
 def _select(condition: Expr, a: Element, b: Element) -> Element:

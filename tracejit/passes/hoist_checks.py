@@ -91,6 +91,7 @@ def _versions(graph: Graph, loop: Node, before: Numbers) -> list[Node] | None:
     regions = indices.nest(loop)
     work = _Versions(before, indices)
     work.choose(regions)
+    work.relate()
     return work.write(loop, regions) if work.places else None
 
 
@@ -127,6 +128,23 @@ class _Versions:
                     self.places[node] = places
             for inner in region.inner.values():
                 self.choose(inner)
+
+    def relate(self) -> None:
+        """Of bound numbers that differ by a constant only the least keeps its name.
+
+        So places that differ by a constant can be seen to do so.
+        """
+        least: dict[Dim, int] = {}
+        for d, k in map(_apart, self.bound):
+            least[d] = min(k, least.get(d, k))
+        names = dict(self.bound)
+        self.bound, renamed = {}, {}
+        for number, name in names.items():
+            d, k = _apart(number)
+            base = d + least[d]
+            renamed[name] = symbol(self.bound.setdefault(base, names[base])) + (k - least[d])
+        for places in self.places.values():
+            places[:] = [None if d is None else substitute(d, renamed) for d in places]
 
     def _ends(self, d: Dim) -> dict[Dim, None] | None:
         """The tests that show that `d` is never negative; None where there are none."""

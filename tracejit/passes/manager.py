@@ -17,6 +17,7 @@ from tracejit.passes.early_reads import early_reads
 from tracejit.passes.expand_calls import expand_calls
 from tracejit.passes.fold import fold
 from tracejit.passes.fuse import fuse
+from tracejit.passes.hand_on import hand_on
 from tracejit.passes.hoist_checks import hoist_checks
 from tracejit.passes.licm import licm
 from tracejit.passes.product_forms import product_forms
@@ -46,6 +47,7 @@ PASSES: tuple[Pass, ...] = (
     licm,  # after dead code, which would look like work to save
     reveal,  # after cse, and what moves nodes next to their twins
     hoist_checks,  # after all that could make an index certain, or leave the loop
+    hand_on,  # once all places are known that can be
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
     product_forms,  # once an operand is either computed here or lies in memory
     terms,  # once nothing moves products away from their sums
