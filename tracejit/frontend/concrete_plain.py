@@ -83,9 +83,14 @@ def _rounded_as(
     kwargs: Mapping[str, Any],
     result: Any,
 ) -> None:
-    """Let new results be what NumPy gives, which adds up in another order than the ops' meaning."""
+    """Let new results be what NumPy gives, which adds up in another order than the ops' meaning.
+
+    What gives none has been done for what it stores, and is not done twice.
+    """
     new = result if type(result) is tuple else (result,)
     if kwargs.get("out") is not None or any(x is y for x in new for y in args):
+        return
+    if not any(isinstance(x, Tracer) for x in new):
         return
     given = Given(trace, copies=False)
     with np.errstate(all="ignore"):

@@ -19,6 +19,7 @@ from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import perform, plainly
 from tracejit.frontend.indexing import get_item, set_item
 from tracejit.frontend.methods import array_attribute, scalar_attribute
+from tracejit.frontend.numpy_stores import set_attribute
 from tracejit.frontend.python_math import python_number
 from tracejit.frontend.trace import innermost
 from tracejit.frontend.tracer import Cell, TracedArray, TracedScalar, Tracer, View
@@ -149,6 +150,12 @@ class ConcreteArray(_Concrete, TracedArray):
         """Whether NumPy would store into the array."""
         return (self.cell.input or 0) >= 0 and all(view.writeable for view in self.views)
 
+    @property
+    def is_argument(self) -> bool:
+        """Whether it stands for an array object of the caller's."""
+        known = self.cell in self.trace.originals or self.cell in self.trace.stand_ins
+        return known and not self.views
+
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
@@ -162,6 +169,28 @@ class ConcreteArray(_Concrete, TracedArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         perform(set_item, operator.setitem, (self, key, value))
+
+    @property
+    def flags(self) -> Any:
+        """Where the memory lies, and whether it may be stored into."""
+        return _Flags(self)
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """`ndarray.setflags`. Raises LostGradient for all but what concerns stores."""
+        if align is not None or uic:
+            raise LostGradient("setflags()")
+        if write is None or bool(write) == self.is_writeable:
+            return
+        if self.is_argument:
+            raise LostGradient("a change of the flags of an argument")
+        if not write:
+            # A view like any other: it alone is not stored into, nor what is made of it.
+            axes = tuple(range(self.ndim))
+            self.add_view(View(self.trace, "transpose", (), {"axes": axes}, False))
+        elif self.views and self.views[-1].attrs == {"axes": tuple(range(self.ndim))}:
+            self.drop_view()
+        else:
+            raise LostGradient("a view that is made writeable")
 
     def tolist(self) -> Any:
         """Lists of Python numbers."""
@@ -177,6 +206,37 @@ class ConcreteArray(_Concrete, TracedArray):
 
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
+
+
+class _Flags:
+    """`x.flags`."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: ConcreteArray) -> None:
+        object.__setattr__(self, "_array", array)
+
+    def _known(self) -> Any:
+        copy = self._array.known().copy(order="K")
+        copy.flags.writeable = self._array.is_writeable
+        return copy.flags
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known(), name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._known()[name]
+
+    def __repr__(self) -> str:
+        return repr(self._known())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "writeable":
+            raise LostGradient(f"an assignment to the flag {name}")
+        self._array.setflags(write=value)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, {"W": "writeable"}.get(name, name.lower()), value)
 
 
 class ConcreteScalar(_Concrete, TracedScalar):
@@ -244,8 +304,30 @@ def _attribute(x: Any, name: str, cls: type, find: Callable[[Any, str], Any]) ->
     return lambda *args, **kwargs: perform(recorded, plain, (x, *args), kwargs)
 
 
+def _assigned(name: str) -> property:
+    """The attribute of an array whose assignment is a store."""
+
+    def read(x: ConcreteArray) -> Any:
+        return _attribute(x, name, np.ndarray, array_attribute)
+
+    def assign(x: ConcreteArray, value: Any) -> None:
+        if name == "shape" and x.is_argument:
+            raise LostGradient("an assignment to the attribute shape of an argument")
+        perform(lambda x, value: set_attribute(x, name, value), plain, (x, value))
+
+    def plain(x: Any, value: Any) -> None:
+        setattr(x, name, value)
+        if name == "shape":
+            raise LostGradient("an assignment to the attribute shape of an array")
+
+    found: Any = TracedArray.__dict__.get(name)
+    return property(found.fget if found else read, assign)
+
+
 def _install() -> None:
-    """Python's operators."""
+    """Python's operators, and attributes that are assigned to."""
+    for name in ("real", "imag", "flat", "shape"):
+        setattr(ConcreteArray, name, _assigned(name))
 
     def forward(f: Any) -> Any:
         def recorded(a: Any, b: Any) -> Any:

@@ -26,7 +26,7 @@ from tracejit.frontend.tracer import (
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, floordiv, prod
 
-__all__ = ["TracedFlat", "set_flat", "set_shape", "sort_in_place"]
+__all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
 
 
 def _target(a: Any, name: str) -> TracedArray:
@@ -286,6 +286,16 @@ def _flat_key(key: Any) -> Any:
 SUBSCRIPTS[TracedFlat] = TracedFlat.__getitem__
 
 
-def set_flat(x: TracedArray, value: Any) -> None:
-    """`x.flat = value`."""
-    TracedFlat(x)[...] = value
+def set_attribute(x: TracedArray, name: str, value: Any) -> None:
+    """`x.name = value`. Raises TraceError for attributes that stores do not reach."""
+    if name in ("real", "imag"):
+        if name == "imag" and x.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        getattr(x, name)[...] = value
+    elif name == "flat":
+        TracedFlat(x)[...] = value
+    elif name == "shape":
+        set_shape(x, value)
+    else:
+        what = f"an assignment to the attribute {name} of an array"
+        raise TraceError("TJ008", what, user_line())

@@ -28,7 +28,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.methods import array_attribute
-from tracejit.frontend.numpy_stores import set_flat, set_shape
+from tracejit.frontend.numpy_stores import set_attribute
 from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.places import IsFalse, OwnRead
 from tracejit.frontend.random import TracedGenerator, random_function
@@ -324,13 +324,8 @@ def special(hooks: Hooks, x: Any, name: str) -> Any:
 
 def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
     """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
-    if isinstance(x, TracedArray) and name in ("real", "imag"):
-        if name == "imag" and x.dtype.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        getattr(x, name)[...] = value
-        return
-    if isinstance(x, TracedArray) and name in ("flat", "shape"):
-        set_flat(x, value) if name == "flat" else set_shape(x, value)
+    if isinstance(x, TracedArray):
+        set_attribute(x, name, value)
         return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())

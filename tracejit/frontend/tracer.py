@@ -155,6 +155,12 @@ class TracedArray(Tracer):
         self._version = -1
         self._cached = self.value()
 
+    def drop_view(self) -> None:
+        """Make this object what it was before the last `add_view`."""
+        self.views = self.views[:-1]
+        self._version = -1
+        self._cached = self.value()
+
     def store(self, new: Value) -> None:
         """Make `new` (of this array's type) its contents, through the views, in its cell."""
         trace = innermost(self.trace)

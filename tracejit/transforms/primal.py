@@ -205,6 +205,9 @@ def _as_number(hooks: Hooks, x: Choice) -> Tracer:
 def _store_back(trace: Trace, start: int, x: Variables) -> None:
     """What the function has stored into its argument is in the caller's array."""
     for old, new in zip(x.given, x.tracers, strict=True):
+        if isinstance(new, TracedArray) and new.views:
+            what = "an assignment to an attribute of an argument that is derived by"
+            raise TraceError("TJ008", what, user_line())
         if not isinstance(new, TracedArray) or not new.cell.written:
             continue
         assert isinstance(old, TracedArray)
