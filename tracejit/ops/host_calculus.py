@@ -170,6 +170,10 @@ class HostSite:
 
     def again(self, **operands: Value) -> tuple[Value, ...]:
         """The call with other values of the same types for some parameters; its results."""
+        return self.applied(operands)
+
+    def applied(self, operands: Mapping[str, Value], dtype: str = "") -> tuple[Value, ...]:
+        """The call with other values for some parameters; `dtype` is that of the results then."""
         if self.s.node.binds:
             raise self.underivable("has no derivative rule for a result of computed size")
         values: list[Value] = []
@@ -194,6 +198,8 @@ class HostSite:
         arguments = [number(n, g) for n, g in self.given.items() if n not in named]
         attrs["arguments"] = tuple(arguments)
         attrs["keywords"] = tuple([(n, number(n, g)) for n, g in attrs["keywords"]])
+        if dtype:
+            attrs["types"] = tuple([(t[0], dtype, *t[2:]) for t in attrs["types"]])
         return self.c.ops("host_call", values, **attrs)
 
     def axis(self, v: Value | Type, name: str = "axis", default: int = -1) -> int:
@@ -218,14 +224,14 @@ def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> di
         if kind is inspect.Parameter.VAR_KEYWORD:
             out |= given
         elif kind is inspect.Parameter.VAR_POSITIONAL:
-            out |= {f"{name}{k}": g for k, g in enumerate(given)}
+            out |= {f"{name}.{k}": g for k, g in enumerate(given)}
         else:
             out[name] = given
     return out
 
 
 #: (site, tangents by parameters) -> tangents of the results.
-Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | None]]
+Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | NoTangent | None]]
 #: (site, cotangents of the results) -> cotangents by parameters.
 Vjp: TypeAlias = Callable[[HostSite, Sequence[Value | None]], Mapping[str, Value | None]]
 
