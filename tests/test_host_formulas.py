@@ -89,3 +89,115 @@ def test_real_polynomials_with_complex_roots() -> None:
     for k in range(5):
         a, b = (np.sum(np.abs(np.roots(p + h * np.eye(5)[k])) ** 3) for h in (1e-5, -1e-5))
         np.testing.assert_allclose(g[k], (a - b) / 2e-5, rtol=1e-7)
+
+
+# Arrays -------------------------------------------------------------------------------------------
+
+HOLES = np.array([[1.0, np.nan, 2.5, -3], [0.3, 4, np.nan, -1.5], [7, -2, 9, 5]])
+FILLED = np.where(np.isnan(HOLES), 99, HOLES)
+
+QUANTILES: list[F] = [
+    lambda x: np.nanmedian(x),
+    lambda x: np.nanmedian(x, axis=0),
+    lambda x: np.nanmedian(x, axis=(0, 1), keepdims=True),
+    lambda x: np.nanquantile(x, 0.3, axis=1),
+    lambda x: np.nanquantile(x, [0.0, 0.4, 1.0], axis=0, keepdims=True),
+    lambda x: np.nanpercentile(x, 37),
+    lambda x: np.nanpercentile(x, [20.0, 50, 70], axis=-1),
+]
+
+
+@pytest.mark.parametrize("k", range(len(QUANTILES)))
+def test_quantiles_that_leave_out_nan(k: int) -> None:
+    f = QUANTILES[k]
+    check_all(lambda x: f(np.where(x < 90, x, np.nan)), FILLED)
+    g = tracejit.grad(lambda x: np.nansum(f(x)))(HOLES)
+    assert not g[np.isnan(HOLES)].any()
+    assert np.isfinite(g).all()
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+def test_quantiles_of_nothing() -> None:
+    x = np.array([[np.nan, np.nan], [1.0, 2.0]])
+    g = tracejit.grad(lambda x: np.nansum(np.nanquantile(x, 0.5, axis=1)))(x)
+    assert g.tolist() == [[0, 0], [0.5, 0.5]]
+
+
+def test_geometric_sequences() -> None:
+    start, stop = np.array([0.5, -2.0]), np.array([3.0, -0.7])
+    check_all(lambda a, b: np.geomspace(a, b, 5), start, stop)
+    check_all(lambda a, b: np.geomspace(a, b, 4, endpoint=False, axis=1), start, stop)
+    check_all(lambda a, b: np.geomspace(a, b, 3), start[0], stop[0])
+    z = np.array([1 + 2j, -0.5 + 1j])
+    check_all(lambda a, b: np.geomspace(a, b, 4), z, z[::-1] * 1.5)
+
+
+def test_parts_of_numbers() -> None:
+    x = np.array([0.3, -5.0, 17.0, 1.1])
+    check_all(lambda x: np.frexp(x)[0] ** 2, x)
+    assert tracejit.grad(lambda x: np.sum(np.spacing(x) * x))(x).tolist() == np.spacing(x).tolist()
+
+
+def test_sums_of_segments() -> None:
+    x = numbers(7, 3)
+    indices = np.array([0, 2, 2, 6, 1])
+    check_all(lambda x: np.add.reduceat(x, [0, 3, 5]), x)
+    check(lambda x, k: np.add.reduceat(x, k), x, indices)
+    check(lambda x: np.add.reduceat(x, [1, 0, 2], axis=1), numbers(4, 3, dtype=np.complex128))
+
+
+ARRAYS: list[tuple[F, str]] = [
+    (lambda x: np.resize(x, (5, 2)), "fc"),
+    (lambda x: np.resize(x, 3), "f"),
+    (lambda x: np.nancumsum(x, axis=1), "fc"),
+    (lambda x: np.nancumprod(x), "fc"),
+    (lambda x: np.linalg.tensorinv(x.reshape(2, 2, 4, 1), ind=2), "f"),
+    (lambda x: np.linalg.tensorsolve(x.reshape(4, 2, 2), x[0]), "fc"),
+    (lambda x: np.linalg.tensorsolve(x.reshape(2, 4, 2), x[1], axes=(0,)), "f"),
+    (lambda x: np.real_if_close(x) ** 2, "f"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(ARRAYS)))
+def test_arrays(k: int) -> None:
+    f, kinds = ARRAYS[k]
+    for kind in kinds:
+        check_all(f, numbers(4, 4, dtype={"f": np.float64, "c": np.complex128}[kind]))
+
+
+@pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="not in this NumPy")
+def test_running_sums_of_the_array_standard() -> None:
+    for dtype in (np.float64, np.complex128):
+        x = numbers(3, 4, dtype=dtype)
+        check_all(lambda x: np.cumulative_sum(x, axis=1, include_initial=True), x)
+        check_all(lambda x: np.cumulative_prod(x[0]), x)
+        check_all(lambda x: np.unstack(x, axis=1), x)
+
+
+@pytest.mark.skipif(not hasattr(np, "matvec"), reason="not in this NumPy")
+@pytest.mark.parametrize("stack", [((), ()), ((2,), ()), ((), (2,)), ((3, 1), (2,))])
+def test_products_with_vectors(stack: Any) -> None:
+    for dtype in (np.float64, np.complex128):
+        a, v, w = (
+            numbers(*stack[k > 0], *s, dtype=dtype) for k, s in enumerate([(3, 4), (4,), (3,)])
+        )
+        check_all(lambda a, v: np.matvec(a, v), a, v)
+        check_all(lambda w, a: np.vecmat(w, a), w, a)
+
+
+def test_values_of_new_functions() -> None:
+    """Bit for bit those of NumPy."""
+    x = np.where(numbers(4, 3) > 1, np.nan, numbers(4, 3))
+    exact: list[F] = [lambda x: np.nancumsum(x, axis=0), lambda x: np.nancumprod(x.T)]
+    if hasattr(np, "cumulative_sum"):
+        exact += [
+            lambda x: np.cumulative_sum(x, axis=1),
+            lambda x: np.cumulative_prod(x, axis=0, include_initial=True),
+            lambda x: np.unstack(x, axis=1)[1],
+        ]
+    for f in exact:
+        for dtype in (np.float64, np.float32, np.complex128, np.int64):
+            y = np.nan_to_num(x * 5).astype(dtype) if dtype is np.int64 else x.astype(dtype)
+            expected, found = f(y), tracejit.jit(f, strict=True)(y)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)

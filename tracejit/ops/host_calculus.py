@@ -28,6 +28,7 @@ __all__ = [
     "as_array",
     "flat",
     "host",
+    "linear",
     "matched",
     "rule",
     "sum_of",
@@ -214,7 +215,7 @@ class HostSite:
 def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> dict[str, Any]:
     """The arguments by the names of parameters; by number where there are no names."""
     try:
-        signature = inspect.signature(f)
+        signature = _signature(f)
         found = signature.bind(*arguments, **keywords).arguments
     except (TypeError, ValueError):
         return {**{str(k): a for k, a in enumerate(arguments)}, **keywords}
@@ -228,6 +229,28 @@ def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> di
         else:
             out[name] = given
     return out
+
+
+#: The parameters of methods of ufuncs, whose signatures NumPy tells since 2.4.
+_METHODS = {
+    "reduce": "array axis dtype out keepdims initial where",
+    "accumulate": "array axis dtype out",
+    "reduceat": "array indices axis dtype out",
+}
+
+
+def _signature(f: Callable[..., Any]) -> inspect.Signature:
+    owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
+    if not isinstance(owner, np.ufunc) or name not in _METHODS:
+        return inspect.signature(f)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = _METHODS[name].split()
+    return inspect.Signature(
+        [
+            inspect.Parameter(n, kind, default=None if k else inspect.Parameter.empty)
+            for k, n in enumerate(named)
+        ]
+    )
 
 
 #: (site, tangents by parameters) -> tangents of the results.
@@ -253,6 +276,26 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
     """Enter a rule for functions."""
     for path in paths:
         RULES[path] = Rule(parameters, jvp, vjp)
+
+
+def linear(
+    paths: Sequence[str], parameter: str, transposed: Callable[[HostSite, Value], Value]
+) -> None:
+    """Enter the rule of functions that are linear in a parameter.
+
+    The tangent is the function of the operand's, the cotangent `transposed(site, cotangent)`.
+    """
+
+    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value]:
+        return site.again(**tangents)
+
+    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        (g, *_) = cotangents
+        assert g is not None
+        found = transposed(site, g)
+        return {parameter: matched(site.c, found, site.type(parameter))}
+
+    rule(paths, parameter, jvp=jvp, vjp=vjp)
 
 
 class HostCallRules:
