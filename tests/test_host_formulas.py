@@ -38,8 +38,7 @@ def check_batch(f: F, *args: Any) -> None:
         leaves = leaves if isinstance(leaves, (tuple, list)) else [leaves]
         out = 0.0
         for y in leaves:
-            if y.dtype.kind in "fc":
-                out = out + np.sum(np.sin(y.real) + y.imag**2)
+            out = out + np.sum(np.sin(np.real(y)) + np.imag(y) ** 2)
         return out
 
     lanes = [[x, x * (x.dtype.type(1.25))] for x in map(np.asarray, args)]
@@ -201,3 +200,16 @@ def test_values_of_new_functions() -> None:
             expected, found = f(y), tracejit.jit(f, strict=True)(y)
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_residuals_and_singular_values_of_fits(dtype: Any) -> None:
+    a, b = numbers(4, 2, dtype=dtype), numbers(4, 3, dtype=dtype)
+
+    def f(a: Any, b: Any) -> Any:
+        x, residuals, _, s = np.linalg.lstsq(a, b)
+        return np.sum(residuals**2), x, s
+
+    check_all(f, a, b)
+    check(lambda a, b: np.sum(np.linalg.lstsq(a, b[:, 0])[1]), a, b)
+    check(lambda a, b: np.linalg.lstsq(a.T, b[:2])[0], a, b)

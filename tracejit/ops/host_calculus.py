@@ -173,8 +173,13 @@ class HostSite:
         """The call with other values of the same types for some parameters; its results."""
         return self.applied(operands)
 
-    def applied(self, operands: Mapping[str, Value], dtype: str = "") -> tuple[Value, ...]:
-        """The call with other values for some parameters; `dtype` is that of the results then."""
+    def applied(
+        self, operands: Mapping[str, Value], dtype: str = "", zeroed: Sequence[str] = ()
+    ) -> tuple[Value, ...]:
+        """The call with other values for some parameters; `dtype` is that of the results then.
+
+        Numbers that are constants are 0 in the parameters `zeroed`.
+        """
         if self.s.node.binds:
             raise self.underivable("has no derivative rule for a result of computed size")
         values: list[Value] = []
@@ -188,8 +193,12 @@ class HostSite:
                     return "operand", values.index(v)
                 case ("tuple" | "list" as kind, *parts):
                     return kind, *(number(f"{name}.{k}", p) for k, p in enumerate(parts))
+                case ("constant", value) if value is not None and name.partition(".")[0] in zeroed:
+                    return "constant", np.zeros_like(value, int).tolist()
                 case ("constant" | "class", *_):
                     return given
+                case ("call", _, _, (("constant", _),), ()) if name.partition(".")[0] in zeroed:
+                    return "constant", 0
                 case ("call", _, _, parts, ()) if all(p[0] == "constant" for p in parts):
                     return given
             raise self.underivable(f"has no derivative rule for such a {name}")

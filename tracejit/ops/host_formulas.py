@@ -266,7 +266,7 @@ def moved(site: FormulaSite, *parameters: str, **operands: Value) -> list[Value]
         parts.append(c.cast(flat(c, v), dtype))
         start = start + count
     source = c.op("concatenate", c.full(ArrayType(dtype, (1,)), 0), *parts, axis=0)
-    places = site.applied(numbers, "i64")
+    places = site.applied(numbers, "i64", parameters)
     return [c.op("gather", source, as_array(c, p)) for p in places]
 
 

@@ -23,7 +23,6 @@ from tracejit.ops.linalg_calculus import (
     adjoint,
     columns,
     hermitian,
-    matrix_sum,
     on_diagonal,
     product,
     triangle,
