@@ -50,8 +50,24 @@ def host_call(
     operands = Operands()
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
-        function, name = find_function(path), spelled(path)
+        function, name = _harmless(path), spelled(path)
         return record(hooks, attrs, operands, function, name, refused.where)
+
+
+def _harmless(path: str) -> Callable[..., Any]:
+    """The function of a path as it may be called on operands of any values.
+
+    LAPACK interchanges the rows that it is told to, without a look at how many there are.
+    """
+    function = find_function(path)
+    if path != "scipy.linalg._decomp_lu:lu_solve":
+        return function
+
+    def within(lu_and_piv: Any, *args: Any, **kwargs: Any) -> Any:
+        lu, piv = lu_and_piv
+        return function((lu, np.clip(piv, 0, max(np.shape(lu)[-1] - 1, 0))), *args, **kwargs)
+
+    return within
 
 
 @contextmanager

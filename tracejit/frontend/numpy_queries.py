@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, handles
 from tracejit.frontend.numpy_creation import stand_in
 from tracejit.frontend.numpy_misc import as_operand, as_scalar
@@ -14,6 +15,7 @@ from tracejit.frontend.tracer import (
     TracedArray,
     here,
     is_number,
+    user_line,
 )
 from tracejit.frontend.ufuncs import elementwise, operand
 
@@ -35,6 +37,15 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any
         both = [elementwise(np.isnan, (v,)) for v in (x, y)]
         out = elementwise(np.bitwise_or, (out, elementwise(np.bitwise_and, both)))
     return out
+
+
+@handles(np.real_if_close)
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """A real array itself; what becomes of a complex one, its values decide."""
+    x = asarray(a)
+    if x.dtype.kind == "c":
+        raise TraceError("TJ004", "np.real_if_close of complex numbers", user_line())
+    return x
 
 
 def _python_bool(x: Any) -> Any:

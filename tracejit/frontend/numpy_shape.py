@@ -253,6 +253,19 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
     return permuted(x, order)
 
 
+def unstack(x: Any, /, *, axis: Any = 0) -> Any:
+    """The parts along an axis, as views without it."""
+    whole = asarray(x)
+    if not whole.ndim:
+        raise ValueError("Input array must be at least 1-d.")
+    moved = moveaxis(whole, axis, 0)
+    return tuple([moved[k] for k in range(here().env.concrete(moved.type.shape[0]))])
+
+
+if hasattr(np, "unstack"):
+    handles(np.unstack)(unstack)
+
+
 @handles(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     """New axes of size 1 at the given places of the result."""

@@ -14,12 +14,10 @@ import numpy as np
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_of, shape_of
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, dtype_of, shape_of
 from tracejit.ops.host_calculus import HostSite, as_array, flat, host, matched, rule, sum_of
 from tracejit.ops.host_linalg_calculus import Results, Tangents
-from tracejit.ops.linalg_calculus import matrix_sum
 from tracejit.ops.reduction_calculus import put_back, taken, taken_transposed
-from tracejit.ops.shape_calculus import slice_of
 
 __all__: list[str] = []
 
@@ -244,62 +242,6 @@ def _extreme_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | No
     return {"a": c.where(hit, c.keep_axes(share, axes, site.type("a")), 0)}
 
 
-def _slope(site: HostSite) -> Value | None:
-    """The derivative of a polynomial; None for that of a constant."""
-    c, p = site.c, site.x("p")
-    n = shape_of(p.type)[0]
-    if not isinstance(n, int):
-        raise site.underivable("of a number of coefficients known at run time has no rule")
-    if n < 2:
-        return None
-    powers = c.cast(c.constant(np.arange(n - 1, 0, -1)), dtype_of(p.type))
-    derivative = c.mul(slice_of(c, p, (0,), (n - 1,)), powers)
-    return _at_points(site, derivative, site.x("x"))
-
-
-def _count(t: Type) -> int:
-    (n,) = shape_of(t)
-    assert isinstance(n, int)
-    return n
-
-
-def _at_points(site: HostSite, p: Value, x: Value) -> Value:
-    """The value of a polynomial, in the result's type."""
-    t = site.s.outputs[0]
-    return host(site.c, "numpy:polyval", [site.c.cast(p, dtype_of(t)), x], t)[0]
-
-
-def _polyval_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c, parts = site.c, []
-    slope = _slope(site) if "x" in tangents else None
-    if slope is not None:
-        parts.append(c.strong_mul(tangents["x"], slope))
-    if "p" in tangents:
-        parts.append(_at_points(site, tangents["p"], site.x("x")))
-    return (sum_of(c, *parts),)
-
-
-def _polyval_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
-    assert g is not None
-    out: dict[str, Value | None] = {}
-    slope = _slope(site) if site.wanted("x") else None
-    if slope is not None:
-        out["x"] = c.cast(c.strong_mul(g, slope), dtype_of(site.type("x")))
-    if site.wanted("p"):
-        t = site.type("p")
-        x, power = c.cast(site.x("x"), dtype_of(g.type)), c.ones(g.type)
-        sums = []
-        for k in range(_count(t)):
-            power = c.mul(power, x) if k else power
-            term = as_array(c, c.mul(g, power))
-            sums.append(c.reshape(matrix_sum(c, term, len(shape_of(term.type))), (1,)))
-        if sums:
-            whole = c.op("concatenate", *reversed(sums), axis=0)
-            out["p"] = c.cast(whole, dtype_of(t))
-    return out
-
-
 def _shares(site: HostSite) -> tuple[Value, list[int], str]:
     """exp(x - y) for y = log(sum(exp(x))), the axes of the sum, and the operand's parameter."""
     c = site.c
@@ -347,7 +289,6 @@ rule(_numpy("bincount"), "weights", jvp=_bincount_jvp, vjp=_bincount_vjp)
 rule(_numpy("sinc"), "x", jvp=_sinc_jvp, vjp=_sinc_vjp)
 rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp)
 rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp, vjp=_extreme_vjp)
-rule(_numpy("polyval"), "p", "x", jvp=_polyval_jvp, vjp=_polyval_vjp)
 rule(
     ["numpy:logaddexp.reduce", "scipy.special._logsumexp:logsumexp"],
     *("array", "a"),

@@ -28,6 +28,7 @@ __all__ = [
     "as_array",
     "flat",
     "host",
+    "linear",
     "matched",
     "rule",
     "sum_of",
@@ -170,6 +171,15 @@ class HostSite:
 
     def again(self, **operands: Value) -> tuple[Value, ...]:
         """The call with other values of the same types for some parameters; its results."""
+        return self.applied(operands)
+
+    def applied(
+        self, operands: Mapping[str, Value], dtype: str = "", zeroed: Sequence[str] = ()
+    ) -> tuple[Value, ...]:
+        """The call with other values for some parameters; `dtype` is that of the results then.
+
+        Numbers that are constants are 0 in the parameters `zeroed`.
+        """
         if self.s.node.binds:
             raise self.underivable("has no derivative rule for a result of computed size")
         values: list[Value] = []
@@ -183,8 +193,12 @@ class HostSite:
                     return "operand", values.index(v)
                 case ("tuple" | "list" as kind, *parts):
                     return kind, *(number(f"{name}.{k}", p) for k, p in enumerate(parts))
+                case ("constant", value) if value is not None and name.partition(".")[0] in zeroed:
+                    return "constant", np.zeros_like(value, int).tolist()
                 case ("constant" | "class", *_):
                     return given
+                case ("call", _, _, (("constant", _),), ()) if name.partition(".")[0] in zeroed:
+                    return "constant", 0
                 case ("call", _, _, parts, ()) if all(p[0] == "constant" for p in parts):
                     return given
             raise self.underivable(f"has no derivative rule for such a {name}")
@@ -194,6 +208,8 @@ class HostSite:
         arguments = [number(n, g) for n, g in self.given.items() if n not in named]
         attrs["arguments"] = tuple(arguments)
         attrs["keywords"] = tuple([(n, number(n, g)) for n, g in attrs["keywords"]])
+        if dtype:
+            attrs["types"] = tuple([(t[0], dtype, *t[2:]) for t in attrs["types"]])
         return self.c.ops("host_call", values, **attrs)
 
     def axis(self, v: Value | Type, name: str = "axis", default: int = -1) -> int:
@@ -215,7 +231,7 @@ def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> di
         names += ["out"] if f.nout == 1 else [f"out{k + 1}" for k in range(f.nout)]
         return {**dict(zip(names, arguments, strict=False)), **keywords}
     try:
-        signature = inspect.signature(f)
+        signature = _signature(f)
         found = signature.bind(*arguments, **keywords).arguments
     except (TypeError, ValueError):
         return {**{str(k): a for k, a in enumerate(arguments)}, **keywords}
@@ -225,14 +241,36 @@ def _bound(f: Callable[..., Any], arguments: Sequence[Any], keywords: Any) -> di
         if kind is inspect.Parameter.VAR_KEYWORD:
             out |= given
         elif kind is inspect.Parameter.VAR_POSITIONAL:
-            out |= {f"{name}{k}": g for k, g in enumerate(given)}
+            out |= {f"{name}.{k}": g for k, g in enumerate(given)}
         else:
             out[name] = given
     return out
 
 
+#: The parameters of methods of ufuncs, whose signatures NumPy tells since 2.4.
+_METHODS = {
+    "reduce": "array axis dtype out keepdims initial where",
+    "accumulate": "array axis dtype out",
+    "reduceat": "array indices axis dtype out",
+}
+
+
+def _signature(f: Callable[..., Any]) -> inspect.Signature:
+    owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
+    if not isinstance(owner, np.ufunc) or name not in _METHODS:
+        return inspect.signature(f)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = _METHODS[name].split()
+    return inspect.Signature(
+        [
+            inspect.Parameter(n, kind, default=None if k else inspect.Parameter.empty)
+            for k, n in enumerate(named)
+        ]
+    )
+
+
 #: (site, tangents by parameters) -> tangents of the results.
-Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | None]]
+Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | NoTangent | None]]
 #: (site, cotangents of the results) -> cotangents by parameters.
 Vjp: TypeAlias = Callable[[HostSite, Sequence[Value | None]], Mapping[str, Value | None]]
 
@@ -254,6 +292,26 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
     """Enter a rule for functions."""
     for path in paths:
         RULES[path] = Rule(parameters, jvp, vjp)
+
+
+def linear(
+    paths: Sequence[str], parameter: str, transposed: Callable[[HostSite, Value], Value]
+) -> None:
+    """Enter the rule of functions that are linear in a parameter.
+
+    The tangent is the function of the operand's, the cotangent `transposed(site, cotangent)`.
+    """
+
+    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value]:
+        return site.again(**tangents)
+
+    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        (g, *_) = cotangents
+        assert g is not None
+        found = transposed(site, g)
+        return {parameter: matched(site.c, found, site.type(parameter))}
+
+    rule(paths, parameter, jvp=jvp, vjp=vjp)
 
 
 class HostCallRules:

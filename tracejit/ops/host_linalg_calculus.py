@@ -147,7 +147,7 @@ def values_vjp(site: HostSite, x: Value, weigh: Callable[[Value], Value]) -> Val
 
 
 def _operand(site: HostSite) -> str:
-    return "x" if site.path.endswith("svdvals") else "a"
+    return "x" if "x" in site.given else "a"
 
 
 def _svdvals_jvp(site: HostSite, tangents: Tangents) -> Results:
@@ -260,13 +260,14 @@ def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
 
 
 def _eigenvectors(site: HostSite) -> tuple[Value, Value]:
-    if site.path.endswith("eigh"):
+    site.only(b=None, type=1, subset_by_index=None, subset_by_value=None)
+    if len(site.s.outputs) == 2:
         return site.s.y(0), site.s.y(1)
     t = site.type("a")
     assert isinstance(t, ArrayType)
     values = ArrayType(real_dtype(t.dtype), t.shape[:-1])
     vectors = ArrayType(t.dtype, t.shape)
-    uplo = site.constant("UPLO", "L")
+    uplo = site.constant("UPLO", "L" if site.constant("lower", True) else "U")
     found = host(site.c, "numpy.linalg:eigh", [site.x("a")], values, vectors, UPLO=uplo)
     return found[0], found[1]
 
@@ -302,11 +303,13 @@ def _eigh_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
 
 def _orthogonal(site: HostSite) -> tuple[Value, Value]:
     """Q and R, of the reduced form. Raises Underivable for another one."""
-    mode = site.constant("mode", "reduced")
+    site.only(pivoting=False)
+    mode = site.constant("mode", "reduced" if site.path.startswith("numpy") else "full")
+    mode = {"full": "complete", "economic": "reduced"}.get(mode, mode)
     t = site.type("a")
     assert isinstance(t, ArrayType)
     *stack, m, n = t.shape
-    if mode == "r":
+    if mode == "r" and (site.path.startswith("numpy") or m == n or _is_wide(m, n)):
         k = shape_of(site.s.outputs[0])[-2]
         q, r = ArrayType(t.dtype, (*stack, m, k)), ArrayType(t.dtype, (*stack, k, n))
         found = host(site.c, "numpy.linalg:qr", [site.x("a")], q, r)
@@ -395,8 +398,14 @@ def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
     return {"a": c.conj(out)}
 
 
-_MATRIX = "numpy.linalg:"
-rule([f"{_MATRIX}svd"], "a", jvp=_svd_jvp, vjp=_svd_vjp)
+_MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._decomp"
+rule([f"{_MATRIX}svd", f"{_SCIPY}_svd:svd"], "a", jvp=_svd_jvp, vjp=_svd_vjp)
 rule([f"{_MATRIX}svdvals"], "x", jvp=_svdvals_jvp, vjp=_svdvals_vjp)
-rule([f"{_MATRIX}eigh", f"{_MATRIX}eigvalsh"], "a", jvp=_eigh_jvp, vjp=_eigh_vjp)
-rule([f"{_MATRIX}qr"], "a", jvp=_qr_jvp, vjp=_qr_vjp)
+rule([f"{_SCIPY}_svd:svdvals"], "a", jvp=_svdvals_jvp, vjp=_svdvals_vjp)
+rule(
+    [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}:") for name in ("eigh", "eigvalsh")],
+    "a",
+    jvp=_eigh_jvp,
+    vjp=_eigh_vjp,
+)
+rule([f"{_MATRIX}qr", f"{_SCIPY}_qr:qr"], "a", jvp=_qr_jvp, vjp=_qr_vjp)

@@ -27,13 +27,13 @@ from tracejit.ops.host_linalg_calculus import (
 from tracejit.ops.linalg_calculus import adjoint, columns, matrix_sum, on_diagonal, product
 from tracejit.ops.shape_calculus import slice_of
 
-__all__ = ["eigenvectors"]
+__all__ = ["eigenvectors", "pinv_adjoint", "pinv_tangent"]
 
 
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
 
-def _pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
+def pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
     """-P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
     th, ph = adjoint(c, t), adjoint(c, p)
     right = product(c, p, ph, th)
@@ -43,8 +43,8 @@ def _pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
     return c.sub(out, product(c, p, t, p))
 
 
-def _pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
-    """The adjoint of `_pinv_tangent`."""
+def pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
+    """The adjoint of `pinv_tangent`."""
     gh, ph = adjoint(c, g), adjoint(c, p)
     right = product(c, gh, p, ph)
     left = product(c, ph, p, gh)
@@ -54,71 +54,15 @@ def _pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
 
 
 def _pinv_jvp(site: HostSite, tangents: Tangents) -> Results:
-    site.only(hermitian=False)
-    return (_pinv_tangent(site.c, site.x("a"), site.s.y(), tangents["a"]),)
+    site.only(hermitian=False, return_rank=False)
+    return (pinv_tangent(site.c, site.x("a"), site.s.y(), tangents["a"]),)
 
 
 def _pinv_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    site.only(hermitian=False)
+    site.only(hermitian=False, return_rank=False)
     c, g = site.c, cotangents[0]
     assert g is not None
-    return {"a": c.conj(_pinv_adjoint(c, site.x("a"), site.s.y(), c.conj(g)))}
-
-
-def _lstsq_parts(site: HostSite) -> tuple[Value, Value, Value, bool]:
-    """A, its pseudo-inverse, the right sides as columns, and whether they were one vector."""
-    c, a, b = site.c, site.x("a"), site.x("b")
-    t = a.type
-    assert isinstance(t, ArrayType)
-    inverse = ArrayType(t.dtype, t.shape[::-1])
-    cutoff = site.constant("rcond")
-    eps = float(np.finfo(t.dtype).eps)
-    if cutoff is None:
-        if not all(isinstance(d, int) for d in t.shape):
-            raise site.underivable(
-                "with sizes known at run time and no rcond= has no derivative rule"
-            )
-        cutoff = eps * max(d for d in t.shape if isinstance(d, int))
-    elif cutoff < 0:
-        cutoff = eps
-    (p,) = host(c, "numpy.linalg:pinv", [a], inverse, rcond=cutoff)
-    vector = len(shape_of(b.type)) == 1
-    return a, p, columns(c, b) if vector else b, vector
-
-
-def _only_solution(site: HostSite, wanted: Results) -> None:
-    """Residuals and singular values have no rule."""
-    if any(g is not None for g in wanted[1:]):
-        raise site.underivable("has a derivative rule for the solution alone")
-
-
-def _lstsq_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c = site.c
-    a, p, b, vector = _lstsq_parts(site)
-    parts = []
-    if "a" in tangents:
-        parts.append(c.matmul(_pinv_tangent(c, a, p, tangents["a"]), b))
-    if "b" in tangents:
-        tb = tangents["b"]
-        parts.append(c.matmul(p, columns(c, tb) if vector else tb))
-    out = sum_of(c, *parts)
-    assert out is not None
-    return (c.reshape(out, shape_of(site.s.outputs[0])),)
-
-
-def _lstsq_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    _only_solution(site, cotangents)
-    c, g = site.c, cotangents[0]
-    if g is None:
-        return {}
-    a, p, b, vector = _lstsq_parts(site)
-    g = columns(c, g) if vector else g
-    of_p = c.matmul(c.conj(g), adjoint(c, b))
-    of_b = c.matmul(c.swapped(p), g)
-    return {
-        "a": c.conj(_pinv_adjoint(c, a, p, of_p)),
-        "b": c.reshape(of_b, shape_of(site.type("b"))),
-    }
+    return {"a": c.conj(pinv_adjoint(c, site.x("a"), site.s.y(), c.conj(g)))}
 
 
 # Norms -------------------------------------------------------------------------------------------
@@ -220,6 +164,7 @@ def eigenvectors(a: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> np.ndarray
 def _general(site: HostSite) -> tuple[Value, Value]:
     """Eigenvalues and eigenvectors, complex."""
     c = site.c
+    site.only(b=None, left=False, right=True, homogeneous_eigvals=False)
     name = site.path.partition(":")[2]
     t = site.type("a")
     assert isinstance(t, ArrayType)
@@ -330,10 +275,14 @@ def _multi_dot_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | 
     return out
 
 
-_MATRIX = "numpy.linalg:"
-rule([f"{_MATRIX}pinv"], "a", jvp=_pinv_jvp, vjp=_pinv_vjp)
-rule([f"{_MATRIX}lstsq"], "a", "b", jvp=_lstsq_jvp, vjp=_lstsq_vjp)
+_MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
+rule([f"{_MATRIX}pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp, vjp=_pinv_vjp)
 rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp, vjp=_norm_vjp)
-rule([f"{_MATRIX}eig", f"{_MATRIX}eigvals"], "a", jvp=_eig_jvp, vjp=_eig_vjp)
+rule(
+    [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}decomp:") for name in ("eig", "eigvals")],
+    "a",
+    jvp=_eig_jvp,
+    vjp=_eig_vjp,
+)
 rule([f"{__name__}:eigenvectors"], "a", "w", jvp=_eig_jvp, vjp=_eig_vjp)
 rule([f"{_MATRIX}multi_dot"], "arrays", jvp=_multi_dot_jvp, vjp=_multi_dot_vjp)
