@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, Scan, Stmt, Store
 
-__all__ = ["fails_first"]
+__all__ = ["fails_first", "may_fail"]
 
 
 def fails_first(body: Sequence[Stmt]) -> bool:
@@ -14,29 +14,42 @@ def fails_first(body: Sequence[Stmt]) -> bool:
     stored = False
     for statement in body:
         stored = stored or _stores(statement)
-        if stored and any(map(_fails, _expressions(statement))):
+        if stored and may_fail((statement,)):
             return False
     return True
 
 
+def may_fail(body: Sequence[Stmt]) -> bool:
+    """Whether statements check an index, the one thing that a kernel fails of."""
+    return any(isinstance(e, Call) and e.fn == "wrap_index" for e in _expressions(body))
+
+
+def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
+    """Every expression in statements and in the loops among them, once."""
+    seen: set[int] = set()
+    stack = list(_outermost(body))
+    while stack:
+        e = stack.pop()
+        if id(e) not in seen:
+            seen.add(id(e))
+            yield e
+            if isinstance(e, Call):
+                stack += e.args
+
+
+def _outermost(body: Sequence[Stmt]) -> Iterator[Expr]:
+    for s in body:
+        match s:
+            case Let() | Store():
+                yield s.expr
+            case For() | Reduce() | Scan():
+                yield from _outermost(s.body)
+        if isinstance(s, Reduce):
+            yield from (t.expr for t in s.targets)
+        if isinstance(s, Scan):
+            for c in s.carries:
+                yield from (c.init, c.next)
+
+
 def _stores(s: Stmt) -> bool:
     return isinstance(s, Store) or not isinstance(s, Let) and any(map(_stores, s.body))
-
-
-def _expressions(s: Stmt) -> Iterator[Expr]:
-    match s:
-        case Let() | Store():
-            yield s.expr
-        case For() | Reduce() | Scan():
-            for inner in s.body:
-                yield from _expressions(inner)
-    if isinstance(s, Reduce):
-        yield from (t.expr for t in s.targets)
-    if isinstance(s, Scan):
-        for c in s.carries:
-            yield from (c.init, c.next)
-
-
-def _fails(e: Expr) -> bool:
-    """Whether an expression checks an index, the one thing that a kernel fails of."""
-    return isinstance(e, Call) and (e.fn == "wrap_index" or any(map(_fails, e.args)))

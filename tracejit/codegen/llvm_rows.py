@@ -11,11 +11,12 @@ numbers come out as a vector, with a lane for each row. What is added to what is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tracejit.codegen.engine import HostTarget
+from tracejit.codegen.failing import may_fail
 from tracejit.codegen.lanes import Lanes, bits, vector_type
 from tracejit.codegen.llvm_accumulate import Form, Parts
 from tracejit.codegen.llvm_combine import Combine
@@ -62,7 +63,8 @@ def plan_rows(loop: For, offsets: Offsets, target: HostTarget) -> RowPlan | None
         return None
     if len({_lane_bits(c) for c in combines}) != 1:
         return None
-    if not all(isinstance(s, (Let, Store)) for s in after) or _may_leave(loop):
+    # The rows before one of which an index is out of range would have to come first.
+    if not all(isinstance(s, (Let, Store)) for s in after) or may_fail(loop.body):
         return None
     plan = plan_loop(reduce, offsets, target)
     if plan is None or not plan.register_slots or not _LEAST_LANES <= plan.width <= _MOST_LANES:
@@ -79,30 +81,6 @@ def plan_rows(loop: For, offsets: Offsets, target: HostTarget) -> RowPlan | None
     results = frozenset(t.name for t in reduce.targets)
     rows = plan_loop(For(loop.var, loop.size, after), offsets, target, results)
     return None if rows is None else RowPlan(reduce, after, plan, rows.masked)
-
-
-def _may_leave(loop: For) -> bool:
-    """Whether an index is checked: the rows before one that fails would have to come first."""
-    return any(isinstance(e, Call) and e.fn == "wrap_index" for e in _expressions(loop.body))
-
-
-def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
-    """Every expression of Lets, Stores and Reduces, each once."""
-    stack: list[Expr] = []
-    for stmt in body:
-        if isinstance(stmt, (Let, Store)):
-            stack.append(stmt.expr)
-        elif isinstance(stmt, Reduce):
-            stack += [t.expr for t in stmt.targets]
-            yield from _expressions(stmt.body)
-    seen: set[int] = set()
-    while stack:
-        e = stack.pop()
-        if id(e) not in seen:
-            seen.add(id(e))
-            yield e
-            if isinstance(e, Call):
-                stack += e.args
 
 
 class _Shifted:
