@@ -4,7 +4,8 @@
     ->  for k in range(n*m): out[s + k*c] = ...
 
 Two loops are one where in every index of the body the outer variable's coefficient is the inner
-one's times the inner size, and neither variable occurs anywhere else.
+one's times the inner size, and neither variable occurs anywhere else. An inner loop of one position
+is none.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ def _collapse_loop(loop: For) -> For:
     others: list[Dim] = []
     _visit(inner.body, indices.append, others.append)
     names = {loop.var, inner.var}
+    if inner.size == 1 and inner.vector and not any(inner.var in free_symbols(d) for d in others):
+        # The loop around it may run in lanes instead: positions come in any order.
+        body = tuple(_substitute(s, {inner.var: 0}) for s in inner.body)
+        return For(loop.var, loop.size, body, vector=True)
     if any(names & free_symbols(d) for d in others):
         return replace(loop, body=(inner,))
     if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):

@@ -4,7 +4,7 @@ offset = coefficient * variable + rest
 coefficient 0       a scalar load, splat where lanes are wanted
 coefficient 1, -1   a vector load or store, reversed for -1
 coefficient 2       two vector loads and a shuffle (the parts of complex numbers)
-anything else       a gather or scatter
+anything else       lane by lane: see `llvm_apart.py`, or a gather or scatter
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tracejit.codegen.lanes import (
     store_element,
     to_memory,
 )
+from tracejit.codegen.llvm_apart import even_step, load_apart, moved, store_apart
 from tracejit.codegen.llvm_text import register
 from tracejit.codegen.llvm_values import Value, Values, split_linear
 from tracejit.ir.dims import Dim, Poly, prod
@@ -113,7 +114,7 @@ class Memory:
             offset = offset - constant
         address = self._pointer(values, buffer, dtype, offset)
         if constant:
-            address = _step(values, address, dtype, values.constant(constant, "i64"))
+            address = moved(values, address, dtype, values.constant(constant, "i64"))
         return values.remember(key, address)
 
     def _pointer(self, values: Values, buffer: str, dtype: str, offset: Dim) -> Value:
@@ -136,7 +137,7 @@ class Memory:
             for term in group:
                 total = total + term
             if total != 0:
-                pointer = _step(values, pointer, dtype, values.scalar_dim(total))
+                pointer = moved(values, pointer, dtype, values.scalar_dim(total))
         return values.remember(key, pointer)
 
     def _lane_addresses(
@@ -165,7 +166,7 @@ class Memory:
         names = []
         for s in range(values.streams):
             ahead = values.integer("mul", step, values.constant(s * width, "i64"))
-            first = _step(values, base, dtype, ahead)
+            first = moved(values, base, dtype, ahead)
             with values.at_level(level):
                 names.append(
                     values.fb.emit(
@@ -180,6 +181,10 @@ class Memory:
         stride = _unit_stride(values, offset)
         names = []
         if stride is None or (stride > 1 and (values.masks is not None or stride > values.width)):
+            step = even_step(values, dtype, offset)
+            if step is not None:
+                first = self._address(values, buffer, dtype, offset)
+                return load_apart(values, first, step, dtype, floor)
             addresses, level = self._lane_addresses(values, buffer, dtype, offset)
             level = max(level, floor)
             for s, pointers in enumerate(addresses):
@@ -260,21 +265,14 @@ class Memory:
                 raw = to_memory(values.lanes, values.operand(value, s), dtype)
                 _store_run(values, dtype, base.names[0], stride, s, raw)
             return
+        step = None if values.masks is not None else even_step(values, dtype, offset)
+        if step is not None:
+            first = self._address(values, store.buffer, dtype, offset)
+            store_apart(values, first, step, dtype, value)
+            return
         addresses, _ = self._lane_addresses(values, store.buffer, dtype, offset)
         for s, pointers in enumerate(addresses):
             _scatter(values, dtype, pointers, s, values.operand(value, s))
-
-
-def _step(values: Values, pointer: Value, dtype: str, elements: Value) -> Value:
-    """A pointer moved by a uniform number of elements."""
-    if elements.const == 0:
-        return pointer
-    kind = memory_type(dtype)
-    return values.instruction(
-        lambda s, p, n: s.fb.emit(f"getelementptr {kind}, ptr {p}, i64 {n}"),
-        (pointer, elements),
-        "ptr",
-    )
 
 
 def _unit_stride(values: Values, offset: Dim) -> int | None:

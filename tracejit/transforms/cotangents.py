@@ -7,11 +7,15 @@ read: then their common part is added in one pass over memory, and what sticks o
 each by itself.
 
     du[2:-2] += dz[:-2] + dz[2:]; du[-2:] += dz[-2:]; du[:2] += dz[:2]
+
+Where arrays are large, so do common parts that overlap, as of shifts along other axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from math import prod
 from typing import Any
 
 from tracejit.ir.calculus import Calculus, Into, Zeroed
@@ -25,6 +29,10 @@ _Group = tuple[int, list[SliceInto]]
 
 #: More contributions than these do not wait for each other.
 _MOST = 12
+#: Elements from which on a pass over memory takes longer than a few more pieces.
+_LARGE = 1 << 13
+
+Attrs = dict[str, Any]
 
 
 class Cotangents:
@@ -91,8 +99,12 @@ class Cotangents:
         groups = list(_groups(waiting))
         if isinstance(whole, Zeroed):
             whole, groups = self._first(whole, waiting, groups)
-        for axis, group in groups:
-            whole = _add_group(self.c, whole, axis, group)
+        if isinstance(whole, Zeroed):
+            for axis, group in groups:
+                whole = _add_group(self.c, whole, axis, group)
+        else:
+            for cluster in _clusters(groups):
+                whole = _add_cluster(self.c, whole, cluster)
         self._sums[v] = whole
 
     def _first(
@@ -157,26 +169,95 @@ def _add_group(c: Calculus, whole: Value | Zeroed, axis: int, group: list[SliceI
     if len(group) == 1:
         whole = whole.made(c) if isinstance(whole, Zeroed) else whole
         return add_slice(group[0].attrs, c, whole, group[0].value)
-    starts = [g.attrs["start"][axis] for g in group]
-    size = group[0].attrs["size"][axis]
-    low, high = max(starts), min(starts) + size
-    total: Value | None = None
-    for g, start in zip(group, starts, strict=True):
-        part = _part(c, g.value, axis, low - start, high - start)
-        total = part if total is None else c.add(total, part)
-    assert total is not None
-    whole = _add_common(c, whole, axis, _within(group[0].attrs, axis, low, high), total)
-    for g, start in zip(group, starts, strict=True):
-        for first, last in ((start, low), (high, start + size)):
-            if first < last:
-                part = _part(c, g.value, axis, first - start, last - start)
-                whole = add_slice(_within(g.attrs, axis, first, last), c, whole, part)
+    common = _core(group)
+    whole = _add_common(c, whole, axis, common, _total(c, group, common))
+    return _add_ends(c, whole, group)
+
+
+def _add_ends(c: Calculus, whole: Value, group: list[SliceInto]) -> Value:
+    """Add what sticks out of the common part of a group."""
+    common = _core(group)
+    for g in group:
+        for box in _rest(g.attrs, common):
+            whole = add_slice(box, c, whole, _inside(c, g, box))
     return whole
 
 
-def _add_common(
-    c: Calculus, whole: Value | Zeroed, axis: int, attrs: dict[str, Any], total: Value
-) -> Value:
+def _add_cluster(c: Calculus, whole: Value, cluster: list[_Group]) -> Value:
+    """Add groups whose common parts overlap: where all do in one pass, then what sticks out."""
+    if len(cluster) == 1:
+        return _add_group(c, whole, *cluster[0])
+    cores = [_core(group) for _, group in cluster]
+    common = reduce(_overlap, cores)
+    everything = [g for _, group in cluster for g in group]
+    whole = add_slice(common, c, whole, _total(c, everything, common))
+    for core, (_, group) in zip(cores, cluster, strict=True):
+        for box in _rest(core, common):
+            whole = add_slice(box, c, whole, _total(c, group, box))
+        whole = _add_ends(c, whole, group)
+    return whole
+
+
+def _clusters(groups: list[_Group]) -> list[list[_Group]]:
+    """Groups of which most of each common part, and much, is common to all."""
+    found: list[tuple[Attrs, int, list[_Group]]] = []
+    for group in groups:
+        core = _core(group[1])
+        for k, (common, most, members) in enumerate(found):
+            both, larger = _overlap(common, core), max(most, _count(core))
+            if _LARGE <= _count(both) and larger < 2 * _count(both):
+                found[k] = both, larger, [*members, group]
+                break
+        else:
+            found.append((core, _count(core), [group]))
+    return [members for _, _, members in found]
+
+
+def _core(group: list[SliceInto]) -> Attrs:
+    """The common part of a group, as the attributes of a slice."""
+    return reduce(_overlap, (g.attrs for g in group))
+
+
+def _overlap(a: Attrs, b: Attrs) -> Attrs:
+    """The slice of what lies in two slices of step 1; of size 0 where nothing does."""
+    start = [max(x, y) for x, y in zip(a["start"], b["start"], strict=True)]
+    ends = (min(x, y) for x, y in zip(_ends(a), _ends(b), strict=True))
+    size = [max(end - first, 0) for first, end in zip(start, ends, strict=True)]
+    return {"start": tuple(start), "size": tuple(size), "step": a["step"]}
+
+
+def _ends(attrs: Attrs) -> list[int]:
+    return [first + n for first, n in zip(attrs["start"], attrs["size"], strict=True)]
+
+
+def _count(attrs: Attrs) -> int:
+    """The number of elements of a slice."""
+    return prod(attrs["size"])
+
+
+def _rest(attrs: Attrs, common: Attrs) -> Iterator[Attrs]:
+    """Disjoint slices of what a slice has beside a part of it, which has elements."""
+    for axis, (low, high) in enumerate(zip(common["start"], _ends(common), strict=True)):
+        start, end = attrs["start"][axis], _ends(attrs)[axis]
+        for first, last in ((start, low), (high, end)):
+            if first < last:
+                yield _within(attrs, axis, first, last)
+        attrs = _within(attrs, axis, low, high)
+
+
+def _total(c: Calculus, group: list[SliceInto], box: Attrs) -> Value:
+    """The sum of what is added to a slice that lies in all slices of a group."""
+    first, *rest = (_inside(c, g, box) for g in group)
+    return reduce(c.add, rest, first)
+
+
+def _inside(c: Calculus, g: SliceInto, box: Attrs) -> Value:
+    """What a contribution adds to a slice that lies in its own."""
+    start = tuple(x - y for x, y in zip(box["start"], g.attrs["start"], strict=True))
+    return slice_of(c, g.value, start, box["size"])
+
+
+def _add_common(c: Calculus, whole: Value | Zeroed, axis: int, attrs: Attrs, total: Value) -> Value:
     """Add `total` to a slice, which need not be set to zero first."""
     if not isinstance(whole, Zeroed):
         return add_slice(attrs, c, whole, total)
@@ -199,16 +280,7 @@ def _add_common(
     return c.op("update_slice", out, total, **attrs)
 
 
-def _part(c: Calculus, v: Value, axis: int, first: int, last: int) -> Value:
-    """The elements of an array from `first` to `last`, not included, along an axis."""
-    shape = v.type.shape  # type: ignore[union-attr]
-    start = [0] * len(shape)
-    start[axis], size = first, list(shape)
-    size[axis] = last - first
-    return slice_of(c, v, tuple(start), tuple(size))
-
-
-def _within(attrs: dict[str, Any], axis: int, first: int, last: int) -> dict[str, Any]:
+def _within(attrs: Attrs, axis: int, first: int, last: int) -> Attrs:
     """The attributes of the part of a slice from `first` to `last` along an axis of the whole."""
     start, size = list(attrs["start"]), list(attrs["size"])
     start[axis], size[axis] = first, last - first
