@@ -205,7 +205,8 @@ class Values:
             return value.names[stream]
         if self.width == 1:
             return value.names[0]
-        key = ("splat", value.names[0], self.width)
+        # Positions that are known are literals, and so the same at every level.
+        key = ("splat", value.names[0], self.width, value.level)
         known = self.recall(key)
         if known is None:
             with self.at_level(value.level):
