@@ -139,3 +139,17 @@ def test_an_argument_keeps_its_attributes(f: Any) -> None:
             run(x)
         assert f"in {f.__name__}" in str(caught.value)
         assert x.shape == (4,) and x.flags.writeable
+
+
+def diagonal_of_a_sum(x: Any) -> Any:
+    y = np.outer(x, x) + np.eye(4)
+    part = np.einsum("ii->i", y)
+    part += 1
+    part *= x[0]
+    z = np.stack([y, y * 2, y, y])
+    np.einsum("iii->i", z)[1:] = x[:3]
+    return (y**3).sum() + (z * np.einsum(z, [0, 1, 2], [2, 1, 0])).sum() + np.einsum(y, [0, 0])
+
+
+def test_diagonals_that_einsum_gives_are_stored_into() -> None:
+    gradient(diagonal_of_a_sum, POINTS)

@@ -57,3 +57,26 @@ def test_arithmetic_on_lengths_leaves_64_bits_unharmed() -> None:
 )
 def test_none_at_the_end_of_a_result_is_part_of_it(f: Callable[..., Any]) -> None:
     assert_parity(f, X, jitted=tracejit.jit(f))
+
+
+def test_places_of_loops_of_several_levels_are_one_number() -> None:
+    def f(x: Any) -> Any:
+        k = np.arange(4)
+        e = (k[:, None] == k).astype(float)
+        return e[:, 1:3].sum(0) + x, e[:, 2:].sum(0), e[:, :2].sum(0)
+
+    jitted = tracejit.jit(f)
+    assert_parity(f, np.ones(2), jitted=jitted)
+    assert codes(jitted) == set()
+
+
+def test_the_diagonal_that_einsum_gives_is_the_array_itself() -> None:
+    def f(x: Any, y: Any) -> Any:
+        part = np.einsum("ii->i", x)
+        part *= 2
+        np.einsum(y, [0, 1, 1], [1, 0])[1] = 7
+        return x, y, np.einsum(x, [2, 0], y, [0, 1, 1]), np.einsum(y, [..., 3, 1])
+
+    jitted = tracejit.jit(f)
+    assert_parity(f, np.arange(9.0).reshape(3, 3), np.arange(12.0).reshape(3, 2, 2), jitted=jitted)
+    assert codes(jitted) == set()

@@ -222,6 +222,8 @@ def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: 
     )
     for cell, k in cells.items():
         cell.store(parent, outs[k])
+    for cell in (cell for side in (first, second) if not side.dead for cell in side.lost):
+        cell.lose(parent)
     for name, recipe in bound.items():
         names.set(name, recipe(outs))
     for x, recipe in contents:

@@ -64,7 +64,7 @@ class Cell:
         self.group: object = None
         #: Stored into under another name, of which nobody knows whether it is this memory.
         self.lost = False
-        #: Stored into at all, on whatever path.
+        #: Stored into at all, on whatever path and under whatever name.
         self.written = False
 
     @property
@@ -115,8 +115,10 @@ class Cell:
     def lose(self, trace: Trace) -> None:
         """Note that `trace` stores under another name into what may be this memory."""
         if not self.lost:
-            self.lost = True
+            self.lost = self.written = True
             trace.losses.append(self)
+            for cell, _ in self.twins:
+                cell.lose(trace)
 
     def put(self, trace: Trace, value: Value) -> None:
         """Let the cell hold `value`, one of `trace`, from now on."""

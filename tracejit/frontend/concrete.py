@@ -82,6 +82,8 @@ class ConcreteTrace(Trace):
         self.originals: dict[Cell, np.ndarray[Any, Any]] = {}
         #: The first derivative that was lost.
         self.lost: LostGradient | None = None
+        #: Whether the bits of what is differentiated have been seen as integers.
+        self.bits_seen = False
         #: The program's functions over hooks, by identity; the functions themselves are kept alive.
         self.functions: dict[int, tuple[Any, Any]] = {}
 

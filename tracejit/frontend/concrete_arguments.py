@@ -9,6 +9,7 @@ import numpy as np
 
 from tracejit.frontend.cells import Cell
 from tracejit.frontend.concrete import TRACED_DTYPES, ConcreteTrace, LostGradient
+from tracejit.frontend.concrete_text import plain_text
 from tracejit.frontend.concrete_tracers import ConcreteArray
 from tracejit.frontend.containers import (
     build_dataclass,
@@ -107,6 +108,7 @@ class Arguments:
 
         Arrays share memory as they do in NumPy, with the caller's own arrays too.
         """
+        x = plain_text(x)
         for made_of, new, _ in self.containers:
             if x is new:
                 return made_of

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import numbers
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.forms import FORMS
-from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
+from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace, is_float
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
 from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import (
@@ -31,6 +32,7 @@ from tracejit.frontend.concrete_plain import (
     user_warnings,
 )
 from tracejit.frontend.concrete_rewrite import is_rewritten, over_hooks
+from tracejit.frontend.concrete_text import is_told, shown
 from tracejit.frontend.containers import is_default
 from tracejit.frontend.numpy_api import HANDLERS
 from tracejit.frontend.operators import class_of
@@ -145,7 +147,12 @@ class ConcreteHooks:
 
     def formatted(self, x: Any) -> Any:
         """`x`, which is the left operand of `%`: a text shows numbers."""
-        return _Format(x) if type(x) in (str, bytes) else x
+        return _Format(x) if isinstance(x, (str, bytes)) else x
+
+    def joined(self, parts: tuple[str, ...]) -> str:
+        """The text of an f-string from its parts."""
+        text: str = _text_method("".join, parts)
+        return text
 
     @property
     def _is_open(self) -> bool:
@@ -210,6 +217,10 @@ class ConcreteHooks:
         if f is sum:
             return _sum
         owner = f.__self__
+        if type(owner) in (str, bytes):
+            return functools.partial(_text_method, f)
+        if owner is float or owner is complex:
+            return functools.partial(_opaque, f)
         if _top(f) in _LIBRARIES or _top(type(owner)) in _LIBRARIES:
             return functools.partial(self._numpy, f)
         if f in _SHOWN:
@@ -226,12 +237,16 @@ class ConcreteHooks:
             return _type
         if issubclass(cls, (np.number, np.bool_)):
             return functools.partial(_scalar, cls)
-        if cls in _SHOWN or issubclass(cls, BaseException):
+        if issubclass(cls, BaseException):
             return functools.partial(_shown, cls)
+        if cls in _SHOWN:
+            return functools.partial(_opaque, cls)
         own = type(cls) is type and is_default(cls, "__new__")
         init = cls.__init__
         if own and type(init) is FunctionType and not _is_library(init):
             return functools.partial(self._construct, cls)
+        if issubclass(cls, numbers.Number) and cls is not bool:
+            return functools.partial(_opaque, cls)
         return cls
 
     def _with_cache(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -252,6 +267,8 @@ class ConcreteHooks:
                 result = f(*args, **kwargs)
             owner = getattr(f, "__self__", None)
             others = [x for x in (owner, *args, *kwargs.values()) if isinstance(x, np.ndarray)]
+            if self.trace.bits_seen and f.__name__ == "view" and is_float(result):
+                raise LostGradient("view()")
             if type(result) is np.ndarray and any(np.may_share_memory(result, x) for x in others):
                 return result
             return Given(self.trace).back(result)
@@ -286,7 +303,7 @@ class _Format:
         self.text = text
 
     def __mod__(self, values: Any) -> Any:
-        return self.text % (Given(None).of(values) if has_tracer(values) else values)
+        return _text_method(operator.mod, self.text, values)
 
 
 def _top(x: Any) -> str:
@@ -300,7 +317,7 @@ def _is_library(f: FunctionType) -> bool:
 
 def _number(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A function on Python numbers."""
-    if not any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
+    if not any(isinstance(x, Tracer) or is_told(x) for x in (*args, *kwargs.values())):
         return f(*args, **kwargs)
     handler = NUMBER_CALLS[f]
     return perform(lambda *a, **k: handler(_NUMBER_HOOKS, *a, **k), f, args, kwargs)
@@ -336,7 +353,20 @@ def _isinstance(x: Any, cls: Any) -> bool:
 
 
 def _type(x: Any, *more: Any, **kwargs: Any) -> Any:
-    return type(x, *more, **kwargs) if more else class_of(x)
+    if more:
+        return type(x, *more, **kwargs)
+    return x.__class__ if is_told(x) else class_of(x)
+
+
+def _text_method(f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """An operation that gives texts: they show what its arguments show."""
+    args = tuple(list(x) if isinstance(x, Iterator) else x for x in args)
+    trace = concrete_trace()
+    if trace is None or not (has_tracer(args) or has_tracer(kwargs)):
+        return f(*args, **kwargs)
+    given = Given(trace, copies=False)
+    result = f(*map(given.of, args), **{k: given.of(x) for k, x in kwargs.items()})
+    return shown(trace, result) if given.active or given.told else result
 
 
 def _shown(f: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ from tracejit.frontend.concrete import (
     concrete_trace,
     is_float,
 )
+from tracejit.frontend.concrete_text import is_told, plain_text, shown, told_number
 from tracejit.frontend.containers import is_namedtuple
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import user_frame
@@ -58,6 +59,8 @@ def perform(
         if not given.active:
             with user_warnings(plain, values):
                 return given.back(plain(*values, **named))
+    if any(map(has_text, (*args, *kwargs.values()))):
+        return plainly(trace, plain, args, kwargs)
     error: Exception
     before = len(trace.builder.nodes)
     trace.busy += 1
@@ -138,8 +141,10 @@ def plainly(
             result = given.run(lambda: plain(*values, **named))
         except _StoresError:
             raise LostGradient(f"what {name}() stores") from error
-    if given.active and _carries(result):
+    if given.active and _carries(result) or given.told and told_number(result):
         raise LostGradient(f"{name}()") from error
+    if given.active or given.told:
+        result = shown(trace, result)
     given.put_back(name)
     return given.back(result)
 
@@ -155,6 +160,8 @@ class Given:
         self.trace, self.copies = trace, copies
         #: Whether a derivative depends on an argument, and those on which one does.
         self.active = False
+        #: Whether one is a text that shows what the derivative is by.
+        self.told = False
         self.seen: list[Any] = []
         #: id of a tracer -> (the tracer, its bytes, the array that is handed over).
         self.arrays: dict[int, tuple[TracedArray, bytes, Any]] = {}
@@ -167,6 +174,9 @@ class Given:
             return self._tracer(x)
         if type(x) is slice:
             return slice(*map(self.of, (x.start, x.stop, x.step)))
+        if is_told(x):
+            self.told = True
+            return plain_text(x)
         if not has_tracer(x):
             return x
         if isinstance(x, tuple):
@@ -204,7 +214,7 @@ class Given:
         Raises _StoresError where NumPy is asked to store into an array and a derivative depends on
         any: what is stored may be what was there.
         """
-        if not self.active:
+        if not (self.active or self.told):
             return call()
         for _, _, copy in self.arrays.values():
             copy.flags.writeable = False
@@ -227,7 +237,7 @@ class Given:
         assert self.trace is not None
         for x, known, copy in self.arrays.values():
             if copy.tobytes() != known:
-                if self.active:
+                if self.active or self.told:
                     raise LostGradient(f"what {name}() stores")
                 x.store(self.trace.foreign(copy))
         for x, new, before in self.containers:
@@ -236,7 +246,7 @@ class Given:
                 (type(x) is list or k in before) and new[k] is before[k] for k in keys
             ):
                 continue
-            if self.active:
+            if self.active or self.told:
                 raise LostGradient(f"what {name}() puts into a {type(x).__name__}")
             items = [self.back(new[k]) for k in keys]
             if type(x) is list:
@@ -294,8 +304,8 @@ def settled(trace: ConcreteTrace, x: Any) -> Any:
 
 
 def has_tracer(x: Any) -> bool:
-    """Whether a tracer is in `x`, containers included."""
-    if isinstance(x, Tracer):
+    """Whether a tracer, or a text that shows one, is in `x`, containers included."""
+    if isinstance(x, Tracer) or is_told(x):
         return True
     if type(x) is dict:
         return any(map(has_tracer, x.values()))
@@ -304,12 +314,17 @@ def has_tracer(x: Any) -> bool:
     return (type(x) in (list, tuple) or is_namedtuple(type(x))) and any(map(has_tracer, x))
 
 
+def has_text(x: Any) -> bool:
+    """Whether a text that shows what the derivative is by is in `x`, lists and tuples included."""
+    return is_told(x) or type(x) in (list, tuple) and any(map(has_text, x))
+
+
 def _carries(x: Any) -> bool:
     """Whether a result may hold numbers that have a derivative."""
     if x is None or isinstance(x, (bool, int, str, bytes, np.dtype, type, _FLAGS)):
         return False
     if isinstance(x, (np.ndarray, np.generic)):
-        return is_float(x) or x.dtype.kind == "O"
+        return is_float(x) or x.dtype.kind in "OUS"
     if type(x) in (list, tuple, set, frozenset) or is_namedtuple(type(x)):
         return any(map(_carries, x))
     return type(x) is not dict or any(map(_carries, x.values()))

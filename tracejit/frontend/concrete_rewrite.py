@@ -99,6 +99,20 @@ class _Rewriter(ast.NodeTransformer):
             return new
         return self.hook("made", node, new)
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        parts: list[ast.expr] = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                shown = ast.FormattedValue(self.visit(part.value), part.conversion)
+                if part.format_spec is not None:
+                    shown.format_spec = self.generic_visit(part.format_spec)  # type: ignore[assignment]
+                ast.copy_location(shown, part)
+                part = ast.copy_location(ast.JoinedStr([shown]), part)
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        return self.hook("joined", node, ast.copy_location(ast.Tuple(parts, ast.Load()), node))
+
     def visit_Compare(self, node: ast.Compare) -> Any:
         new: Any = self.generic_visit(node)
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):

@@ -17,6 +17,7 @@ import numpy as np
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient
 from tracejit.frontend.concrete_host import recorded_call
 from tracejit.frontend.concrete_plain import perform, plainly
+from tracejit.frontend.concrete_text import shown
 from tracejit.frontend.indexing import get_item, set_item
 from tracejit.frontend.methods import array_attribute, scalar_attribute
 from tracejit.frontend.numpy_stores import set_attribute
@@ -52,6 +53,11 @@ class _Concrete(Tracer):
             raise self._needs_value(what) if self.trace.busy else LostGradient(what)
         return self.known()
 
+    def _shown(self, text: str) -> str:
+        """A text that shows the value."""
+        found: str = shown(self.trace, text) if self.is_active else text
+        return found
+
     def __bool__(self) -> bool:
         return bool(self.known())
 
@@ -86,13 +92,13 @@ class _Concrete(Tracer):
         return hash(self.known())
 
     def __format__(self, spec: str) -> str:
-        return format(self.known(), spec)
+        return self._shown(format(self.known(), spec))
 
     def __str__(self) -> str:
-        return str(self.known())
+        return self._shown(str(self.known()))
 
     def __repr__(self) -> str:
-        return repr(self.known())
+        return self._shown(repr(self.known()))
 
     def __reduce__(self) -> Any:
         return self._passive("pickling").__reduce__()
@@ -143,6 +149,7 @@ class ConcreteArray(_Concrete, TracedArray):
         """`ndarray.view`, of the bytes as another dtype too."""
         if all(x is np.ndarray for x in (*args, *kwargs.values())):
             return ConcreteArray(self.trace, self.cell, self.views)
+        self.trace.bits_seen = self.trace.bits_seen or self.is_active
         return plainly(self.trace, np.ndarray.view, (self, *args), kwargs)
 
     @property

@@ -240,9 +240,7 @@ class Loop:
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            lost = set(side.region.losses) & {
-                x.cell for arrays in self._started().values() for x in arrays
-            }
+            lost = set(side.lost)
             if not grown and lost <= self.lost:
                 self._check_aliases(side)
                 return side

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
-from tracejit.frontend.numpy_linalg import matrix_product
+from tracejit.frontend.numpy_linalg import diagonal_view, matrix_product
 from tracejit.frontend.numpy_shape import fit_dims, permuted, reshaped
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import Cell, TracedArray, here, user_line
@@ -60,13 +61,31 @@ def _parse(subscripts: str, arrays: list[TracedArray]) -> tuple[list[str], str]:
     return labels, result
 
 
+def _with_letters(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands with lists of numbers behind them, as a string of subscripts and operands."""
+    pairs = len(operands) // 2 * 2
+    lists = [*operands[1:pairs:2], *operands[pairs:]]
+    texts = []
+    for labels in lists:
+        known = [k if k is Ellipsis else _letter(k) for k in labels]
+        texts.append("".join("..." if k is Ellipsis else k for k in known))
+    arrow = ["->" + texts.pop()] if len(operands) > pairs else []
+    return ("".join([",".join(texts), *arrow]), *operands[:pairs:2])
+
+
+def _letter(k: Any) -> str:
+    if not isinstance(k, (int, np.integer)) or not 0 <= k < len(ascii_letters):
+        raise TraceError("TJ004", "np.einsum with such a label", user_line())
+    return (ascii_uppercase + ascii_lowercase)[int(k)]
+
+
 def _without_repeats(x: TracedArray, labels: str) -> tuple[TracedArray, str]:
     """Diagonals taken where an operand names one label twice."""
     for c in sorted(set(labels)):
         while labels.count(c) > 1:
             i = labels.index(c)
             j = labels.index(c, i + 1)
-            x = np.diagonal(x, 0, i, j)  # type: ignore[assignment]
+            x = diagonal_view(x, 0, i, j, True)
             labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + c
     return x, labels
 
@@ -142,8 +161,10 @@ def _product_of_parts(x: TracedArray, y: TracedArray) -> TracedArray:
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
     """Einstein's summation from a string of subscripts, operand by operand from the left."""
     only("np.einsum", **kwargs)
-    if not operands or not isinstance(operands[0], str):
-        raise TraceError("TJ004", "np.einsum without a string of subscripts", user_line())
+    if operands and not isinstance(operands[0], str):
+        operands = _with_letters(operands)
+    if not operands:
+        raise TraceError("TJ004", "np.einsum of nothing", user_line())
     arrays = [asarray(x) for x in operands[1:]]
     if not arrays:
         raise ValueError("must provide at least an operand to einsum")

@@ -16,7 +16,7 @@ from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_lin
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["inexact", "matrix_product", "scalar", "square"]
+__all__ = ["diagonal_view", "inexact", "matrix_product", "scalar", "square"]
 
 
 def scalar(x: Any) -> Any:
@@ -289,6 +289,11 @@ def trace(
 @handles(np.diagonal)
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """The elements along a diagonal, as the last axis: a view that cannot be stored into."""
+    return diagonal_view(a, offset, axis1, axis2, False)
+
+
+def diagonal_view(a: Any, offset: Any, axis1: Any, axis2: Any, writeable: bool) -> Any:
+    """The elements along a diagonal, as the last axis."""
     from tracejit.frontend.numpy_creation import iota
 
     x = asarray(a)
@@ -307,7 +312,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     size: Dim = 0 if none else env.minimum(left, right)
     k = iota(size)
     places = [elementwise(np.add, (k, first)).value(), elementwise(np.add, (k, second)).value()]
-    picked = x.view("gather", *places, writeable=False)
+    picked = x.view("gather", *places, writeable=writeable)
     return permuted(picked, (*range(1, picked.ndim), 0))
 
 

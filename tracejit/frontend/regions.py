@@ -114,6 +114,11 @@ class Side:
     #: Sizes that only exist inside it.
     own_sizes: tuple[str, ...] = ()
 
+    @property
+    def lost(self) -> list[Cell]:
+        """Memory from outside that it stores into under other names."""
+        return [cell for cell in self.region.losses if not self.region.encloses(cell.trace)]
+
     @contextmanager
     def reopened(self) -> Iterator[None]:
         """Record more in the region; memory holds what it left there."""

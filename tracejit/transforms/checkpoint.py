@@ -79,6 +79,8 @@ def _obstacle(hooks: Hooks, side: Side) -> str:
     region = side.region
     if side.changed:
         return "it changes a container or an object that was made outside"
+    if side.lost:
+        return "it stores into an array from outside, under another name"
     if has_effects(region.builder.nodes):
         return "it prints, raises, or draws random numbers"
     kinds = (ArrayType, NpScalar, PyScalar)

@@ -124,7 +124,7 @@ class Call:
                     self.stand_ins[x.cell] = given.cell
                     x.cell.order = None if v in self.trace.unordered else x.type.order
             outputs = list(run(tracers[:count], tracers[count:]))
-        self._check(region, tracers, bool(side.changed or side.stored), outputs)
+        self._check(region, tracers, bool(side.changed or side.stored or side.lost), outputs)
         self.regions.append((region, inputs, outputs))
 
     def _check(

@@ -233,7 +233,7 @@ class _Batch:
                 if isinstance(lane, Value) and isinstance(x, TracedArray) and x.cell.written
             ]
         effects = trace.root._effects
-        if side.changed or any(cell is not effects for cell in side.stored):
+        if side.changed or side.lost or any(cell is not effects for cell in side.stored):
             raise TraceError(
                 "TJ005", "a function under vmap stores into what is not its own", user_line()
             )

@@ -1,0 +1,116 @@
+"""Loops that store into an array under a name, and then bind the name to another array.
+
+What such a loop stores is in the array that the name held before it, whoever reads that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+
+VECTOR = np.array([1.0, 2.0, 3.0])
+MATRIX = np.array([[1.2, 0.3, 0.1], [0.0, 1.1, 0.4], [0.2, 0.1, 1.3]])
+
+
+def advanced(y: Any, m: Any, q: Any) -> Any:
+    t = 0.0
+    while t < q:
+        t += 1.0
+        y[0] += 5.0
+        y = m @ y
+    return y.sum()
+
+
+def in_a_branch(y: Any, m: Any, q: Any) -> Any:
+    return advanced(y, m, q) if m.sum() > 1.0 else 0.0
+
+
+def through_a_view(y: Any, m: Any, q: Any) -> Any:
+    return advanced(y[::-1], m, q) if m.sum() > 1.0 else 0.0
+
+
+def in_a_loop(y: Any, m: Any, q: Any) -> Any:
+    s = k = 0.0
+    while k < q:
+        s += y[0]
+        k += 1.0
+        s += advanced(y, m, q)
+    return s
+
+
+def in_a_loop_of_its_own(y: Any, m: Any, q: Any) -> Any:
+    s = k = 0.0
+    while k < q:
+        k += 1.0
+        t = 0.0
+        while t < q:
+            t += 1.0
+            y[0] += 2.0
+            y = m @ y
+        if s < 3.0:
+            y = m @ y
+        s += y[1]
+    return s
+
+
+def in_a_test(y: Any, m: Any, q: Any) -> Any:
+    def step(y: Any) -> Any:
+        y[0] += 1.0
+        return y[0]
+
+    while step(y) < q:
+        y = m @ y
+    return y.sum()
+
+
+def of_a_batch(y: Any, m: Any, q: Any) -> Any:
+    batch = np.stack([y, y + 1.0])
+    return tracejit.vmap(lambda a: advanced(a, m, q))(batch).sum() + (batch**2).sum()
+
+
+def beside_a_batch(y: Any, m: Any, q: Any) -> Any:
+    return tracejit.vmap(lambda a: advanced(y, m, q) * a)(y.copy()).sum()
+
+
+def computed_again(y: Any, m: Any, q: Any) -> Any:
+    return tracejit.checkpoint(lambda q: advanced(y, m, q))(q)
+
+
+def in_a_gradient(y: Any, m: Any, q: Any) -> Any:
+    return (tracejit.grad(advanced)(y, m, q) * y).sum()
+
+
+def beside_a_gradient(y: Any, m: Any, q: Any) -> Any:
+    return tracejit.grad(lambda q: advanced(y, m, q) * q)(q)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(in_a_branch, through_a_view, in_a_loop, in_a_loop_of_its_own, in_a_test, of_a_batch),
+        *(beside_a_batch, computed_again, in_a_gradient, beside_a_gradient),
+    ],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.parametrize("q", [2.5, -1.0])
+def test_what_such_a_loop_stores_is_read(f: Callable[..., Any], q: float) -> None:
+    def whole(y: Any, m: Any, q: Any) -> Any:
+        return f(y, m, q) + (y * np.array([1.0, 10.0, 100.0])).sum()
+
+    def copied(y: Any, m: Any, q: Any) -> Any:
+        return whole(y * 1.0, m * 1.0, q)
+
+    for function in (whole, copied):
+        plain = VECTOR.copy()
+        expected = function(plain, MATRIX, q)
+        for run in (tracejit.jit(function), tracejit.value_and_grad(function)):
+            given = VECTOR.copy()
+            found = run(given, MATRIX, q)
+            value = found[0] if isinstance(found, tuple) else found
+            np.testing.assert_allclose(value, expected, rtol=1e-12)
+            np.testing.assert_allclose(given, plain, rtol=1e-12)
