@@ -70,17 +70,17 @@ class FormulaSite(HostSite):
         """The operand of a parameter; of a sequence its parts along a new first axis."""
         given = self.given.get(name)
         if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
-            return self._stacked(name, given)
+            return self._stacked(name, given, self.s.operands)
         return super().x(name)
 
-    def _stacked(self, name: str, given: Any) -> Value:
+    def _stacked(self, name: str, given: Any, operands: Sequence[Value]) -> Value:
         match given:
-            case ("operand", k):
-                return self.s.x(k)
+            case ("operand", int(k)):
+                return operands[k]
             case ("tuple" | "list", *parts) if parts:
                 c = self.c
                 named = enumerate(parts)
-                found = [as_array(c, self._stacked(f"{name}.{k}", p)) for k, p in named]
+                found = [as_array(c, self._stacked(f"{name}.{k}", p, operands)) for k, p in named]
                 dtype = np.result_type(*(dtype_of(v.type) for v in found))
                 rows = [c.reshape(v, (1, *shape_of(v.type))) for v in found]
                 return c.op("concatenate", *(c.cast(r, dtype) for r in rows), axis=0)
@@ -90,6 +90,9 @@ class FormulaSite(HostSite):
 
     def held(self, name: str) -> Value:
         """The operand of a parameter, which has no derivative here."""
+        given = self.given.get(name)
+        if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
+            return self._stacked(name, given, self.s.held)
         return self.s.held[self.places[name]] if name in self.places else self.x(name)
 
     def y(self, k: int = 0) -> Value:
