@@ -15,7 +15,6 @@ from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host_calculus import (
-    RULES,
     HostSite,
     host,
     linear,
@@ -24,7 +23,7 @@ from tracejit.ops.host_calculus import (
     sum_of,
 )
 from tracejit.ops.host_fft_calculus import fitted
-from tracejit.ops.host_formulas import FormulaSite, formula
+from tracejit.ops.host_formulas import FormulaSite, formula, linear_by
 from tracejit.ops.host_linalg_calculus import Results, Tangents
 from tracejit.ops.reduction_calculus import flipped
 from tracejit.ops.shape_calculus import slice_of
@@ -169,6 +168,7 @@ def _moving(c: Calculus, weights: Value, x: Value, axis: int) -> Value | None:
     return sum_of(c, *parts)
 
 
+@linear_by([f"{_TOOLS}lfilter"], "x", _backwards, "b", "a")
 def _filtered(site: FormulaSite) -> Sequence[Value]:
     """A y' = B x - A y, added to y: the factor A, and y and x on the right, are held."""
     site.only(zi=None)
@@ -189,34 +189,6 @@ def _filtered(site: FormulaSite) -> Sequence[Value]:
     return [c.add(y, host(c, site.path, [one, held, right], same, axis=axis)[0])]
 
 
-def _enter_recursive(path: str) -> None:
-    """By the signal it is a linear function, which the formula for the coefficients needs."""
-    formula([path], "b", "a")(_filtered)
-    by_coefficients = RULES[path]
-    linear([path], "x", _backwards)
-    by_signal = RULES[path]
-
-    def jvp(site: HostSite, tangents: Tangents) -> Results:
-        moved = {name: t for name, t in tangents.items() if name == "x"}
-        rest = {name: t for name, t in tangents.items() if name != "x"}
-        parts = [by_signal.jvp(site, moved)[0]] if moved else []
-        parts += [by_coefficients.jvp(site, rest)[0]] if rest else []
-        return (sum_of(site.c, *(p for p in parts if isinstance(p, Value))),)
-
-    def vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-        out: dict[str, Value | None] = {}
-        if any(site.wanted(name) for name in site.places if name != "x"):
-            out |= by_coefficients.vjp(site, cotangents)
-        if site.wanted("x"):
-            # One operand may be signal and coefficients: its cotangents add up.
-            found, before = by_signal.vjp(site, cotangents)["x"], out.get("x")
-            out["x"] = sum_of(site.c, before, found)
-        return out
-
-    rule([path], "b", "a", "x", jvp=jvp, vjp=vjp)
-
-
-_enter_recursive(f"{_TOOLS}lfilter")
 linear([f"{_TOOLS}sosfilt"], "x", _backwards)
 
 

@@ -26,9 +26,19 @@ from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed, differ
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import GraphBuilder, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of
-from tracejit.ops.host_calculus import HostSite, as_array, flat, matched, rule
+from tracejit.ops.host_calculus import (
+    RULES,
+    HostSite,
+    Rule,
+    as_array,
+    flat,
+    linear,
+    matched,
+    rule,
+    sum_of,
+)
 
-__all__ = ["FormulaSite", "formula", "moved", "movers"]
+__all__ = ["FormulaSite", "formula", "linear_by", "moved", "movers"]
 
 #: The site of a call -> its results, None for those without a formula.
 Formula: TypeAlias = Callable[["FormulaSite"], Sequence[Value | None]]
@@ -238,6 +248,48 @@ def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formu
         return make
 
     return add
+
+
+def linear_by(
+    paths: Sequence[str],
+    parameter: str,
+    transposed: Callable[[HostSite, Value], Value],
+    *others: str,
+) -> Callable[[Formula], Formula]:
+    """Decorator: functions that are linear in a parameter, and have a formula for others.
+
+    In the formula that parameter is held; it may call the function again, of another value for it.
+    """
+
+    def add(make: Formula) -> Formula:
+        for path in paths:
+            formula([path], *others)(make)
+            by_others = RULES[path]
+            linear([path], parameter, transposed)
+            _enter_both(path, parameter, RULES[path], by_others)
+        return make
+
+    return add
+
+
+def _enter_both(path: str, parameter: str, by_one: Rule, by_others: Rule) -> None:
+    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | NoTangent | None]:
+        one = {name: t for name, t in tangents.items() if name == parameter}
+        rest = {name: t for name, t in tangents.items() if name != parameter}
+        found = [r.jvp(site, t)[0] for r, t in ((by_one, one), (by_others, rest)) if t]
+        return (sum_of(site.c, *(t for t in found if isinstance(t, Value))),)
+
+    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        out: dict[str, Value | None] = {}
+        if any(site.wanted(name) for name in site.places if name != parameter):
+            out |= by_others.vjp(site, cotangents)
+        if site.wanted(parameter):
+            # One operand may be given for several parameters: its cotangents add up.
+            found = by_one.vjp(site, cotangents)[parameter]
+            out[parameter] = sum_of(site.c, out.get(parameter), found)
+        return out
+
+    rule([path], parameter, *by_others.parameters, jvp=jvp, vjp=vjp)
 
 
 # Functions that move elements --------------------------------------------------------------------
