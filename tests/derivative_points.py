@@ -44,8 +44,8 @@ _LIKE = {
 
 
 def elementwise_names() -> list[str]:
-    """The elementwise ops that have derivatives."""
-    ops = [op for op in OPS.values() if isinstance(op, Elementwise)]
+    """The elementwise ops that have derivatives, of operands that mean anything."""
+    ops = [op for op in OPS.values() if isinstance(op, Elementwise) and op.name != "derived_as"]
     return sorted(op.name for op in ops if not op.constant and op.times is not None)
 
 

@@ -73,6 +73,7 @@ for _op in ("strong_multiply", "strong_product", "strong_divide"):
             binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number)
         binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number, left=True)
 binary("strong_multiply_by_number", "f32[n]", "strong_multiply", "0.0")
+case("derived_before", "x: f64[n], z: f64[n]", "y: f64[n] = derived_as(x, z)", "x")
 case("not_differentiated", "x: f64[n]", "y: f64[n] = stop_gradient(x)", "x")
 case("strong_square", "x: f64[n]", "y: f64[n] = strong_multiply(x, x)", "y")
 case("strong_square", "x: c64[n]", "y: c64[n] = strong_product(x, x)", "y")

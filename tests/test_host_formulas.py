@@ -148,6 +148,7 @@ def test_sums_of_segments() -> None:
 ARRAYS: list[tuple[F, str]] = [
     (lambda x: np.resize(x, (5, 2)), "fc"),
     (lambda x: np.resize(x, 3), "f"),
+    (lambda x: np.sort_complex(x), "fc"),
     (lambda x: np.nancumsum(x, axis=1), "fc"),
     (lambda x: np.nancumprod(x), "fc"),
     (lambda x: np.linalg.tensorinv(x.reshape(2, 2, 4, 1), ind=2), "f"),

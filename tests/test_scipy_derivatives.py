@@ -66,6 +66,9 @@ SYSTEMS: list[Case] = [
         ((3, 3), (2, 2), (3, 2)),
         "fc",
     ),
+    (lambda a, b: sl.solve_banded((1, 1), a + [[0], [4], [0]], b), ((3, 4), (4,)), "fc"),
+    (lambda a, b: sl.solve_banded((1, 2), a + [[0], [0], [5], [0]], b), ((4, 5), (5, 2)), "f"),
+    (lambda a, b: sl.solve_banded((2, 0), a + [[5], [0], [0]], b), ((3, 3), (3,)), "f"),
     (lambda a, q: sl.solve_continuous_lyapunov(strong(a), q), ((3, 3), (3, 3)), "fc"),
     (lambda a, q: sl.solve_discrete_lyapunov(a / 9, q), ((3, 3), (3, 3)), "fc"),
 ]

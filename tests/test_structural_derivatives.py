@@ -393,6 +393,7 @@ COMPILED: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("inv", [well_conditioned(3, 3)], {}),
     ("cholesky", [well_conditioned(3, 3)], {"upper": False}),
     ("lu_diagonal", [well_conditioned(3, 3)], {}),
+    ("determinant", [well_conditioned(3, 3)], {}),
 ]
 
 

@@ -22,21 +22,27 @@ __all__: list[str] = []
 _SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 
 
-def _diagonal(a: Any) -> tuple[TracedArray, np.dtype[Any]]:
-    """Numbers whose product is the determinant, in double precision, and the result's dtype."""
+def _wide(a: Any) -> tuple[TracedArray, np.dtype[Any]]:
+    """Square matrices in double precision, and the result's dtype."""
     (x,) = inexact(square(asarray(a), "det"))
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    return astype(x, wide), x.dtype
+
+
+def _diagonal(x: TracedArray) -> TracedArray:
+    """Numbers whose product is the determinant."""
     trace = here()
-    factors = trace.emit("lu_diagonal", (astype(x, wide).value(),))
-    return asarray(trace.wrap(factors)), x.dtype
+    return asarray(trace.wrap(trace.emit("lu_diagonal", (x.value(),))))
 
 
 def _sign_and_logarithm(d: TracedArray) -> tuple[Any, Any]:
     """Of the product of the last axis: its sign, or phase, and the logarithm of its size."""
-    singular = np.any(asarray(elementwise(np.equal, (d, 0))), axis=-1)
+    none = asarray(elementwise(np.equal, (d, 0)))
+    singular = np.any(none, axis=-1)
     size: Any = elementwise(np.absolute, (d,))
+    size = where(none, size.dtype.type(1), size)
     if d.dtype.kind == "c":
-        phase: Any = where(elementwise(np.equal, (size, 0)), d.dtype.type(1), d / size)
+        phase: Any = where(none, d.dtype.type(1), d / size)
         sign: Any = phase[..., 0]
         # One after another, as a complex product has no kernel for many.
         count = here().env.concrete(d.type.shape[-1])
@@ -64,7 +70,8 @@ def _no_empty(d: TracedArray) -> None:
 @handles(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
     """The sign of the determinant, and the logarithm of its size."""
-    d, dtype = _diagonal(a)
+    x, dtype = _wide(a)
+    d = _diagonal(x)
     _no_empty(d)
     sign, logarithm = _sign_and_logarithm(d)
     return _SlogdetResult(_narrow(sign, dtype), _narrow(logarithm, dtype))
@@ -73,11 +80,15 @@ def slogdet(a: Any) -> Any:
 @handles(np.linalg.det)
 def det(a: Any) -> Any:
     """The determinant, from its sign and logarithm as NumPy computes it."""
-    d, dtype = _diagonal(a)
+    trace = here()
+    x, dtype = _wide(a)
+    # The value's own formula has no derivative at a singular matrix.
+    d = _diagonal(asarray(trace.wrap(trace.emit("stop_gradient", (x.value(),)))))
     _no_empty(d)
     sign, logarithm = _sign_and_logarithm(d)
-    product = elementwise(np.multiply, (sign, elementwise(np.exp, (logarithm,))))
-    return _narrow(product, dtype)
+    product: Any = elementwise(np.multiply, (sign, elementwise(np.exp, (logarithm,))))
+    same: Any = as_scalar(asarray(trace.wrap(trace.emit("determinant", (x.value(),)))))
+    return _narrow(trace.wrap(trace.emit("derived_as", (product.value(), same.value()))), dtype)
 
 
 @handles(np.linalg.matrix_power)

@@ -1,6 +1,7 @@
 """Identities that something does not see through: a derivative, or what merges equal computations.
 
 y = stop_gradient(x)          the value of x, and no derivative
+y = derived_as(x, z)          the value of x, with the derivative of z
 y = opaque(x, site="s1")      the value of x; no pass takes what is computed of y for what is
                               computed of x
 """
@@ -14,10 +15,10 @@ import numpy as np
 
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import register, require
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of
 from tracejit.ops.elementwise import Element, Elementwise
 
-__all__ = ["Opaque", "StopGradient"]
+__all__ = ["DerivedAs", "Opaque", "StopGradient"]
 
 
 class _Identity(Elementwise):
@@ -63,6 +64,38 @@ class StopGradient(_Identity):
 
     name: ClassVar[str] = "stop_gradient"
     constant: ClassVar[bool] = True
+
+
+@register
+class DerivedAs(_Identity):
+    """The first operand, with the derivative of the second, which means the same."""
+
+    name: ClassVar[str] = "derived_as"
+    arity: ClassVar[int] = 2
+
+    times = (lambda c, s, v: None, lambda c, s, v: v)
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(inputs) == 2, f"{self.name} takes two operands")
+        first, second = inputs
+        like = isinstance(first, ArrayType) == isinstance(second, ArrayType)
+        like = like and dtype_of(first) == dtype_of(second) and shape_of(first) == shape_of(second)
+        require(like, f"{self.name}: {first} and {second} differ")
+        return (first,)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        return super().evaluate(inputs[:1], attrs)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [
+            ([*x, x[0] * 2], attrs) for x, attrs in super().samples() if x[0].dtype.kind in "fc"
+        ]
 
 
 @register

@@ -107,6 +107,16 @@ def _spacing(site: FormulaSite) -> Sequence[Value]:
     return [site.c.full(site.s.outputs[0], 0)]
 
 
+@formula(["numpy:sort_complex"], "a")
+def _sort_complex(site: FormulaSite) -> Sequence[Value]:
+    """In the order of the real parts, equal ones in that of the imaginary parts."""
+    c = site.c
+    x = as_array(c, site.x("a"))
+    last = len(shape_of(x.type)) - 1
+    order = c.op("argsort", x, axis=last, stable=True)
+    return [taken(c, x, order, last)]
+
+
 # Sums of segments --------------------------------------------------------------------------------
 
 
@@ -136,3 +146,4 @@ def _summed_again(site: HostSite, g: Value) -> Value:
 linear(["numpy:add.reduceat"], "array", _segments_of)
 linear([f"{__name__}:of_segments"], "g", _summed_again)
 movers(["numpy:resize"], "a")
+movers(["numpy:row_stack"], "tup")

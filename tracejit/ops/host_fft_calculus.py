@@ -53,12 +53,21 @@ def _complex(t: Type) -> np.dtype[Any]:
     return np.result_type(dtype_of(t), np.complex64)
 
 
+def _operand(site: HostSite) -> str:
+    """What the transformed parameter is called: by NumPy "a", by SciPy "x"."""
+    return "a" if "a" in site.given else "x"
+
+
+def _type(site: HostSite) -> Type:
+    return site.type(_operand(site))
+
+
 def _axes(site: HostSite) -> tuple[int, ...]:
     """The axes transformed, counted from 0, the real one last. Raises Underivable."""
     name = site.path.partition(":")[2]
-    ndim = len(shape_of(site.type("a")))
+    ndim = len(shape_of(_type(site)))
     if name[-1] not in "n2":
-        return (site.axis(site.type("a")),)
+        return (site.axis(_type(site)),)
     axes = site.constant("axes", (-2, -1) if name[-1] == "2" else None)
     if axes is None:
         sizes = site.given.get("s", ("constant", None))
@@ -85,10 +94,10 @@ def _transform(site: HostSite, name: str, v: Value, axes: Sequence[int], norm: A
 
 def _back(site: HostSite, v: Value, axes: Sequence[int]) -> dict[str, Value]:
     """Cut or filled to the operand's sizes, in its dtype."""
-    t = site.type("a")
+    t = _type(site)
     for axis in axes:
         v = fitted(site.c, v, axis, shape_of(t)[axis])
-    return {"a": site.c.cast(site.c.reshape(v, shape_of(t)), dtype_of(t))}
+    return {_operand(site): site.c.cast(site.c.reshape(v, shape_of(t)), dtype_of(t))}
 
 
 def _again(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
@@ -107,7 +116,7 @@ def _real_size(site: HostSite, axes: Sequence[int]) -> Dim:
     """The number of real samples that a real transform reads."""
     given = site.constant("s")
     size = given[-1] if given is not None else site.constant("n")
-    whole = shape_of(site.type("a"))[axes[-1]]
+    whole = shape_of(_type(site))[axes[-1]]
     return whole if size in (None, -1) else size
 
 
@@ -149,11 +158,17 @@ def _shift_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[st
     return {"x": host(site.c, other, [g], g.type, axes=axes)[0]}
 
 
-def _paths(names: str) -> list[str]:
-    return [f"numpy.fft:{name}" for name in names.split()]
+def _paths(names: str, *modules: str) -> list[str]:
+    return [f"{module}:{name}" for module in modules for name in names.split()]
 
 
-rule(_paths("fft ifft fft2 ifft2 fftn ifftn"), "a", jvp=_again, vjp=_complex_vjp)
-rule(_paths("rfft rfft2 rfftn ihfft"), "a", jvp=_again, vjp=_real_vjp)
-rule(_paths("irfft irfft2 irfftn hfft"), "a", jvp=_again, vjp=_half_vjp)
-rule(_paths("fftshift ifftshift"), "x", jvp=_again, vjp=_shift_vjp)
+_BOTH = "numpy.fft", "scipy.fft._basic"
+rule(_paths("fft ifft fft2 ifft2 fftn ifftn", *_BOTH), "a", "x", jvp=_again, vjp=_complex_vjp)
+rule(_paths("rfft rfft2 rfftn ihfft", *_BOTH), "a", "x", jvp=_again, vjp=_real_vjp)
+rule(_paths("irfft irfft2 irfftn hfft", *_BOTH), "a", "x", jvp=_again, vjp=_half_vjp)
+rule(
+    _paths("fftshift ifftshift", "numpy.fft", "scipy.fft._helper"),
+    "x",
+    jvp=_again,
+    vjp=_shift_vjp,
+)

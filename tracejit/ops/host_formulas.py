@@ -26,9 +26,19 @@ from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed, differ
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import GraphBuilder, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of
-from tracejit.ops.host_calculus import HostSite, as_array, flat, matched, rule
+from tracejit.ops.host_calculus import (
+    RULES,
+    HostSite,
+    Rule,
+    as_array,
+    flat,
+    linear,
+    matched,
+    rule,
+    sum_of,
+)
 
-__all__ = ["FormulaSite", "formula", "moved", "movers"]
+__all__ = ["FormulaSite", "formula", "linear_by", "moved", "movers"]
 
 #: The site of a call -> its results, None for those without a formula.
 Formula: TypeAlias = Callable[["FormulaSite"], Sequence[Value | None]]
@@ -70,17 +80,17 @@ class FormulaSite(HostSite):
         """The operand of a parameter; of a sequence its parts along a new first axis."""
         given = self.given.get(name)
         if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
-            return self._stacked(name, given)
+            return self._stacked(name, given, self.s.operands)
         return super().x(name)
 
-    def _stacked(self, name: str, given: Any) -> Value:
+    def _stacked(self, name: str, given: Any, operands: Sequence[Value]) -> Value:
         match given:
-            case ("operand", k):
-                return self.s.x(k)
+            case ("operand", int(k)):
+                return operands[k]
             case ("tuple" | "list", *parts) if parts:
                 c = self.c
                 named = enumerate(parts)
-                found = [as_array(c, self._stacked(f"{name}.{k}", p)) for k, p in named]
+                found = [as_array(c, self._stacked(f"{name}.{k}", p, operands)) for k, p in named]
                 dtype = np.result_type(*(dtype_of(v.type) for v in found))
                 rows = [c.reshape(v, (1, *shape_of(v.type))) for v in found]
                 return c.op("concatenate", *(c.cast(r, dtype) for r in rows), axis=0)
@@ -90,6 +100,9 @@ class FormulaSite(HostSite):
 
     def held(self, name: str) -> Value:
         """The operand of a parameter, which has no derivative here."""
+        given = self.given.get(name)
+        if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
+            return self._stacked(name, given, self.s.held)
         return self.s.held[self.places[name]] if name in self.places else self.x(name)
 
     def y(self, k: int = 0) -> Value:
@@ -235,6 +248,48 @@ def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formu
         return make
 
     return add
+
+
+def linear_by(
+    paths: Sequence[str],
+    parameter: str,
+    transposed: Callable[[HostSite, Value], Value],
+    *others: str,
+) -> Callable[[Formula], Formula]:
+    """Decorator: functions that are linear in a parameter, and have a formula for others.
+
+    In the formula that parameter is held; it may call the function again, of another value for it.
+    """
+
+    def add(make: Formula) -> Formula:
+        for path in paths:
+            formula([path], *others)(make)
+            by_others = RULES[path]
+            linear([path], parameter, transposed)
+            _enter_both(path, parameter, RULES[path], by_others)
+        return make
+
+    return add
+
+
+def _enter_both(path: str, parameter: str, by_one: Rule, by_others: Rule) -> None:
+    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | NoTangent | None]:
+        one = {name: t for name, t in tangents.items() if name == parameter}
+        rest = {name: t for name, t in tangents.items() if name != parameter}
+        found = [r.jvp(site, t)[0] for r, t in ((by_one, one), (by_others, rest)) if t]
+        return (sum_of(site.c, *(t for t in found if isinstance(t, Value))),)
+
+    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        out: dict[str, Value | None] = {}
+        if any(site.wanted(name) for name in site.places if name != parameter):
+            out |= by_others.vjp(site, cotangents)
+        if site.wanted(parameter):
+            # One operand may be given for several parameters: its cotangents add up.
+            found = by_one.vjp(site, cotangents)[parameter]
+            out[parameter] = sum_of(site.c, out.get(parameter), found)
+        return out
+
+    rule([path], parameter, *by_others.parameters, jvp=jvp, vjp=vjp)
 
 
 # Functions that move elements --------------------------------------------------------------------

@@ -84,10 +84,10 @@ def _inv(site: FormulaSite) -> Sequence[Value]:
 
 @formula([f"{_BASIC}det"], "a")
 def _det(site: FormulaSite) -> Sequence[Value]:
-    """The product of pivots. Bails out for a singular matrix."""
-    c = site.c
-    diagonal = c.op("lu_diagonal", _in_result(site, "a"))
-    return [c.op("reduce_prod", diagonal, axes=(len(shape_of(diagonal.type)) - 1,))]
+    """The determinant, whose derivatives are cofactors."""
+    c, a = site.c, site.x("a")
+    wide = "c128" if dtype_of(a.type).kind == "c" else "f64"
+    return [c.op("determinant", c.cast(a, wide))]
 
 
 # Triangles ---------------------------------------------------------------------------------------

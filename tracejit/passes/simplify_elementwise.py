@@ -109,6 +109,12 @@ def not_differentiated(r: Rewriter, node: Node) -> Value | None:
     return node.inputs[0]
 
 
+@rule("derived_as")
+def derived_before(r: Rewriter, node: Node) -> Value | None:
+    """derived_as(x, y) -> x: derivatives have been taken before"""
+    return node.inputs[0]
+
+
 @rule(*_COMMUTATIVE, "subtract", "divide", "floor_divide", "power", "left_shift", "right_shift")
 def neutral_operand(r: Rewriter, node: Node) -> Value | None:
     """x + -0.0, x - 0.0, x * 1, x / 1 -> x;  integers also x + 0, x | 0, x & -1, x << 0, x // 1"""
