@@ -153,3 +153,67 @@ def diagonal_of_a_sum(x: Any) -> Any:
 
 def test_diagonals_that_einsum_gives_are_stored_into() -> None:
     gradient(diagonal_of_a_sum, POINTS)
+
+
+# Errors ------------------------------------------------------------------------------------------
+
+
+def no_rule(x: Any, n: Any, kept: Any) -> Any:
+    x[0] = x[1] * 2
+    n[0] = 7
+    kept.append(x)
+    return np.i0(x).sum()
+
+
+def no_number(x: Any, n: Any, kept: Any) -> Any:
+    x += 1
+    n += 1
+    kept.clear()
+    return x
+
+
+def swallowed(x: Any, n: Any, kept: Any) -> Any:
+    x *= 2
+    n *= 2
+    try:
+        return np.i0(x).sum() * x.sum()
+    except TypeError:
+        return x.sum()
+
+
+@pytest.mark.parametrize("f", [no_rule, no_number, swallowed], ids=lambda f: f.__name__)
+def test_what_cannot_be_differentiated_leaves_arguments_as_they_were(f: Any) -> None:
+    for eager in (True, False):
+        for run in (
+            tracejit.grad(f),
+            tracejit.jit(tracejit.value_and_grad(f)),
+            lambda x, n, kept: tracejit.hvp(f)(x, n, kept, x * 1),
+            lambda x, n, kept: tracejit.vmap(tracejit.grad(f), (0, None, None))(x[None], n, kept),
+        ):
+            x, n, kept = POINTS.copy(), np.arange(3), [1.0]
+            with pytest.raises(TypeError):
+                if eager:
+                    with tracejit.eager():
+                        run(x, n, kept)
+                else:
+                    run(x, n, kept)
+            np.testing.assert_array_equal(x, POINTS)
+            np.testing.assert_array_equal(n, np.arange(3))
+            assert kept == [1.0]
+
+
+def test_what_was_stored_before_an_exception_of_the_program_is_kept() -> None:
+    def f(x: Any, n: Any, kept: Any) -> Any:
+        x[0] = x[1] * 2
+        n[0] = 7
+        kept.append(2.0)
+        return np.linalg.solve(np.zeros((4, 4)), x).sum()
+
+    expected = POINTS.copy()
+    expected[0] = 2 * POINTS[1]
+    for run in (tracejit.grad(f), lambda *args: tracejit.grad(tracejit.grad(f))(*args)):
+        x, n, kept = POINTS.copy(), np.arange(3), [1.0]
+        with pytest.raises(np.linalg.LinAlgError), tracejit.eager():
+            run(x, n, kept)
+        np.testing.assert_array_equal(x, expected)
+        assert n[0] == 7 and kept == [1.0, 2.0]

@@ -75,8 +75,9 @@ def test_the_diagonal_that_einsum_gives_is_the_array_itself() -> None:
         part = np.einsum("ii->i", x)
         part *= 2
         np.einsum(y, [0, 1, 1], [1, 0])[1] = 7
-        return x, y, np.einsum(x, [2, 0], y, [0, 1, 1]), np.einsum(y, [..., 3, 1])
+        return x, y, np.einsum(x, [2, 0], y, [0, 1, 1]), np.einsum(y, [..., 3, 1]), part
 
     jitted = tracejit.jit(f)
     assert_parity(f, np.arange(9.0).reshape(3, 3), np.arange(12.0).reshape(3, 2, 2), jitted=jitted)
     assert codes(jitted) == set()
+    assert jitted(np.eye(3), np.ones((3, 2, 2)))[-1].flags.writeable

@@ -97,23 +97,29 @@ f(np.ones((3, 3)))
     ),
     "TJ005": Explanation(
         "A store would be seen outside in a way that compiled code cannot give it: through a view "
-        "that is read-only or whose elements do not lie in a regular order, or into memory that "
-        "two results share.",
+        "that is read-only, under a name that a loop binds to other arrays later, or into memory "
+        "that two results share.",
         """
 @jit
 def f(x):
-    np.einsum("ii->i", x)[:] = 0
-    return x[0, 0]
+    y = first = x * 1
+    while y.sum() < 9:
+        y[0] += 1
+        y = y * 2
+    return first[0]
 
-f(np.ones((3, 3)))
+f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    np.fill_diagonal(x, 0)
-    return x[0, 0]
+    y = first = x * 1
+    while y.sum() < 9:
+        y[0] += 1
+        y *= 2
+    return first[0]
 
-f(np.ones((3, 3)))
+f(np.ones(3))
 """,
     ),
     "TJ006": Explanation(

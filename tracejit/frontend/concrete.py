@@ -80,6 +80,8 @@ class ConcreteTrace(Trace):
         self.stand_ins: dict[Cell, TracedArray] = {}
         #: Memory that stands for the caller's arrays.
         self.originals: dict[Cell, np.ndarray[Any, Any]] = {}
+        #: What the program has raised last, out of the function that was called.
+        self.raised: BaseException | None = None
         #: The first derivative that was lost.
         self.lost: LostGradient | None = None
         #: Whether the bits of what is differentiated have been seen as integers.

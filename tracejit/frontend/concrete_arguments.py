@@ -35,6 +35,9 @@ class Arguments:
         self.trace, self.is_inner = trace, is_inner
         #: Arrays, and the tracers that stand for them.
         self.arrays: list[tuple[np.ndarray[Any, Any], ConcreteArray]] = []
+        #: Arrays of other dtypes, which the program gets itself, and what they held at first.
+        self._others: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self._kept = is_inner
         #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
         #: What the caller gets for memory, and (with the tracer itself) for a tracer.
@@ -46,7 +49,7 @@ class Arguments:
     def _stand_in(self, x: Any) -> Any:
         cls = type(x)
         if cls is np.ndarray:
-            return self._array(x) if x.dtype in TRACED_DTYPES else x
+            return self._array(x) if x.dtype in TRACED_DTYPES else self._other(x)
         if cls is tuple or is_namedtuple(cls):
             return tuple.__new__(cls, map(self._stand_in, x))
         new: Any
@@ -70,12 +73,25 @@ class Arguments:
         self.trace.originals[out.cell] = x
         return out
 
+    def _other(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if x.flags.writeable and not self.is_inner:
+            self._others.append((x, x.copy()))
+        return x
+
+    def finish(self) -> None:
+        """Let arrays that the program was given itself be as they were, unless `put_back` was."""
+        if not self._kept:
+            for x, before in self._others:
+                x[...] = before
+        self._others.clear()
+
     def put_back(self) -> None:
         """Let the arguments hold what their stand-ins hold now.
 
         Raises LostGradient where memory was stored into that two of them share.
         """
         self._refuse_shared_stores()
+        self._kept = True
         for x, tracer in self.arrays:
             if tracer.cell.written:
                 x[...] = tracer.known()

@@ -102,7 +102,12 @@ class ConcreteHooks:
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call of a function of the program, with the program's handling of NumPy's errors."""
         with np.errstate(**self._errors):
-            return self.callee(f)(*args, **kwargs)
+            try:
+                return self.callee(f)(*args, **kwargs)
+            except BaseException as e:
+                if not isinstance(getattr(f, "__tracejit__", f), Traceable):
+                    self.trace.raised = e
+                raise
 
     def new(self, x: Any) -> Any:
         """A container that has been made inside the run."""

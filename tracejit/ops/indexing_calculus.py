@@ -189,7 +189,7 @@ def _require_linear(s: Site) -> None:
     function = s.attrs["function"]
     if function not in ("add", "subtract"):
         raise Underivable(
-            f"np.{function}.at has no derivative rule; those of np.add.at and np.subtract.at do"
+            f"np.{function}.at (unlike np.add.at and np.subtract.at) has no derivative rule"
         )
     x, v = s.inputs[0], s.inputs[1]
     # Elements pass through the dtype of the values, which must not lose any part of them.

@@ -266,7 +266,10 @@ def apply_views(
             array = np.broadcast_to(array, attrs["shape"])
         elif view.op == "gather":
             count = len(view.indices)
-            array = _gathered(array, remaining[:count])
+            base, array = array, _gathered(array, remaining[:count])
+            # NumPy's diagonals are read-only views unless einsum gives them.
+            if view.writeable and base.flags.writeable:
+                array.flags.writeable = True
             del remaining[:count]
         elif view.op in ("real", "imag"):
             array = getattr(array, view.op)

@@ -29,9 +29,10 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     """What a transformed function gives for these arguments, computed operation by operation.
 
     The program's prints, breakpoints, warnings and exceptions are its own, from its lines, and see
-    real numbers. Arrays and containers among the arguments hold afterwards, after an exception too,
-    what the program has stored into them. Raises LostGradient, a TypeError, where a derivative
-    would have to pass through what has none.
+    real numbers. Arrays and containers among the arguments hold afterwards, after an exception of
+    the program's too, what it has stored into them. Raises LostGradient, a TypeError, where a
+    derivative would have to pass through what has none: after this, and after other errors of the
+    transform itself, they are as they were.
     """
     outer = concrete_trace()
     if outer is not None:
@@ -66,6 +67,10 @@ def _run(
         try:
             with np.errstate(all="ignore"):
                 result = record(hooks, arguments.args, arguments.kwargs)
+            if trace.lost is not None:
+                raise trace.lost
+            _require_no_other_name(arguments, function)
+            arguments.put_back()
         except LostGradient:
             raise
         except Underivable as e:
@@ -75,15 +80,14 @@ def _run(
             raise e.__cause__ or ArithmeticError(f"a derivative has no value here: {e}") from None
         except TraceError as e:
             raise LostGradient(e.detail or e.code, e.where) from None
-        except Exception:
-            if trace.lost is not None:
+        except BaseException as e:
+            if trace.lost is not None and isinstance(e, Exception):
                 raise trace.lost from None
+            if e is trace.raised:
+                arguments.put_back()
             raise
         finally:
-            arguments.put_back()
-    if trace.lost is not None:
-        raise trace.lost
-    _require_no_other_name(arguments, function)
+            arguments.finish()
     return in_containers(arguments.original, result)
 
 
