@@ -70,6 +70,7 @@ def _operand(site: HostSite, name: str) -> Value:
 
 
 def _bilinear_jvp(site: HostSite, tangents: Tangents) -> Results:
+    _sizes(site)
     return (sum_of(site.c, *(site.again(**{name: t})[0] for name, t in tangents.items())),)
 
 
@@ -139,7 +140,6 @@ def _correlate2d(site: FormulaSite) -> Sequence[Value]:
 
 def _backwards(site: HostSite, g: Value) -> Value:
     """The filter of the signal run backwards."""
-    site.only(zi=None)
     c, axis = site.c, site.axis(g)
     out = dtype_of(site.s.outputs[0])
     return flipped(c, site.again(x=flipped(c, c.cast(g, out), axis))[0], axis)
@@ -168,7 +168,7 @@ def _moving(c: Calculus, weights: Value, x: Value, axis: int) -> Value | None:
     return sum_of(c, *parts)
 
 
-@linear_by([f"{_TOOLS}lfilter"], "x", _backwards, "b", "a")
+@linear_by([f"{_TOOLS}lfilter"], "x", _backwards, "b", "a", zi=None)
 def _filtered(site: FormulaSite) -> Sequence[Value]:
     """A y' = B x - A y, added to y: the factor A, and y and x on the right, are held."""
     site.only(zi=None)
@@ -189,7 +189,7 @@ def _filtered(site: FormulaSite) -> Sequence[Value]:
     return [c.add(y, host(c, site.path, [one, held, right], same, axis=axis)[0])]
 
 
-linear([f"{_TOOLS}sosfilt"], "x", _backwards)
+linear([f"{_TOOLS}sosfilt"], "x", _backwards, zi=None)
 
 
 # Others ------------------------------------------------------------------------------------------

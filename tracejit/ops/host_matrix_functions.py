@@ -29,6 +29,8 @@ __all__: list[str] = []
 def _along(site: HostSite, a: Value, e: Value) -> Value:
     """The derivative of the function at `a` along `e`."""
     c = site.c
+    if len(site.s.outputs) > 1:
+        raise site.underivable("with an estimate of its error has no derivative rule")
     dtype = np.result_type(dtype_of(a.type), dtype_of(e.type))
     a, e = c.cast(a, dtype), c.cast(e, dtype)
     shape = shape_of(a.type)
