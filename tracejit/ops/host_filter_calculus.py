@@ -57,9 +57,15 @@ def _whole(site: HostSite, g: Value) -> Value:
     if mode == "full":
         return g
     for axis, (m, n) in enumerate(_sizes(site)):
-        if not isinstance(m, int) or not isinstance(n, int):
+        before = floordiv(n - 1, 2)
+        if mode == "valid":
+            # The result's size tells which one is the smaller.
+            found = [less for less in (n, m) if shape_of(g.type)[axis] == m + n + 1 - 2 * less]
+            if not found:
+                raise site.underivable("with mode='valid' and sizes known at run time has no rule")
+            before = found[0] - 1
+        elif not isinstance(m, int) or not isinstance(n, int):
             raise site.underivable(f"with mode={mode!r} and sizes known at run time has no rule")
-        before = (n - 1) // 2 if mode == "same" else min(m, n) - 1
         g = fitted(site.c, g, axis, m + n - 1, before)
     return g
 

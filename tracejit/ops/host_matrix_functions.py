@@ -58,7 +58,9 @@ def _function_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | N
 
 _FUNCTIONS = "expm sinm cosm tanm sinhm coshm tanhm sqrtm"
 rule(
-    [f"scipy.linalg._matfuncs:{name}" for name in _FUNCTIONS.split()],
+    # Before SciPy 1.17 the square root had a module of its own.
+    ["scipy.linalg._matfuncs_sqrtm:sqrtm"]
+    + [f"scipy.linalg._matfuncs:{name}" for name in _FUNCTIONS.split()],
     "A",
     jvp=_function_jvp,
     vjp=_function_vjp,
