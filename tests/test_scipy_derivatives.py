@@ -125,6 +125,7 @@ DECOMPOSITIONS: list[Case] = [
     (lambda a: sl.coshm(a / 2) + sl.sinhm(a / 2), ((2, 2),), "fc"),
     (lambda a: sl.tanm(a / 4) + sl.tanhm(a / 4), ((2, 2),), "f"),
     (lambda a: sl.sqrtm(positive(a)), ((3, 3),), "fc"),
+    (lambda a: sl.sqrtm(strong(a)), ((3, 3),), "fc"),
 ]
 
 
