@@ -118,6 +118,7 @@ DECOMPOSITIONS: list[Case] = [
     (lambda a: sl.qr(strong(a)[:, :2], mode="economic"), ((3, 3),), "fc"),
     (lambda a: sl.qr(strong(a)[:2], mode="r")[0], ((3, 3),), "fc"),
     (lambda a: sl.pinv(strong(a)[:2]), ((3, 3),), "fc"),
+    (lambda a: sl.pinvh(apart(a)), ((3, 3),), "fc"),
     (lambda a, b: sl.lstsq(strong(a)[:, :2], b)[0], ((3, 3), (3,)), "fc"),
     (lambda a, b: sl.lstsq(strong(a)[:2], b[:2])[0], ((3, 3), (3, 2)), "fc"),
     (lambda a: sl.expm(a / 2), ((3, 3),), "fc"),
@@ -125,6 +126,7 @@ DECOMPOSITIONS: list[Case] = [
     (lambda a: sl.coshm(a / 2) + sl.sinhm(a / 2), ((2, 2),), "fc"),
     (lambda a: sl.tanm(a / 4) + sl.tanhm(a / 4), ((2, 2),), "f"),
     (lambda a: sl.sqrtm(positive(a)), ((3, 3),), "fc"),
+    (lambda a: sl.sqrtm(strong(a)), ((3, 3),), "fc"),
 ]
 
 

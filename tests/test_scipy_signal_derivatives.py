@@ -94,6 +94,18 @@ def test_filters(k: int) -> None:
     run_case(FILTERS[k])
 
 
+def test_forms_without_rules_are_errors() -> None:
+    x, z = numbers(6), numbers(1)
+    with pytest.raises(Underivable, match="zi"):
+        check(lambda x, z: ss.lfilter([0.5], [1, 0.3], x, zi=z)[0], x, z)
+    with pytest.raises(Underivable, match="zi"):
+        check(lambda x: ss.sosfilt([[1, 0, 0, 1, 0.2, 0]], x, zi=[[0.5, 0.1]])[0], x)
+    with pytest.raises(Underivable, match="fillvalue"):
+        check(lambda a: ss.convolve2d(a, a, fillvalue=2.0), numbers(3, 2))
+    with pytest.raises(Underivable, match="axes"):
+        check(lambda a: ss.fftconvolve(a, a, axes=(0,)), numbers(3, 2))
+
+
 def increasing(x: Any) -> Any:
     return np.cumsum(1.5 + np.tanh(x), axis=-1)
 

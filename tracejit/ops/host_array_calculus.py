@@ -61,7 +61,7 @@ class _Quantiles:
 
     def __init__(self, site: HostSite) -> None:
         c = self.c = site.c
-        site.only(method="linear", weights=None)
+        site.only(method="linear", interpolation=None, weights=None)
         t = site.type("a")
         assert isinstance(t, ArrayType)
         axis = site.constant("axis")

@@ -26,7 +26,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 @formula(["numpy:nanquantile", "numpy:nanpercentile", "numpy:nanmedian"], "a")
 def _nan_quantile(site: FormulaSite) -> Sequence[Value]:
     """Between the elements in order at the place q (n - 1), where n is how many are no NaNs."""
-    site.only(method="linear", weights=None, overwrite_input=False)
+    site.only(method="linear", interpolation=None, weights=None)
     c = site.c
     x = as_array(c, site.x("a"))
     t = x.type

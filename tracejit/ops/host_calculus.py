@@ -295,19 +295,25 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
 
 
 def linear(
-    paths: Sequence[str], parameter: str, transposed: Callable[[HostSite, Value], Value]
+    paths: Sequence[str],
+    parameter: str,
+    transposed: Callable[[HostSite, Value], Value],
+    **required: Any,
 ) -> None:
-    """Enter the rule of functions that are linear in a parameter.
+    """Enter the rule of functions that are linear in a parameter, given what is `required`.
 
     The tangent is the function of the operand's, the cotangent `transposed(site, cotangent)`.
     """
 
     def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value]:
+        site.only(**required)
         return site.again(**tangents)
 
     def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
-        (g, *_) = cotangents
-        assert g is not None
+        site.only(**required)
+        g, *others = cotangents
+        if g is None or any(o is not None for o in others):
+            raise site.underivable("has a derivative rule for its first result alone")
         found = transposed(site, g)
         return {parameter: matched(site.c, found, site.type(parameter))}
 

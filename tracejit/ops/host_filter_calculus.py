@@ -57,9 +57,15 @@ def _whole(site: HostSite, g: Value) -> Value:
     if mode == "full":
         return g
     for axis, (m, n) in enumerate(_sizes(site)):
-        if not isinstance(m, int) or not isinstance(n, int):
+        before = floordiv(n - 1, 2)
+        if mode == "valid":
+            # The result's size tells which one is the smaller.
+            found = [less for less in (n, m) if shape_of(g.type)[axis] == m + n + 1 - 2 * less]
+            if not found:
+                raise site.underivable("with mode='valid' and sizes known at run time has no rule")
+            before = found[0] - 1
+        elif not isinstance(m, int) or not isinstance(n, int):
             raise site.underivable(f"with mode={mode!r} and sizes known at run time has no rule")
-        before = (n - 1) // 2 if mode == "same" else min(m, n) - 1
         g = fitted(site.c, g, axis, m + n - 1, before)
     return g
 
@@ -70,6 +76,7 @@ def _operand(site: HostSite, name: str) -> Value:
 
 
 def _bilinear_jvp(site: HostSite, tangents: Tangents) -> Results:
+    _sizes(site)
     return (sum_of(site.c, *(site.again(**{name: t})[0] for name, t in tangents.items())),)
 
 
@@ -139,7 +146,6 @@ def _correlate2d(site: FormulaSite) -> Sequence[Value]:
 
 def _backwards(site: HostSite, g: Value) -> Value:
     """The filter of the signal run backwards."""
-    site.only(zi=None)
     c, axis = site.c, site.axis(g)
     out = dtype_of(site.s.outputs[0])
     return flipped(c, site.again(x=flipped(c, c.cast(g, out), axis))[0], axis)
@@ -168,7 +174,7 @@ def _moving(c: Calculus, weights: Value, x: Value, axis: int) -> Value | None:
     return sum_of(c, *parts)
 
 
-@linear_by([f"{_TOOLS}lfilter"], "x", _backwards, "b", "a")
+@linear_by([f"{_TOOLS}lfilter"], "x", _backwards, "b", "a", zi=None)
 def _filtered(site: FormulaSite) -> Sequence[Value]:
     """A y' = B x - A y, added to y: the factor A, and y and x on the right, are held."""
     site.only(zi=None)
@@ -189,7 +195,7 @@ def _filtered(site: FormulaSite) -> Sequence[Value]:
     return [c.add(y, host(c, site.path, [one, held, right], same, axis=axis)[0])]
 
 
-linear([f"{_TOOLS}sosfilt"], "x", _backwards)
+linear([f"{_TOOLS}sosfilt"], "x", _backwards, zi=None)
 
 
 # Others ------------------------------------------------------------------------------------------

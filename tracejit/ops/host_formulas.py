@@ -255,6 +255,7 @@ def linear_by(
     parameter: str,
     transposed: Callable[[HostSite, Value], Value],
     *others: str,
+    **required: Any,
 ) -> Callable[[Formula], Formula]:
     """Decorator: functions that are linear in a parameter, and have a formula for others.
 
@@ -265,7 +266,7 @@ def linear_by(
         for path in paths:
             formula([path], *others)(make)
             by_others = RULES[path]
-            linear([path], parameter, transposed)
+            linear([path], parameter, transposed, **required)
             _enter_both(path, parameter, RULES[path], by_others)
         return make
 

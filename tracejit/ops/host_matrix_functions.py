@@ -2,7 +2,7 @@
 
 A function f of a square matrix, such as expm, has f([[A, E], [0, A]]) = [[f(A), L], [0, f(A)]] with
 the derivative L of f at A along E (N. Higham, "Functions of Matrices" (2008), section 3.1), whose
-transpose is the derivative at A^T.
+transpose is the derivative at A^T. That of a square root solves a Sylvester equation.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ __all__: list[str] = []
 def _along(site: HostSite, a: Value, e: Value) -> Value:
     """The derivative of the function at `a` along `e`."""
     c = site.c
+    if len(site.s.outputs) > 1:
+        raise site.underivable("with an estimate of its error has no derivative rule")
     dtype = np.result_type(dtype_of(a.type), dtype_of(e.type))
     a, e = c.cast(a, dtype), c.cast(e, dtype)
     shape = shape_of(a.type)
@@ -54,12 +56,43 @@ def _function_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | N
     return {"A": c.cast(out, dtype_of(site.type("A")))}
 
 
-_FUNCTIONS = "expm sinm cosm tanm sinhm coshm tanhm sqrtm"
+_FUNCTIONS = "expm sinm cosm tanm sinhm coshm tanhm"
 rule(
     [f"scipy.linalg._matfuncs:{name}" for name in _FUNCTIONS.split()],
     "A",
     jvp=_function_jvp,
     vjp=_function_vjp,
+)
+
+
+def _of_root(site: HostSite, v: Value, turned: bool) -> Value:
+    """The D of X D + D X = v for the root X, or for its transpose."""
+    c, x = site.c, site.s.y()
+    if len(site.s.outputs) > 1 or len(shape_of(x.type)) != 2:
+        raise site.underivable("of stacks, or with an estimate of its error, has no rule")
+    root = c.swapped(x) if turned else x
+    made = ArrayType(dtype_of(x.type), shape_of(x.type))
+    operands = [root, root, c.cast(v, made.dtype)]
+    return host(c, "scipy.linalg._solvers:solve_sylvester", operands, made)[0]
+
+
+def _root_jvp(site: HostSite, tangents: Tangents) -> Results:
+    """X dX + dX X = dA."""
+    return (_of_root(site, tangents["A"], False),)
+
+
+def _root_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    return {"A": site.c.cast(_of_root(site, g, True), dtype_of(site.type("A")))}
+
+
+# Before SciPy 1.17 the square root had a module of its own.
+rule(
+    [f"scipy.linalg.{module}:sqrtm" for module in ("_matfuncs", "_matfuncs_sqrtm")],
+    "A",
+    jvp=_root_jvp,
+    vjp=_root_vjp,
 )
 
 

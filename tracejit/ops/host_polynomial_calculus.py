@@ -128,7 +128,7 @@ def _polyfit(site: FormulaSite) -> Sequence[Value]:
     """Least squares by powers whose columns have the length one; `w` weighs the rows."""
     site.only(full=False, cov=False)
     c, degree = site.c, site.constant("deg")
-    dtype = dtype_of(site.s.outputs[0])
+    dtype, given = dtype_of(site.s.outputs[0]), dtype_of(site.x("x").type)
     x, y = (c.cast(site.x(name), dtype) for name in "xy")
     if type(degree) is not int:
         raise site.underivable("with several degrees has no derivative rule")
@@ -142,7 +142,7 @@ def _polyfit(site: FormulaSite) -> Sequence[Value]:
     left = c.div(left, c.shaped(size, left.type))
     cutoff = site.constant("rcond")
     if cutoff is None:
-        cutoff = _static(site, x) * float(np.finfo(dtype).eps)
+        cutoff = _static(site, x) * float(np.finfo(given if given.kind == "f" else dtype).eps)
     vector = len(shape_of(y.type)) == 1
     right = columns(c, y) if vector else y
     count = shape_of(right.type)[1]

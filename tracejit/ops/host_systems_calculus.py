@@ -82,6 +82,14 @@ def _inv(site: FormulaSite) -> Sequence[Value]:
     return [site.c.op("inv", _structured(site, _in_result(site, "a")))]
 
 
+@formula([f"{_BASIC}pinvh"], "a")
+def _pinvh(site: FormulaSite) -> Sequence[Value]:
+    """The pseudo-inverse, which is the call's own."""
+    site.only(return_rank=False)
+    a = hermitian(site.c, _in_result(site, "a"))
+    return host(site.c, "numpy.linalg:pinv", [a], ArrayType(dtype_of(a.type), shape_of(a.type)))
+
+
 @formula([f"{_BASIC}det"], "a")
 def _det(site: FormulaSite) -> Sequence[Value]:
     """The determinant, whose derivatives are cofactors."""
