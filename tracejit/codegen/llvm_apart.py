@@ -12,7 +12,7 @@ from tracejit.codegen.lanes import bits, from_memory, memory_type, to_memory
 from tracejit.codegen.llvm_values import Value, Values, split_linear
 from tracejit.ir.dims import Dim
 
-__all__ = ["even_step", "load_apart", "moved", "store_apart"]
+__all__ = ["even_step", "load_apart", "load_spread", "moved", "store_apart"]
 
 #: The multiples of a step that only the run knows: so many addresses have one base.
 _GROUP = 4
@@ -95,3 +95,29 @@ def store_apart(values: Values, first: Value, stride: Dim, dtype: str, value: Va
             raw = to_memory(lanes, values.operand(value, n // width), dtype)
         element = fb.emit(f"extractelement {lanes.of(kind)} {raw}, i64 {n % width}")
         fb.line(f"store {kind} {element}, ptr {place.names[0]}, align {size}")
+
+
+def load_spread(values: Values, dtype: str, address: str, stride: int) -> str:
+    """Elements 0, stride, 2 * stride, ... by vector loads, the last of which ends with the last."""
+    lanes, kind = values.lanes, memory_type(dtype)
+    vector, size, width = lanes.of(kind), bits(dtype) // 8, lanes.width
+    places = [stride * k for k in range(width)]
+    starts = [*range(0, (stride - 1) * width, width), places[-1] - width + 1]
+    result = "poison"
+    for start in starts:
+        at = (
+            values.fb.emit(f"getelementptr {kind}, ptr {address}, i64 {start}")
+            if start
+            else address
+        )
+        run = values.fb.emit(f"load {vector}, ptr {at}, align {size}")
+        # A later run takes over the places that it covers.
+        picks = [
+            width + place - start if start <= place < start + width else lane
+            for lane, place in enumerate(places)
+        ]
+        order = ", ".join(f"i32 {k}" for k in picks)
+        result = values.fb.emit(
+            f"shufflevector {vector} {result}, {vector} {run}, <{width} x i32> <{order}>"
+        )
+    return result

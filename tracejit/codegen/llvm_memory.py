@@ -18,7 +18,7 @@ from tracejit.codegen.lanes import (
     store_element,
     to_memory,
 )
-from tracejit.codegen.llvm_apart import even_step, load_apart, moved, store_apart
+from tracejit.codegen.llvm_apart import even_step, load_apart, load_spread, moved, store_apart
 from tracejit.codegen.llvm_text import register
 from tracejit.codegen.llvm_values import Value, Values, split_linear
 from tracejit.ir.dims import Dim, Poly, prod
@@ -306,7 +306,7 @@ def _load_run(values: Values, dtype: str, base: str, stride: int, stream: int) -
     vector, size = lanes.of(kind), bits(dtype) // 8
     address = _run_address(values, dtype, base, stride, stream)
     if stride > 1:
-        return _load_spread(values, dtype, address, stride)
+        return load_spread(values, dtype, address, stride)
     if values.masks is None:
         raw = values.fb.emit(f"load {vector}, ptr {address}, align {size}")
     else:
@@ -324,35 +324,18 @@ def _load_run(values: Values, dtype: str, base: str, stride: int, stream: int) -
     return _reversed(lanes, kind, raw) if stride == -1 else raw
 
 
-def _load_spread(values: Values, dtype: str, address: str, stride: int) -> str:
-    """Elements 0, stride, 2 * stride, ... by vector loads, the last of which ends with the last."""
-    lanes, kind = values.lanes, memory_type(dtype)
-    vector, size, width = lanes.of(kind), bits(dtype) // 8, lanes.width
-    places = [stride * k for k in range(width)]
-    starts = [*range(0, (stride - 1) * width, width), places[-1] - width + 1]
-    result = "poison"
-    for start in starts:
-        at = (
-            values.fb.emit(f"getelementptr {kind}, ptr {address}, i64 {start}")
-            if start
-            else address
-        )
-        run = values.fb.emit(f"load {vector}, ptr {at}, align {size}")
-        # A later run takes over the places that it covers.
-        picks = [
-            width + place - start if start <= place < start + width else lane
-            for lane, place in enumerate(places)
-        ]
-        order = ", ".join(f"i32 {k}" for k in picks)
-        result = values.fb.emit(
-            f"shufflevector {vector} {result}, {vector} {run}, <{width} x i32> <{order}>"
-        )
-    return result
-
-
 def _store_run(values: Values, dtype: str, base: str, stride: int, stream: int, raw: str) -> None:
     lanes, kind = values.lanes, memory_type(dtype)
     vector, size = lanes.of(kind), bits(dtype) // 8
+    if values.masks is not None and values.masks[stream].count("true") == 1:
+        # Of a masked store of one lane LLVM 22 makes a store that is too wide where the
+        # value is a narrowed one.
+        ahead = values.fb.emit(
+            f"getelementptr {kind}, ptr {base}, i64 {stream * lanes.width * stride}"
+        )
+        element = values.fb.emit(f"extractelement {vector} {raw}, i64 0")
+        values.fb.line(f"store {kind} {element}, ptr {ahead}, align {size}")
+        return
     address = _run_address(values, dtype, base, stride, stream)
     if stride == -1:
         raw = _reversed(lanes, kind, raw)
