@@ -38,6 +38,17 @@ def test_an_array_as_an_element(shape: tuple[int, ...], dtype: str) -> None:
             assert_parity(store, x.astype(dtype), np.ones(shape, dtype))
 
 
+@pytest.mark.parametrize("dtype", ["f8", "i4", "c16"])
+@pytest.mark.parametrize("shape", [(1,), (2,), (0,), ()])
+def test_an_array_as_an_element_of_flat(shape: tuple[int, ...], dtype: str) -> None:
+    def store(x: Any, v: Any) -> None:
+        x.flat[2] = v
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_parity(store, np.zeros((2, 3), dtype), np.ones(shape, dtype))
+
+
 def test_a_sum_with_an_array_is_no_element() -> None:
     def add(x: Any, k: Any, v: Any) -> None:
         for i in range(k):
