@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.one_element import is_element, takes_no_array
 from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
 from tracejit.frontend.slices import slice_extent
 from tracejit.frontend.tracer import (
@@ -338,6 +339,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     if d.kind == "c" and x.dtype.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
     v = stored(value, x.dtype)
+    if shape_of(v.type) and is_element(key, x.ndim) and takes_no_array(x.dtype):
+        raise ValueError("setting an array element with a sequence.")
     mask = _lone_mask(key)
     if mask is not None and mask.ndim <= x.ndim and not shape_of(v.type):
         _store_number(x, mask, v)
@@ -438,8 +441,3 @@ def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
     if isinstance(v.type, ArrayType) and not broadcasts_to(v.type.shape, shape):
         raise ValueError("could not broadcast input array into the shape of the target")
     return as_array(trace.wrap(v), shape)
-
-
-def is_index(x: Any) -> bool:
-    """Whether `x` can be used as an index without being an array."""
-    return isinstance(x, (int, np.integer, SymInt, TracedScalar)) and not isinstance(x, bool)

@@ -12,6 +12,7 @@ from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.numpy_api import SUBSCRIPTS, asarray, astype, handles
 from tracejit.frontend.numpy_creation import iota, stand_in
 from tracejit.frontend.numpy_shape import copy_of, reshaped, shape_dims
+from tracejit.frontend.one_element import takes_no_array
 from tracejit.frontend.operators import constant_array, has_traced
 from tracejit.frontend.outputs import store_masked
 from tracejit.frontend.shapes import unwrap
@@ -266,6 +267,8 @@ class TracedFlat:
             if here().env.decide(count, "==", 0):
                 return
             elements.flat[key] = reshaped(_repeated(v, count), selected.type.shape)
+        elif v.ndim and takes_no_array(x.dtype):
+            raise ValueError("Error setting single item of array.")
         else:
             elements.flat[key] = _repeated(v, 1)[0]
         elements.finish()
