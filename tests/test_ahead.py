@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.ahead_samples import CASES
+from tests.ahead_samples import CASES, UPDATES
 from tests.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 
 Function = Callable[..., None]
-RUNS = [pytest.param(f, id=f.__name__) for f, _ in CASES]
+RUNS = [pytest.param(f, id=f.__name__) for f, _ in CASES + UPDATES]
 LIMITS = [(1, 19), (0, 20), (3, 3), (7, 4), (17, 19)]
 
 
@@ -73,20 +73,19 @@ def test_loops_do_what_numpy_does(f: Function) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("limits", LIMITS[:2])
 @pytest.mark.parametrize("f", RUNS)
-def test_the_pass_changes_no_bit(f: Function, dtype: str) -> None:
-    jitted = tracejit.jit(of_the_run(f))
+def test_the_pass_changes_no_bit(f: Function, limits: tuple[int, int], dtype: str) -> None:
     args = rough(20, 20, dtype)
-    graphs = jitted.lower(*args, np.array(LIMITS[0])).graphs
-    for limits in LIMITS:
-        inputs = (*args, np.array(limits))
-        before, then = (evaluate(graphs[name], inputs) for name in ("terms", "ahead"))
-        assert_same(then, before)
-        found = after(jitted, args, np.array(limits))
-        for k, effect in enumerate(graphs["terms"].results):
-            if effect.startswith("write"):
-                number = int(effect.split()[1])
-                assert_same(found[number], before[k])
+    jitted = tracejit.jit(f)
+    graphs = jitted.lower(*args, *limits).graphs
+    before, then = (evaluate(graphs[name], args) for name in ("terms", "ahead"))
+    assert_same(then, before)
+    found = after(jitted, args, *limits)
+    for k, effect in enumerate(graphs["terms"].results):
+        if effect.startswith("write"):
+            assert_same(found[int(effect.split()[1])], before[k])
+    assert not jitted.report().fallbacks
 
 
 @pytest.mark.parametrize("m, n", [(16, 16), (63, 33), (64, 47), (65, 70), (513, 40), (1100, 21)])
@@ -125,13 +124,20 @@ def test_sums_across_memory_have_their_order(m: int, n: int, dtype: str, known: 
     assert not jitted.report().fallbacks
 
 
-def sums_in_loops(graph: Graph, inside: bool = False) -> int:
-    """How many sums the iterations of loops take."""
+def sums_in_loops(graph: Graph, op: str = "reduce_sum", inside: bool = False) -> int:
+    """How many sums, or other ops, the iterations of loops take."""
     return sum(
-        (inside and n.op.name == "reduce_sum")
-        + sum(sums_in_loops(r, n.op.name == "while_loop") for r in n.regions)
+        (inside and n.op.name == op)
+        + sum(sums_in_loops(r, op, n.op.name == "while_loop") for r in n.regions)
         for n in graph.nodes
     )
+
+
+@pytest.mark.parametrize("f, count", UPDATES, ids=[f.__name__ for f, _ in UPDATES])
+def test_which_updates_are_made_in_front(f: Function, count: int) -> None:
+    graphs = tracejit.jit(f).lower(*numbers(40, 40), 17, 39).graphs
+    before, then = (sums_in_loops(graphs[name], "update_slice") for name in ("terms", "ahead"))
+    assert before > 0 and before - then == count
 
 
 @pytest.mark.parametrize("f, count", CASES, ids=[f.__name__ for f, _ in CASES])
@@ -160,6 +166,30 @@ def test_one_program_for_all_sizes() -> None:
     assert not jitted.report().fallbacks
     assert len(jitted.report().compiles) <= 3
     assert sums_in_loops(graphs["terms"]) - sums_in_loops(graphs["ahead"]) == 1
+
+
+def test_updates_of_a_triangle_for_all_sizes() -> None:
+    def eliminated(a: Any) -> Any:
+        for i in range(a.shape[0]):
+            for j in range(i + 1, a.shape[0]):
+                a[i + 1 :, j] -= a[i + 1 :, i] * a[i, j]
+        return a
+
+    jitted = tracejit.jit(eliminated)
+    for n in (20, 33, 2, 3, 47, 70):
+        a = np.random.default_rng(n).random((n, n)) / n
+        graphs = jitted.lower(a).graphs
+        assert_same(jitted(a.copy()), eliminated(a.copy()))
+        assert_same(evaluate(graphs["ahead"], (a,))[0], eliminated(a.copy()))
+    assert not jitted.report().fallbacks
+    assert sums_in_loops(graphs["terms"], "update_slice") == 1
+    inner = graphs["ahead"].nodes[-1].regions[1].nodes
+    assert not any(
+        sums_in_loops(r, "update_slice", True)
+        for n in inner
+        for r in n.regions[1:2]
+        if n.op.name == "while_loop"
+    )
 
 
 def test_derivatives_of_sums_in_loops() -> None:
