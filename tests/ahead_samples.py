@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["CASES", "UPDATES"]
 
 
@@ -206,6 +208,41 @@ def of_an_earlier_state(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
         a[:, j] += v
 
 
+def store_into_the_next(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end - 1):
+        a[:, j] = x * y[j]
+        a[1, j + 1] = 7.0
+
+
+def store_behind_a_store(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[1:3, j] = x[1:3]
+        a[2:, j] = x[2:] * y[j]
+
+
+def store_into_one_column(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[1, end - 1] = y[j]
+        a[:, j] = x * 2.0
+
+
+def sum_behind_a_store(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[1, j] = y[j] + 5.0
+        y[j] = a[:, j] @ x
+
+
+def sum_beside_a_store(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[1, j] = y[j] + 5.0
+        y[j] = a[2:, j] @ x[2:]
+
+
+def of_joined_parts(a: Any, x: Any, y: Any, begin: int, end: int) -> None:
+    for j in range(begin, end):
+        a[:, j] = np.concatenate((x[3:], a[:3, j])) * 2.0
+
+
 Function = Callable[..., None]
 #: How many updates of columns are made in front.
 UPDATES: list[tuple[Function, int]] = [
@@ -226,6 +263,10 @@ UPDATES: list[tuple[Function, int]] = [
     (across_other_stores, 0),
     (into_the_next, 0),
     (of_an_earlier_state, 0),
+    (store_into_the_next, 0),
+    (store_behind_a_store, 0),
+    (store_into_one_column, 0),
+    (of_joined_parts, 0),
 ]
 #: How many sums are.
 CASES: list[tuple[Function, int]] = [
@@ -246,4 +287,6 @@ CASES: list[tuple[Function, int]] = [
     (other_columns, 0),
     (until_it_is_large, 0),
     (of_several, 2),
+    (sum_behind_a_store, 0),
+    (sum_beside_a_store, 1),
 ]

@@ -133,6 +133,15 @@ def sums_in_loops(graph: Graph, op: str = "reduce_sum", inside: bool = False) ->
     )
 
 
+def sums_in_nests(graph: Graph, depth: int = 0) -> int:
+    """How many sums the iterations of loops inside of loops take."""
+    return sum(
+        (depth > 1 and n.op.name == "reduce_sum")
+        + sum(sums_in_nests(r, depth + (n.op.name == "while_loop")) for r in n.regions)
+        for n in graph.nodes
+    )
+
+
 @pytest.mark.parametrize("f, count", UPDATES, ids=[f.__name__ for f, _ in UPDATES])
 def test_which_updates_are_made_in_front(f: Function, count: int) -> None:
     graphs = tracejit.jit(f).lower(*numbers(40, 40), 17, 39).graphs
@@ -166,6 +175,32 @@ def test_one_program_for_all_sizes() -> None:
     assert not jitted.report().fallbacks
     assert len(jitted.report().compiles) <= 3
     assert sums_in_loops(graphs["terms"]) - sums_in_loops(graphs["ahead"]) == 1
+
+
+def test_places_next_to_the_end_of_the_loop() -> None:
+    def into_the_last(a: Any, x: Any, y: Any) -> Any:
+        for i in range(a.shape[1]):
+            for j in range(i):
+                y[j] = a[:, j] @ x
+                a[0, i - 1] = y[j] % 3.0
+        return y
+
+    def behind_the_last(a: Any, x: Any, y: Any) -> Any:
+        for i in range(a.shape[1]):
+            for j in range(i):
+                y[j] = a[:, j] @ x
+                a[0, i] = y[j] % 3.0
+        return y
+
+    for f, moved in ((into_the_last, 0), (behind_the_last, 1)):
+        jitted = tracejit.jit(f)
+        for m, n in ((18, 20), (25, 33), (40, 47), (30, 3)):
+            args = numbers(m, n)
+            for found, want in zip(after(jitted, args), after(f, args), strict=True):
+                assert_same(found, want)
+        graphs = jitted.lower(*args).graphs
+        counts = [sums_in_nests(graphs[k]) for k in ("terms", "ahead")]
+        assert counts[0] > 0 and counts[1] == counts[0] * (1 - moved)
 
 
 def test_updates_of_a_triangle_for_all_sizes() -> None:

@@ -186,8 +186,8 @@ class CountedLoop:
             array = v
             attrs: Attrs = {"start": zeros, "size": shape, "step": ones}
         else:
-            found = place(node)
-            if found is None or node.op.name not in ("slice", "read_item"):
+            found = place(node) if node.op.name in ("slice", "read_item") else None
+            if found is None:
                 return None
             attrs = found
             array = self._behind(node.inputs[0], attrs)
