@@ -14,6 +14,8 @@ import tracejit
 from benchmarks.programs import PROGRAMS, Program
 from tests.compare import assert_same
 from tracejit.codegen.memory_use import Buffers
+from tracejit.codegen.size_ranges import stays_in_64_bits
+from tracejit.ir.dims import floordiv, maximum, minimum, symbol
 
 X = np.arange(1000.0)
 
@@ -282,3 +284,13 @@ def test_how_it_reads() -> None:
     scalar = tracejit.jit(lambda n: n + 1)
     scalar(3)
     assert "memory" not in str(scalar.report())
+
+
+def test_sizes_of_which_one_is_a_maximum_stay_in_64_bits() -> None:
+    n, s = symbol("n"), symbol("s")
+    ranges = {"n": (0, 2**57), "s": (0, 2**50)}
+    assert stays_in_64_bits(8 * maximum(n - s, 0), ranges)
+    assert stays_in_64_bits(minimum(n, 5 - s) + maximum(s, minimum(n, 9)), ranges)
+    assert not stays_in_64_bits(2**7 * maximum(n - s, 0), ranges)
+    assert not stays_in_64_bits(minimum(symbol("unknown"), 4), ranges)
+    assert not stays_in_64_bits(floordiv(n, s), ranges)

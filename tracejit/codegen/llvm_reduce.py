@@ -2,7 +2,8 @@
 
 Virtual lanes are slots. In a reduction that runs in lanes itself a slot is a vector of consecutive
 virtual lanes; the slots of a block stay in registers where the body is small, one stream each, and
-otherwise the block is swept once for each group of them. Any other reduction is `Nested`.
+otherwise the block is swept once for each group of them. Any other reduction is `Columns` or
+`Nested`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from tracejit.codegen.lanes import Lanes, vector_type
 from tracejit.codegen.llvm_accumulate import Form, Nested, Parts, Slots
+from tracejit.codegen.llvm_columns import Columns, runs_in_columns
 from tracejit.codegen.llvm_combine import Combine
 from tracejit.codegen.llvm_plan import Plan
 from tracejit.codegen.llvm_values import Values
@@ -41,6 +43,8 @@ class Reductions:
             raise ValueError(f"a sum and a product of floats in one reduction: {names}")
         if plan is not None and not chained:
             form: Form = _Vector(self._values, self._statements, reduce, combines, plan)
+        elif runs_in_columns(self._values, reduce, combines):
+            form = Columns(self._values, self._statements, reduce, combines)
         else:
             form = Nested(self._values, self._statements, reduce, combines)
         form.emit()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from tracejit.codegen.collapse import collapse
+from tracejit.codegen.columns import columns
 from tracejit.codegen.elements import (
     Flat,
     Index,
@@ -295,9 +296,8 @@ def _lower_all(
     body = collapse(body)
     params = [p for p in low.params if not p.output]
     params += [replace(p) for v in roots for p in low.params if p.name == low.outputs[v]]
-    return Kernel(
-        region.name, tuple(params), _kernel_sizes(params, body), tuple(low.scalars), tuple(body)
-    )
+    sizes = _kernel_sizes(params, body)
+    return columns(Kernel(region.name, tuple(params), sizes, tuple(low.scalars), tuple(body)))
 
 
 def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, ...]:

@@ -22,9 +22,16 @@ _Range = tuple[int | None, int | None]
 
 
 def stays_in_64_bits(d: Dim, ranges: dict[str, _Range]) -> bool:
-    """Whether the value of a size fits. Intermediate sums may wrap: they come back."""
-    if isinstance(d, Poly) and any(not isinstance(a, str) for m, _ in d.terms for a in m):
-        return False
+    """Whether the value of a size fits. Intermediate sums may wrap: they come back.
+
+    Not so the operands of a function: of those of min and max each must fit.
+    """
+    if isinstance(d, Poly):
+        for atom in (a for m, _ in d.terms for a in m if not isinstance(a, str)):
+            if atom.fn not in ("min", "max"):
+                return False
+            if not all(stays_in_64_bits(x, ranges) for x in atom.args):
+                return False
     low, high = bounds(d, ranges)
     return low is not None and high is not None and low >= -(2**63) and high < 2**63
 

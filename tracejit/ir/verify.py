@@ -45,6 +45,7 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
     "product_forms": _unfused,
     "products": _unfused,
     "terms": _unfused,
+    "ahead": _unfused,
     "fuse": _fused,
     "fused": _fused,
 }

@@ -14,14 +14,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracejit.ir.dims import Dim, Poly, symbol
+from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ir.kernel import Var
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes, type_substitute
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes
 from tracejit.ops.elementwise import Elementwise, parts_dtype
 from tracejit.passes.dce import is_barrier, is_linear, may_raise
 from tracejit.passes.fusable import EXPENSIVE, INDEX
-from tracejit.passes.regions import copied, inline, with_nodes, with_values
+from tracejit.passes.regions import (
+    copied,
+    inline,
+    with_captures,
+    with_nodes,
+    with_values,
+    without,
+)
 
 __all__ = ["licm", "may_bail"]
 
@@ -95,46 +102,13 @@ class _Hoister:
                 inputs = [Value(v.type, v.name) for v in crossing]
                 wider = replace(region, inputs=(*region.inputs, *inputs))
                 table = dict(zip(crossing, inputs, strict=True))
-                wider, dims = _without(with_values(wider, table), set(moved)), given
+                wider, dims = without(with_values(wider, table), set(moved)), given
             else:
-                wider, dims = _with_captures(other, given, values, carried)
+                wider, dims = with_captures(other, given, values, carried)
             regions.append(wider)
             sizes.append(dims)
         attrs = {**node.attrs, "sizes": tuple(sizes)}
         return copied(node, inputs=(*node.inputs, *values), attrs=attrs, regions=regions)
-
-
-def _with_captures(
-    region: Graph, sizes: Sequence[Dim], values: Sequence[Value], carried: int
-) -> tuple[Graph, tuple[Dim, ...]]:
-    """A region with an input for each value outside, and the sizes it is given."""
-    names = list(region.sizes)
-    given = list(sizes)
-    table: dict[str, Dim] = {}
-    for outer in sorted(set().union(*(type_sizes(v.type) for v in values))):
-        if symbol(outer) in given[carried:]:
-            name = names[carried + given[carried:].index(symbol(outer))]
-        else:
-            name = outer
-            while name in names or any(name in n.binds for n in region.nodes):
-                name += "_"
-            names.append(name)
-            given.append(symbol(outer))
-        table[outer] = symbol(name)
-    inputs = [Value(type_substitute(v.type, table), v.name) for v in values]
-    wider = replace(region, sizes=tuple(names), inputs=(*region.inputs, *inputs))
-    return wider, tuple(given)
-
-
-def _without(region: Graph, nodes: set[Node]) -> Graph:
-    """A region without those of `nodes` that nothing reads any more."""
-    read = set(region.outputs)
-    kept = []
-    for node in reversed(region.nodes):
-        if node not in nodes or not read.isdisjoint(node.outputs):
-            kept.append(node)
-            read.update(node.inputs)
-    return with_nodes(region, reversed(kept))
 
 
 class _Invariants:

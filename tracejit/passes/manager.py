@@ -10,6 +10,7 @@ from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
 from tracejit.ir.text import name_values
 from tracejit.ir.verify import verify as verify_graph
+from tracejit.passes.ahead import ahead
 from tracejit.passes.control import control
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
@@ -51,6 +52,7 @@ PASSES: tuple[Pass, ...] = (
     products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
     product_forms,  # once an operand is either computed here or lies in memory
     terms,  # once nothing moves products away from their sums
+    ahead,  # when sums have their last form
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 

@@ -12,16 +12,19 @@ from tracejit.ir.graph import (
     Value,
     attr_substitute,
 )
+from tracejit.ir.types import type_sizes, type_substitute
 
 __all__ = [
     "constant_node",
     "copied",
     "inputs_read",
     "inline",
+    "with_captures",
     "with_inputs",
     "with_nodes",
     "with_outputs",
     "with_values",
+    "without",
 ]
 
 
@@ -116,3 +119,36 @@ def inline(
         made = Node(node.op, operands, attrs, outputs, node.regions, tuple(binds), node.where)
         table |= dict(zip(node.outputs, emit(made), strict=True))
     return [table[v] for v in region.outputs]
+
+
+def with_captures(
+    region: Graph, sizes: Sequence[Dim], values: Sequence[Value], carried: int
+) -> tuple[Graph, tuple[Dim, ...]]:
+    """A region with an input for each value outside, and the sizes it is given."""
+    names = list(region.sizes)
+    given = list(sizes)
+    table: dict[str, Dim] = {}
+    for outer in sorted(set().union(*(type_sizes(v.type) for v in values))):
+        if symbol(outer) in given[carried:]:
+            name = names[carried + given[carried:].index(symbol(outer))]
+        else:
+            name = outer
+            while name in names or any(name in n.binds for n in region.nodes):
+                name += "_"
+            names.append(name)
+            given.append(symbol(outer))
+        table[outer] = symbol(name)
+    inputs = [Value(type_substitute(v.type, table), v.name) for v in values]
+    wider = replace(region, sizes=tuple(names), inputs=(*region.inputs, *inputs))
+    return wider, tuple(given)
+
+
+def without(region: Graph, nodes: set[Node]) -> Graph:
+    """A region without those of `nodes` that nothing reads any more."""
+    read = set(region.outputs)
+    kept = []
+    for node in reversed(region.nodes):
+        if node not in nodes or not read.isdisjoint(node.outputs):
+            kept.append(node)
+            read.update(node.inputs)
+    return with_nodes(region, reversed(kept))
