@@ -59,8 +59,8 @@ CODES: dict[str, tuple[str, str]] = {
         "write it with assignments, branches and loops, or leave the function eager",
     ),
     "TJ009": (
-        "NumPy's floating-point error handling is not the default",
-        "leave np.errstate and np.seterr at their defaults around compiled calls",
+        "NumPy is asked to do more with floating-point errors than to warn",
+        "give np.errstate and np.seterr only 'ignore' and 'warn' around compiled calls",
     ),
     "TJ010": (
         "a compiled run met a case that Python or NumPy reports as an error",

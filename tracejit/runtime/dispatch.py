@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
 from tracejit.runtime import native
@@ -160,9 +158,6 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-_DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-
-
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if config.is_eager():
         return _eagerly(self, args, kwargs)
@@ -187,7 +182,7 @@ def _flatten() -> Any:
 
 def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     """Raises TraceError where the arguments cannot be traced at all."""
-    if not native.usual_errors() and np.geterr() != _DEFAULT_ERRORS:
+    if not native.errors_are_quiet():
         raise TraceError("TJ009")
     given = args, kwargs
     form = len(args), tuple(kwargs)
