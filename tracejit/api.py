@@ -110,8 +110,8 @@ def grad(
     The result takes the arguments of `function` and gives the derivative by the argument `argnums`
     (the first by default), of its structure, shapes and dtypes; a tuple of them where `argnums` is
     a sequence, or names are given. These arguments are floats, complex numbers, arrays of them, or
-    lists, tuples, dicts and dataclasses of such. With `has_aux` the function gives a pair (value,
-    auxiliary), and the result a pair (gradient, auxiliary).
+    lists, tuples, dicts and dataclasses of such, in which None stays None. With `has_aux` the
+    function gives a pair (value, auxiliary), and the result a pair (gradient, auxiliary).
 
     It is compiled when it is called, like a function under `jit`, through branches, loops and
     stores; under `eager()` it runs operation by operation on real values. Of a function of complex
@@ -123,8 +123,9 @@ def grad(
     their gradients; no array of the shape of the table is made. They are arrays, or containers of
     arrays, of which nothing but whole rows is read, outside loops and branches.
 
-    Raises TypeError for a result that is not one real floating-point number, for arguments that
-    have no derivative, and where the derivative of an operation is not known.
+    Raises TypeError for a result that is not one real floating-point number, for chosen arguments
+    in which anything else is (integers, texts, other objects; the error names it, `p[0].w`), and
+    where the derivative of an operation is not known.
     """
     return _transformed(
         "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
@@ -160,7 +161,8 @@ def jvp(
     arguments that are no floats. With `has_aux` the function gives a pair (result, auxiliary), and
     a third value is the auxiliary one. Compiled as by `jit`, once for each function.
 
-    Raises TypeError for tangents that do not fit, and where a derivative is not known.
+    Raises TypeError for tangents that do not fit, for an argument or a result with other objects
+    beside its floats, and where a derivative is not known.
     """
     return _compiled_once("products", "Jvp", function, has_aux)(tuple(primals), tuple(tangents))
 
@@ -174,8 +176,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     `has_aux` the function gives a pair (result, auxiliary), and a third value is the auxiliary one.
 
     Inside a compiled function all of it is compiled. A call from plain Python runs the function
-    operation by operation. Raises TypeError for cotangents that do not fit, and where a derivative
-    is not known.
+    operation by operation. Raises TypeError for cotangents that do not fit, for an argument or a
+    result with other objects beside its floats, and where a derivative is not known.
     """
     found = importlib.import_module("tracejit.transforms.products")
     return found.Vjp(function, has_aux)(*primals)
@@ -231,7 +233,9 @@ def hessian(
     from tracejit.transforms.jacobian import Jacobian
 
     inner = Jacobian(function, argnums, "reverse", holomorphic)
-    return _transformed("jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False)
+    return _transformed(
+        "jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False, "hessian"
+    )
 
 
 @_makes
@@ -252,12 +256,13 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     for all; or a tuple of such, one for each positional argument, which may be containers that
     follow those of the argument. `out_axes` says in the same way where the new axis of the results
     is; None for results that do not differ. A row of a vector is a NumPy scalar. Arguments given by
-    name are mapped over axis 0.
+    name are mapped over axis 0; texts, functions and constants among them are the same for all.
 
     The result is that of a Python loop over the elements, effects in that order; it is vectorised
     where every element takes the same branches, and a compiled loop where not.
 
-    Raises TypeError for axes that do not fit, ValueError for unlike sizes.
+    Raises TypeError for axes that do not fit, for numbers and objects that have none, and for
+    results that are not alike; ValueError for unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     return _transformed("mapping", "Vmap", function, axes, out_axes)
@@ -268,7 +273,7 @@ def stop_gradient(x: Any) -> Any:
 
     `x` is a number, an array, or a list, tuple, dict or dataclass of such; integers pass through.
     Outside derivatives and compiled functions it is `x` itself; inside, containers are new ones,
-    and the arrays are to be read only.
+    and the arrays are to be read only. Raises TypeError there for an object of another kind.
     """
     if "tracejit.transforms" not in sys.modules:
         return x
