@@ -236,7 +236,7 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
                 structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
-                self._report.fallbacks.append(structure.eager)
+                self._report.add(structure.eager)
         if obstacle is not None:
             return _past_obstacle(self, obstacle, args, kwargs)
     if result is native.BAIL:
@@ -279,8 +279,7 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
     restore = _contents(args, kwargs) if self._strict else None
     result = _eagerly(self, args, kwargs)
     structure.eager = suspect
-    if suspect not in self._report.fallbacks:
-        self._report.fallbacks.append(suspect)
+    self._report.add(suspect)
     if restore is not None:
         restore()
         raise FallbackError(suspect.code, suspect.reason, suspect.where)
@@ -335,9 +334,7 @@ def _record(self: Any, e: TraceError, signature: str) -> Fallback:
     """Note a fallback, once for each place and reason."""
     where = e.where or _line_in(self.__tracejit__, e)
     fallback = Fallback(e.code, e.detail, where, signature)
-    known = [(f.code, f.where, f.reason) for f in self._report.fallbacks]
-    if (fallback.code, fallback.where, fallback.reason) not in known:
-        self._report.fallbacks.append(fallback)
+    self._report.add(fallback)
     return fallback
 
 
