@@ -53,10 +53,13 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
     axis, in the functions that this one calls too; negative ones count from the end, as always.
     What happens for an index outside is not defined: other memory is read, or written over.
 
-    `function` is a Python function, a method, a `functools.partial` of one, or an object whose
-    class defines `__call__` in Python. Raises TypeError for anything else.
+    `function` is anything that is called: a function, a method, a `functools.partial`, an object
+    with `__call__`, a function of NumPy or Python; what is not written in Python may run eagerly,
+    such as a call of a `functools.lru_cache`, which stays that. A staticmethod, classmethod or
+    partialmethod gives one of the compiled function. Raises TypeError for a class, whose methods
+    may be decorated, and for what is not called, such as a property.
     """
-    from tracejit.runtime.dispatch import Jitted
+    from tracejit.runtime.dispatch import Jitted, jitted
 
     if function is None:
         return lambda f: jit(f, strict=strict, bounds_check=bounds_check)
@@ -64,20 +67,22 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
         if bounds_check and not strict:
             return function
         strict, bounds_check = strict or function._strict, bounds_check and function._bounds_check
-        return Jitted(function.__tracejit__, strict, bounds_check)
+        return jitted(function.__tracejit__, strict, bounds_check)
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(jit(function.__func__, strict=strict, bounds_check=bounds_check))
-    called = function if isinstance(function, functools.partial) else type(function).__call__
-    if not callable(function) or not (hasattr(function, "__code__") or _is_python(called)):
-        raise TypeError(f"jit takes a Python function, not {type(function).__name__}")
-    return Jitted(function, strict, bounds_check)
-
-
-def _is_python(called: Any) -> bool:
-    """Whether a callable is, or wraps, a Python function."""
-    while isinstance(called, functools.partial):
-        called = called.func
-    return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
+    if isinstance(function, functools.partialmethod):
+        inner = jit(function.func, strict=strict, bounds_check=bounds_check)
+        return type(function)(inner, *function.args, **function.keywords)
+    if isinstance(function, type):
+        raise TypeError(
+            f"jit takes a function, not the class {function.__name__}: put it above "
+            "the methods that are to be compiled"
+        )
+    if not callable(function):
+        kind = type(function).__name__
+        below = f": put it below @{kind}" if hasattr(function, "__get__") else ""
+        raise TypeError(f"jit takes a function, not {kind}{below}")
+    return jitted(function, strict, bounds_check)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
     from tracejit.runtime.executor import Run
 
-__all__ = ["Jitted"]
+__all__ = ["Jitted", "JittedObject", "jitted"]
 
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
@@ -47,11 +47,41 @@ class _Structure:
         self.suspect: Fallback | None = None
 
 
+def _of_function(name: str) -> property:
+    """An attribute of the function that a compiled one stands for."""
+
+    def read(self: Any) -> Any:
+        return getattr(self.__tracejit__, name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self.__tracejit__, name, value)
+
+    return property(read, write)
+
+
 @native.jit_type
 class Jitted(native.JitBase):
-    """A function compiled on demand. Made by `tracejit.jit`."""
+    """A function compiled on demand. Made by `tracejit.jit`.
 
-    __slots__ = ("__dict__", "__weakref__")
+    As `functools.wraps` has it, it shows the names and attributes of the function, and itself
+    becomes a method in a class. What the function consists of (`__code__`, `__defaults__` and such)
+    is the function's own at any time, and is changed there.
+    """
+
+    # What is in the dict is copied by `functools.wraps`: the compiler's own is not.
+    __slots__ = (
+        "__dict__",
+        "__tracejit__",
+        "__weakref__",
+        "_binder",
+        "_bounds_check",
+        "_captured",
+        "_histories",
+        "_lock",
+        "_report",
+        "_strict",
+        "_structures",
+    )
 
     def __init__(
         self, function: Callable[..., Any], strict: bool = False, bounds_check: bool = True
@@ -59,7 +89,6 @@ class Jitted(native.JitBase):
         native.JitBase.__init__(
             self, functools.partial(_slow, self), functools.partial(_bail, self)
         )
-        functools.update_wrapper(self, function)
         self.__tracejit__ = function
         self._strict = strict
         self._bounds_check = bounds_check
@@ -67,10 +96,28 @@ class Jitted(native.JitBase):
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
-        self._report = Report(getattr(function, "__qualname__", repr(function)))
+        self._report = Report(getattr(function, "__qualname__", None) or repr(function))
         self._fallbacks = Fallbacks(function, self._report, strict)
-        self._signature = inspect.signature(function)
         self._binder = Binder(function)
+        self._describe()
+
+    def _describe(self) -> None:
+        """Take over what describes the function."""
+        functools.update_wrapper(self, self.__tracejit__)
+
+    __code__ = _of_function("__code__")
+    __defaults__ = _of_function("__defaults__")
+    __kwdefaults__ = _of_function("__kwdefaults__")
+    __globals__ = _of_function("__globals__")
+    __closure__ = _of_function("__closure__")
+    __builtins__ = _of_function("__builtins__")
+
+    def _signature(self, follow_wrapped: bool = True) -> inspect.Signature:
+        """The parameters as they are now; any, where the function does not say."""
+        try:
+            return inspect.signature(self.__tracejit__, follow_wrapped=follow_wrapped)
+        except (TypeError, ValueError):
+            return inspect.signature(lambda *args, **kwargs: None)
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
@@ -83,9 +130,6 @@ class Jitted(native.JitBase):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
-
-    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def report(self) -> Report:
         """What was compiled and why, and what runs eagerly and why."""
@@ -131,6 +175,62 @@ class Jitted(native.JitBase):
         from tracejit.runtime.partial_call import partial_call
 
         return partial_call(self, args, kwargs, outputs, workers)
+
+
+@native.jit_type
+class JittedObject(Jitted):
+    """A callable that is no function of Python, compiled on demand. Made by `tracejit.jit`.
+
+    It has the attributes of the callable, such as `cache_info`, and becomes a method in a class if
+    the callable does.
+    """
+
+    __slots__ = ()
+
+    def _describe(self) -> None:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            value = getattr(self.__tracejit__, name, None)
+            # An object shows the annotations of its class, which are of its attributes.
+            own = name != "__annotations__" or value is not getattr(
+                type(self.__tracejit__), name, None
+            )
+            if value is not None and own:
+                object.__setattr__(self, name, value)
+        object.__setattr__(self, "__wrapped__", self.__tracejit__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "__tracejit__"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        function = getattr(self, "__tracejit__", None)
+        own = name in self.__dict__ or hasattr(type(self), name)
+        if own or function is None or not hasattr(function, name):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        own = name in self.__dict__ or hasattr(type(self), name)
+        object.__delattr__(self, name) if own else delattr(self.__tracejit__, name)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        function = self.__tracejit__
+        bind = getattr(type(function), "__get__", None)
+        if bind is None or instance is None:
+            return self
+        bound = bind(function, instance, owner)
+        is_method = isinstance(bound, MethodType) and bound.__func__ is function
+        if is_method:
+            return MethodType(self, bound.__self__)
+        return self if bound is function else bound
+
+
+def jitted(function: Callable[..., Any], strict: bool = False, bounds_check: bool = True) -> Jitted:
+    """The compiled form of a callable."""
+    # A transform of a function is in its place, in a class too.
+    is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
+    is_function = isinstance(function, FunctionType) or is_transform
+    return (Jitted if is_function else JittedObject)(function, strict, bounds_check)
 
 
 def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
