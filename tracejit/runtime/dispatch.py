@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit import config
-from tracejit.errors import CODES, FallbackError, TraceError, Where
+from tracejit.errors import FallbackError, TraceError, Where
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
+from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
 
@@ -71,6 +72,7 @@ class Jitted(native.JitBase):
         self._report = Report(getattr(function, "__qualname__", repr(function)))
         self._signature = inspect.signature(function)
         self._binder = Binder(function)
+        self._eager_runs = EagerRuns(self)
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
@@ -133,10 +135,6 @@ class Jitted(native.JitBase):
         return partial_call(self, args, kwargs, outputs, workers)
 
 
-def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
-    return self.__tracejit__(*args, **kwargs)
-
-
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
     from tracejit.codegen.printing import leave_run, skipping
@@ -147,7 +145,11 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     restore = _contents(args, kwargs) if self._strict else None
     try:
         with skipping(printed):
-            result = _eagerly(self, args, kwargs)
+            self._eager_runs.enter(self)
+            try:
+                result = self.__tracejit__(*args, **kwargs)
+            finally:
+                self._eager_runs.leave(self)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
         raise
@@ -179,17 +181,22 @@ _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid
 
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if config.is_eager():
-        return _eagerly(self, args, kwargs)
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
-    if current is not None and current() is not None:
-        # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-        return _eagerly(self, args, kwargs)
+    # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
+    if not config.is_eager() and (current is None or current() is None):
+        try:
+            result = _compiled(self, args, kwargs)
+        except TraceError as e:
+            _refuse(self, _record(self, e, ""))
+        else:
+            if result is not native.MISS:
+                return result
+    self._eager_runs.enter(self)
     try:
-        return _compiled(self, args, kwargs)
-    except TraceError as e:
-        return _fall_back(self, None, "", e, args, kwargs)
+        return self.__tracejit__(*args, **kwargs)
+    finally:
+        self._eager_runs.leave(self)
 
 
 @functools.cache
@@ -201,7 +208,10 @@ def _flatten() -> Any:
 
 
 def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
-    """Raises TraceError where the arguments cannot be traced at all."""
+    """The result, or MISS for what is to be run eagerly and is reported.
+
+    Raises TraceError where the arguments cannot be traced at all.
+    """
     if not native.usual_errors() and np.geterr() != _DEFAULT_ERRORS:
         raise TraceError("TJ009")
     given = args, kwargs
@@ -271,13 +281,18 @@ def _compiler_fault(self: Any, e: Exception) -> Fallback:
 
 
 def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
-    """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
+    """MISS, or the result where only an eager run tells whether the compiler is at fault.
+
+    It is where tracing failed and eager execution succeeds.
+    """
     suspect = structure.suspect
     if structure.eager is not None or suspect is None:
-        return _again(self, structure.eager, args, kwargs)
+        assert structure.eager is not None
+        _refuse(self, structure.eager)
+        return native.MISS
     structure.suspect = None
     restore = _contents(args, kwargs) if self._strict else None
-    result = _eagerly(self, args, kwargs)
+    result = self.__tracejit__(*args, **kwargs)
     structure.eager = suspect
     self._report.add(suspect)
     if restore is not None:
@@ -289,10 +304,10 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
     if e.code == "TJ019":
-        return _fall_back(self, None, "", e, args, kwargs)
+        raise e
     # NumPy refuses a store into a read-only array itself, unless the store is not reached.
     restore = _contents(args, kwargs) if self._strict else None
-    result = _eagerly(self, args, kwargs)
+    result = self.__tracejit__(*args, **kwargs)
     fallback = _record(self, e, "")
     if restore is not None:
         restore()
@@ -300,12 +315,10 @@ def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
-    """Run a form eagerly that has been reported before."""
-    assert fallback is not None
+def _refuse(self: Any, fallback: Fallback) -> None:
+    """Where `strict` says so, raise FallbackError instead of running eagerly."""
     if self._strict:
         raise FallbackError(fallback.code, fallback.reason, fallback.where)
-    return _eagerly(self, args, kwargs)
 
 
 def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form) -> Any:
@@ -351,11 +364,3 @@ def _line_in(function: Callable[..., Any], e: BaseException | None) -> Where | N
             place = Where.of(inner, frame.tb_lineno, frame.tb_lasti)
         frame = frame.tb_next
     return place
-
-
-def _fall_back(
-    self: Any, structure: Any, signature: str, e: TraceError, args: Any, kwargs: Any
-) -> Any:
-    fallback = _record(self, e, signature)
-    assert fallback.code in CODES
-    return _again(self, fallback, args, kwargs)
