@@ -21,6 +21,7 @@ from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
 from tracejit.runtime.native.gate import (
     GATE,
+    PAST,
     QUIET,
     ErrorState,
     compile_gate,
@@ -43,6 +44,8 @@ __all__ = [
     "flat_callable",
     "jit_type",
     "python_entry",
+    "resume",
+    "stand_aside",
     "why_not",
 ]
 
@@ -149,6 +152,24 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
         # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
         word.value = address
         word_at(id(obj) + at).value = gate.address(GATE)
+
+
+def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
+    """Let `function` answer all calls of `obj`, as if it were called itself, until `resume`."""
+    obj._slow = function
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(PAST)
+
+
+def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
+    """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(GATE) if obj._entries else 0
+    obj._slow = slow
 
 
 @cache
