@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import CODES, FallbackError, TraceError, Where
+from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
 from tracejit.runtime.report import Fallback, Report
@@ -64,7 +64,7 @@ class Jitted(native.JitBase):
         self.__tracejit__ = function
         self._strict = strict
         self._bounds_check = bounds_check
-        self._lock = threading.RLock()
+        self._lock = long_lock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
@@ -181,6 +181,10 @@ _DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     if config.is_eager():
         return _eagerly(self, args, kwargs)
+    if holds_lock() or sys.is_finalizing():
+        # A finalizer, which has interrupted a compile, must not wait for another thread's, and may
+        # find the compiler taken apart at the very end.
+        return _eagerly(self, args, kwargs)
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
     if current is not None and current() is not None:
@@ -260,7 +264,7 @@ def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
 def _publish(self: Any, variant: Any, form: Form) -> None:
     from tracejit.runtime.publish import publish
 
-    with self._lock:
+    with holding(self._lock):
         if form not in variant.forms:
             publish(self, variant, form, self._binder.places(form))
 
@@ -318,7 +322,8 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
+        with holding(self._lock):
+            variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = _record(self, e, "")
         return None
