@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
 from tracejit.runtime.fallbacks import Fallbacks, keep_contents, line_in
@@ -95,7 +95,7 @@ class Jitted(native.JitBase):
         self.__tracejit__ = function
         self._strict = strict
         self._bounds_check = bounds_check
-        self._lock = threading.RLock()
+        self._lock = long_lock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
@@ -265,8 +265,11 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
+    # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
+    # the compiler taken apart at the very end.
+    eager = config.is_eager() or holds_lock() or sys.is_finalizing()
     # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-    if not config.is_eager() and (current is None or current() is None):
+    if not eager and (current is None or current() is None):
         try:
             result = _compiled(self, args, kwargs)
         except TraceError as e:
@@ -352,7 +355,7 @@ def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
 def _publish(self: Any, variant: Any, form: Form) -> None:
     from tracejit.runtime.publish import publish
 
-    with self._lock:
+    with holding(self._lock):
         if form not in variant.forms:
             publish(self, variant, form, self._binder.places(form))
 
@@ -410,7 +413,8 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
+        with holding(self._lock):
+            variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = self._fallbacks.add(self._fallbacks.of(e))
         return None

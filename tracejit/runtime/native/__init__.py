@@ -9,13 +9,13 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tracejit.locks import short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
@@ -119,7 +119,7 @@ def jit_type(cls: type[Any]) -> type[Any]:
     return _native_type(cls) if available() else cls
 
 
-_publishing = threading.Lock()
+_publishing = short_lock()
 
 
 class _Published(NamedTuple):

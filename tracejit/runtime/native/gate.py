@@ -4,8 +4,8 @@
 
 CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
 where a floating-point error does more than warn, the gate calls `_slow`, which decides in Python.
-Otherwise it goes on to the object's first entry. Beside the gate there is a way past all entries,
-straight to `_slow`.
+Otherwise it goes on to the object's first entry, and keeps the object alive until that returns.
+Beside the gate there is a way past all entries, straight to `_slow`.
 """
 
 from __future__ import annotations
@@ -165,10 +165,11 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.do("br label %pass")
 
     text.label("pass")
+    # The program may call Python, which may drop the callable; its code goes when it dies.
+    text.call("Py_IncRef", "ptr %callable")
     entry = text.field("%callable", entry_offset, "ptr")
-    result = text.op(
-        f"musttail call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)"
-    )
+    result = text.op(f"call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)")
+    text.call("Py_DecRef", "ptr %callable")
     text.do(f"ret ptr {result}")
 
     text.label("eager")
