@@ -35,6 +35,8 @@ _STATIC_VARIANTS = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
+#: How often a call compiles again because what it has compiled does not answer it.
+_TRIES = 4
 
 
 class _Structure:
@@ -292,7 +294,7 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
+def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
     Raises TraceError where the arguments cannot be traced at all.
@@ -330,6 +332,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
+                if tries:
+                    # Another thread has rebound what the function captures, since it was traced.
+                    return _compiled(self, *given, tries - 1)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
         if obstacle is not None:
