@@ -45,8 +45,9 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
     """Compile a function of NumPy arrays when it is called.
 
     The result answers calls as the function itself would: same values, dtypes, shapes, result types
-    and exceptions. What cannot be compiled runs eagerly and is listed in `.report()`; with
-    `strict=True` it raises `tracejit.errors.FallbackError` instead.
+    and exceptions. What cannot be compiled runs eagerly, is listed in `.report()` and told by a
+    `tracejit.FallbackWarning`, once for each line; with `strict=True` it raises
+    `tracejit.errors.FallbackError` instead.
 
     With `bounds_check=False` the code relies on every index that it computes to lie inside its
     axis, in the functions that this one calls too; negative ones count from the end, as always.

@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.sequences import beside_sequence, is_sequence, meets
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import (
@@ -167,8 +168,10 @@ _BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, ModuleType, enum.Enum, 
 
 def _checked(op: str, x: Tracer, other: Any) -> None:
     """A traced operand meets numbers and sequences; NumPy would make objects of the rest."""
-    if not _is_number(other) and type(other) not in (list, tuple):
+    if not _is_number(other) and not meets(x, other):
         raise TraceError("TJ004", f"{op} with a {type(other).__name__}", user_line())
+    if type(other) in (set, frozenset, *VIEWS):
+        return  # Whatever they hold, an operator with a number does not ask.
     require_known(other, "an operand")
 
 
@@ -179,6 +182,10 @@ def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
     if isinstance(b, SymInt) and isinstance(a, np.generic):
         return a, here().size(b.dim)
     return a, b
+
+
+def _holds_traced(x: Any) -> bool:
+    return is_sequence(x) and has_traced(x)
 
 
 def _builtin(x: Any) -> bool:
@@ -226,8 +233,8 @@ def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         hooks.known(b)
     elif isinstance(a, np.generic) or isinstance(b, np.generic):
         require_known([a, b], "an operand")
-        if has_traced([a, b]) and (type(a) in _CONTAINERS or type(b) in _CONTAINERS):
-            raise TraceError("TJ004", f"{op} of a NumPy scalar and a sequence", user_line())
+        if _holds_traced(a) or _holds_traced(b):
+            return beside_sequence(getattr(operator, op), a, b)
     a, b = _lifted(a, b)
     with np.errstate(all="ignore"):
         return getattr(operator, op)(a, b)
@@ -247,7 +254,11 @@ def _call_special(hooks: Hooks, name: str, a: Any, b: Any) -> Any:
 def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
     plain = op[1:] + "_" * (op in ("iand", "ior"))
-    if type(a) in (list, set, dict):
+    if type(a) is list and op == "imul" and isinstance(b, (int, np.integer, SymInt)):
+        hooks.may_change(a)
+        a *= b if isinstance(b, SymInt) else int(b)
+        return a
+    if type(a) in (list, set, dict) and not _is_number(b):
         hooks.may_change(a)
         if type(a) is list and op == "iadd":
             a.extend(hooks.iterate(b))
@@ -287,6 +298,8 @@ def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(*_lifted(a, b))
     if isinstance(a, np.generic) or isinstance(b, np.generic):
         other = b if isinstance(a, np.generic) else a
+        if _holds_traced(other):
+            return beside_sequence(getattr(operator, op), a, b)
         require_plain(other, "a comparison")
         return hooks.fresh(getattr(operator, op)(a, b))
     if _compares_by_value(a) and _compares_by_value(b):

@@ -11,6 +11,7 @@ import numpy as np
 
 from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.sequences import beside_sequence, meets, tried
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     Cell,
@@ -354,8 +355,12 @@ def _is_python_number(x: Any) -> bool:
 
 def binary_operator(f: Any, x: Any, y: Any) -> Any:
     """`f(x, y)` for an operator function where at least one operand is a tracer."""
-    if not _acceptable(x) or not _acceptable(y):
-        return NotImplemented
+    for v, other in ((x, y), (y, x)):
+        if not _acceptable(v):
+            known = isinstance(other, Tracer) and meets(other, v)
+            return beside_sequence(f, x, y) if known else NotImplemented
+    if f is operator.matmul and not any(isinstance(v, (TracedArray, np.ndarray)) for v in (x, y)):
+        tried(f, x, y)
     if f in _OF_COMPLEX and _is_python_complex(x) and _is_float64(y):
         y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
     if _is_python_number(x) and _is_python_number(y):
@@ -429,9 +434,23 @@ def _kind(x: Any) -> str:
 
 
 def _acceptable(x: Any) -> bool:
-    return isinstance(x, (Tracer, bool, int, float, complex, np.generic, SymInt, list, tuple)) or (
-        isinstance(x, np.ndarray)
-    )
+    return isinstance(x, (Tracer, bool, int, float, complex, np.generic, np.ndarray, SymInt))
+
+
+def _check_stored(f: Any, x: TracedArray, y: Any, result: Tracer) -> None:
+    """Raise what NumPy raises where `x f= y` cannot store its result, which is never broadcast."""
+    from tracejit.frontend.outputs import same_shape
+
+    have, want = shape_of(result.type), x.type.shape
+    if f is operator.matmul:
+        if not x.ndim or len(shape_of(lift(y).type)) < 2:
+            raise ValueError("@= requires at least one and two dimensions")
+        while len(have) > len(want) and here().env.is_one(have[0]):
+            have = have[1:]
+    if not same_shape(have, want):
+        raise ValueError(f"the result of shape {have} does not fit the operand of shape {want}")
+    if not np.can_cast(dtype_of(result.type), x.dtype, "same_kind"):
+        raise TypeError(f"Cannot cast output from {dtype_of(result.type)} to {x.dtype}")
 
 
 def unary_operator(f: Any, x: Any) -> Any:
@@ -480,8 +499,7 @@ def _install() -> None:
             result = binary_operator(f, self, other)
             if not isinstance(self, TracedArray) or result is NotImplemented:
                 return result
-            if not np.can_cast(dtype_of(result.type), self.dtype, "same_kind"):
-                raise TypeError(f"Cannot cast output from {dtype_of(result.type)} to {self.dtype}")
+            _check_stored(f, self, other, result)
             self[...] = result
             return self
 

@@ -15,12 +15,11 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tracejit import config
-from tracejit.errors import CODES, FallbackError, TraceError, Where
+from tracejit.errors import FallbackError, TraceError
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
+from tracejit.runtime.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
 
@@ -104,6 +103,7 @@ class Jitted(native.JitBase):
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._report = Report(getattr(function, "__qualname__", None) or repr(function))
+        self._fallbacks = Fallbacks(function, self._report, strict)
         self._binder = Binder(function)
         self._describe()
 
@@ -254,40 +254,20 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     from tracejit.codegen.printing import leave_run, skipping
 
     printed = leave_run()
-    report = self._report
+    report, function = self._report, self.__tracejit__
     report.bailouts += 1
-    restore = _contents(args, kwargs) if self._strict else None
+    restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
         with skipping(printed):
             result = _eagerly(self, args, kwargs)
     except Exception as e:
-        report.repeats[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
+        report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
     report.repeats["without an exception"] += 1
     if restore is not None:
         restore()
-        raise FallbackError("TJ010", "no exception came of it", _line_in(self.__tracejit__, None))
+        raise FallbackError("TJ010", "no exception came of it", line_in(function, None))
     return result
-
-
-def _contents(args: Any, kwargs: Any) -> Callable[[], None]:
-    """What gives the arrays among the arguments their present contents again.
-
-    Only an eager run tells the user's own exceptions from fallbacks. Where `strict` makes an error
-    of it when it has ended, its stores must not be seen.
-    """
-    leaves, _ = _flatten()(args, kwargs)
-    arrays = [x for x in leaves if isinstance(x, np.ndarray) and x.flags.writeable]
-    saved = [(x, x.copy()) for x in arrays]
-
-    def restore() -> None:
-        for x, old in saved:
-            x[...] = old
-
-    return restore
-
-
-_DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -301,7 +281,7 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
         return _compiled(self, args, kwargs)
     except TraceError as e:
-        return _fall_back(self, None, "", e, args, kwargs)
+        return _again(self, self._fallbacks.add(self._fallbacks.of(e)), args, kwargs)
 
 
 @functools.cache
@@ -314,7 +294,7 @@ def _flatten() -> Any:
 
 def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     """Raises TraceError where the arguments cannot be traced at all."""
-    if not native.usual_errors() and np.geterr() != _DEFAULT_ERRORS:
+    if not native.errors_are_quiet():
         raise TraceError("TJ009")
     given = args, kwargs
     form = len(args), tuple(kwargs)
@@ -347,8 +327,8 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
-                structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
-                self._report.fallbacks.append(structure.eager)
+                fault = self._fallbacks.fault(AssertionError("a variant without calls"))
+                structure.eager = self._fallbacks.add(fault)
         if obstacle is not None:
             return _past_obstacle(self, obstacle, args, kwargs)
     if result is native.BAIL:
@@ -377,47 +357,50 @@ def _publish(self: Any, variant: Any, form: Form) -> None:
             publish(self, variant, form, self._binder.places(form))
 
 
-def _compiler_fault(self: Any, e: Exception) -> Fallback:
-    where = _line_in(self.__tracejit__, e)
-    return Fallback("TJ013", f"{type(e).__name__}: {e}", where, "")
-
-
 def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
     """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
     suspect = structure.suspect
     if structure.eager is not None or suspect is None:
         return _again(self, structure.eager, args, kwargs)
     structure.suspect = None
-    restore = _contents(args, kwargs) if self._strict else None
-    result = _eagerly(self, args, kwargs)
-    structure.eager = suspect
-    if suspect not in self._report.fallbacks:
-        self._report.fallbacks.append(suspect)
-    if restore is not None:
-        restore()
-        raise FallbackError(suspect.code, suspect.reason, suspect.where)
-    return result
+    return _first(self, suspect, args, kwargs, structure)
 
 
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
+    fallback = self._fallbacks.of(e)
     if e.code == "TJ019":
-        return _fall_back(self, None, "", e, args, kwargs)
+        return _again(self, self._fallbacks.add(fallback), args, kwargs)
     # NumPy refuses a store into a read-only array itself, unless the store is not reached.
-    restore = _contents(args, kwargs) if self._strict else None
+    return _first(self, fallback, args, kwargs)
+
+
+def _first(
+    self: Any, fallback: Fallback, args: Any, kwargs: Any, structure: _Structure | None = None
+) -> Any:
+    """Run eagerly, and say so only then: an exception of the function itself is no fallback.
+
+    Where it is an error to have run eagerly, nothing has been stored.
+    """
+    told = self._fallbacks
+    restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
     result = _eagerly(self, args, kwargs)
-    fallback = _record(self, e, "")
-    if restore is not None:
-        restore()
-        raise FallbackError(fallback.code, fallback.reason, fallback.where)
+    if structure is not None:
+        structure.eager = fallback
+    told.add(fallback)
+    try:
+        told.tell(fallback)
+    except BaseException:
+        if restore is not None:
+            restore()
+        raise
     return result
 
 
 def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
-    """Run a form eagerly that has been reported before."""
+    """Say that the function runs eagerly, and run it."""
     assert fallback is not None
-    if self._strict:
-        raise FallbackError(fallback.code, fallback.reason, fallback.where)
+    self._fallbacks.tell(fallback)
     return _eagerly(self, args, kwargs)
 
 
@@ -432,45 +415,12 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         places = self._binder.places(form)
         variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
-        structure.eager = _record(self, e, "")
+        structure.eager = self._fallbacks.add(self._fallbacks.of(e))
         return None
     except Exception as e:
         # The user's own error, which the eager run raises on the user's line, or the compiler's.
-        structure.suspect = _compiler_fault(self, e)
+        structure.suspect = self._fallbacks.fault(e)
         return None
     structure.variants.append(variant)
     self._report.variants.append(compiled)
     return variant
-
-
-def _record(self: Any, e: TraceError, signature: str) -> Fallback:
-    """Note a fallback, once for each place and reason."""
-    where = e.where or _line_in(self.__tracejit__, e)
-    fallback = Fallback(e.code, e.detail, where, signature)
-    known = [(f.code, f.where, f.reason) for f in self._report.fallbacks]
-    if (fallback.code, fallback.where, fallback.reason) not in known:
-        self._report.fallbacks.append(fallback)
-    return fallback
-
-
-def _line_in(function: Callable[..., Any], e: BaseException | None) -> Where | None:
-    """The innermost line of the user's file in a traceback, else where the function begins."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None
-    place = Where(code.co_filename, code.co_firstlineno, code.co_name)
-    frame = e.__traceback__ if e is not None else None
-    while frame is not None:
-        inner = frame.tb_frame.f_code
-        if inner.co_filename == code.co_filename and frame.tb_lineno is not None:
-            place = Where.of(inner, frame.tb_lineno, frame.tb_lasti)
-        frame = frame.tb_next
-    return place
-
-
-def _fall_back(
-    self: Any, structure: Any, signature: str, e: TraceError, args: Any, kwargs: Any
-) -> Any:
-    fallback = _record(self, e, signature)
-    assert fallback.code in CODES
-    return _again(self, fallback, args, kwargs)
