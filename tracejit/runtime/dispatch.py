@@ -32,6 +32,12 @@ __all__ = ["Jitted", "JittedObject", "jitted"]
 
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
+#: Methods that are class methods or static methods without saying so.
+_IMPLICIT = {
+    "__class_getitem__": classmethod,
+    "__init_subclass__": classmethod,
+    "__new__": staticmethod,
+}
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
@@ -124,6 +130,12 @@ class Jitted(native.JitBase):
             return inspect.signature(self.__tracejit__, follow_wrapped=follow_wrapped)
         except (TypeError, ValueError):
             return inspect.signature(lambda *args, **kwargs: None)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        # What a class makes of functions with these names, and of nothing else.
+        kind = _IMPLICIT.get(name)
+        if kind is not None and isinstance(self.__tracejit__, FunctionType):
+            setattr(owner, name, kind(self))
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
