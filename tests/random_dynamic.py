@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from tests.compare import Mismatch, assert_same_outcome, run
+from tests.compiler_faults import compiler_failure
 from tests.control_programs.readers import NotForReadersError, NotTracedError, Readers
-from tests.control_search import COMPILER_FAILED, Verdict, isolated, load, shrink
+from tests.control_search import Verdict, isolated, load, shrink
 from tests.random_control import Block, Body, Case, Line, Statement, _lines
 from tracejit.errors import Bailout
 
@@ -489,9 +490,9 @@ def check(case: Case, jit: Callable[[Any], Any] = default_jit, readers: bool = F
             except Mismatch as mismatch:
                 return Verdict("native", number, str(mismatch), _fallbacks(jitted))
         fallbacks = _fallbacks(jitted)
-        failed = [text for text in fallbacks if text.startswith(COMPILER_FAILED)]
-        if failed:
-            return Verdict("native", 0, f"the compiler itself failed: {failed[0]}", fallbacks)
+        failure = compiler_failure(fallbacks)
+        if failure:
+            return Verdict("native", 0, failure, fallbacks)
         if not readers or fallbacks:
             return Verdict(fallbacks=fallbacks)
         return _read(f, calls, expected)

@@ -16,6 +16,7 @@ from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
 from tracejit.runtime.lines import compiled_lines
+from tracejit.runtime.nesting import room
 from tracejit.runtime.publish import compile_and_publish
 from tracejit.runtime.reasons import reason_for
 from tracejit.runtime.report import Compile
@@ -49,6 +50,7 @@ def _trace(
     return result
 
 
+@room
 def specialize_call(
     self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
 ) -> tuple[Variant, Compile]:
@@ -62,7 +64,7 @@ def specialize_call(
     traced, chosen = _trace(self, structure, history, leaves, tree)
     if self._strict:
         _refuse_host_calls(traced)
-    reason = reason_for(self._structures, self._signature, leaves, tree)
+    reason = reason_for(self._structures, self._signature(), leaves, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
@@ -97,12 +99,13 @@ def _refuse_host_calls(traced: Traced) -> None:
             raise TraceError("TJ002", note.detail, note.where)
 
 
+@room
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
     """The stages of a compile for these arguments, as a first call would make it.
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
-    bound = self._signature.bind(*args, **kwargs)
+    bound = self._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, tree = flatten(bound.args, bound.kwargs)
     for x in leaves:
         leaf_key(x)
