@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.compare import Mismatch, assert_same_outcome, run
-from tests.control_search import COMPILER_FAILED, load
+from tests.compiler_faults import COMPILER_FAILED
+from tests.control_search import load
 
 BINARY = "+ - * / // % ** @ & | ^ << >>".split()
 _FUNCTIONS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()

@@ -22,7 +22,8 @@ import numpy as np
 
 from tests.augmented_table import BINARY
 from tests.compare import Mismatch, assert_same_outcome, run
-from tests.control_search import COMPILER_FAILED, load
+from tests.compiler_faults import COMPILER_FAILED
+from tests.control_search import load
 
 #: What is traced, by kind: expressions over the arguments.
 TRACED = {

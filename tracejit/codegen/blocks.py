@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import weakref
 from collections.abc import Callable
 from functools import cache
 
 from tracejit.codegen.engine import Library, load_object, object_code
+from tracejit.codegen.handles import handle
 
 __all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "Place", "block_address", "kept_bytes"]
 
@@ -292,11 +292,6 @@ class Place:
     """
 
     def __init__(self) -> None:
-        held = ctypes.c_void_p()
+        held, empty = ctypes.c_void_p(), _empty()
         self.address = ctypes.addressof(held)
-        # Here the memory of `held` is alive until it has been emptied.
-        weakref.finalize(self, _release, held, _empty()).atexit = False
-
-
-def _release(held: ctypes.c_void_p, empty: Callable[[int], None]) -> None:
-    empty(ctypes.addressof(held))
+        self._block = handle(lambda: empty(ctypes.addressof(held)))

@@ -10,16 +10,17 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
 from tracejit.runtime.fallbacks import Fallbacks, keep_contents, line_in
+from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
 
@@ -40,6 +41,8 @@ _IMPLICIT = {
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
+#: How often a call compiles again because what it has compiled does not answer it.
+_TRIES = 4
 
 
 class _Structure:
@@ -82,6 +85,8 @@ class Jitted(native.JitBase):
         "_binder",
         "_bounds_check",
         "_captured",
+        "_eager_runs",
+        "_fallbacks",
         "_histories",
         "_lock",
         "_report",
@@ -98,13 +103,14 @@ class Jitted(native.JitBase):
         self.__tracejit__ = function
         self._strict = strict
         self._bounds_check = bounds_check
-        self._lock = threading.RLock()
+        self._lock = long_lock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._report = Report(getattr(function, "__qualname__", None) or repr(function))
         self._fallbacks = Fallbacks(function, self._report, strict)
         self._binder = Binder(function)
+        self._eager_runs = EagerRuns(self)
         self._describe()
 
     def _describe(self) -> None:
@@ -245,10 +251,6 @@ def jitted(function: Callable[..., Any], strict: bool = False, bounds_check: boo
     return (Jitted if is_function else JittedObject)(function, strict, bounds_check)
 
 
-def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
-    return self.__tracejit__(*args, **kwargs)
-
-
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
     from tracejit.codegen.printing import leave_run, skipping
@@ -259,7 +261,11 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
         with skipping(printed):
-            result = _eagerly(self, args, kwargs)
+            self._eager_runs.enter(self)
+            try:
+                result = self.__tracejit__(*args, **kwargs)
+            finally:
+                self._eager_runs.leave(self)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
@@ -271,17 +277,25 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if config.is_eager():
-        return _eagerly(self, args, kwargs)
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
-    if current is not None and current() is not None:
-        # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-        return _eagerly(self, args, kwargs)
+    # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
+    # the compiler taken apart at the very end.
+    eager = config.is_eager() or holds_lock() or sys.is_finalizing()
+    # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
+    if not eager and (current is None or current() is None):
+        try:
+            result = _compiled(self, args, kwargs)
+        except TraceError as e:
+            self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(e)))
+        else:
+            if result is not native.MISS:
+                return result
+    self._eager_runs.enter(self)
     try:
-        return _compiled(self, args, kwargs)
-    except TraceError as e:
-        return _again(self, self._fallbacks.add(self._fallbacks.of(e)), args, kwargs)
+        return self.__tracejit__(*args, **kwargs)
+    finally:
+        self._eager_runs.leave(self)
 
 
 @functools.cache
@@ -292,8 +306,11 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
-    """Raises TraceError where the arguments cannot be traced at all."""
+def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
+    """The result, or MISS for what is to be run eagerly and is reported.
+
+    Raises TraceError where the arguments cannot be traced at all.
+    """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
     given = args, kwargs
@@ -327,6 +344,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
+                if tries:
+                    # Another thread has rebound what the function captures, since it was traced.
+                    return _compiled(self, *given, tries - 1)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
         if obstacle is not None:
@@ -352,27 +372,31 @@ def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
 def _publish(self: Any, variant: Any, form: Form) -> None:
     from tracejit.runtime.publish import publish
 
-    with self._lock:
+    with holding(self._lock):
         if form not in variant.forms:
             publish(self, variant, form, self._binder.places(form))
 
 
 def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
-    """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
+    """MISS, or the result where only an eager run tells whether the compiler is at fault.
+
+    It is where tracing failed and eager execution succeeds.
+    """
     suspect = structure.suspect
     if structure.eager is not None or suspect is None:
-        return _again(self, structure.eager, args, kwargs)
+        assert structure.eager is not None
+        self._fallbacks.tell(structure.eager)
+        return native.MISS
     structure.suspect = None
     return _first(self, suspect, args, kwargs, structure)
 
 
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
-    fallback = self._fallbacks.of(e)
     if e.code == "TJ019":
-        return _again(self, self._fallbacks.add(fallback), args, kwargs)
+        raise e
     # NumPy refuses a store into a read-only array itself, unless the store is not reached.
-    return _first(self, fallback, args, kwargs)
+    return _first(self, self._fallbacks.of(e), args, kwargs)
 
 
 def _first(
@@ -384,7 +408,7 @@ def _first(
     """
     told = self._fallbacks
     restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
-    result = _eagerly(self, args, kwargs)
+    result = self.__tracejit__(*args, **kwargs)
     if structure is not None:
         structure.eager = fallback
     told.add(fallback)
@@ -397,13 +421,6 @@ def _first(
     return result
 
 
-def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
-    """Say that the function runs eagerly, and run it."""
-    assert fallback is not None
-    self._fallbacks.tell(fallback)
-    return _eagerly(self, args, kwargs)
-
-
 def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form) -> Any:
     """Compile for a call, or mark its structure as eager and give None."""
     from tracejit.runtime.specialize import specialize_call
@@ -413,7 +430,8 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
+        with holding(self._lock):
+            variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = self._fallbacks.add(self._fallbacks.of(e))
         return None

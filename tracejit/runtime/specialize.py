@@ -16,6 +16,7 @@ from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
 from tracejit.runtime.lines import compiled_lines
+from tracejit.runtime.nesting import room
 from tracejit.runtime.publish import compile_and_publish
 from tracejit.runtime.reasons import reason_for
 from tracejit.runtime.report import Compile
@@ -49,6 +50,7 @@ def _trace(
     return result
 
 
+@room
 def specialize_call(
     self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
 ) -> tuple[Variant, Compile]:
@@ -97,6 +99,7 @@ def _refuse_host_calls(traced: Traced) -> None:
             raise TraceError("TJ002", note.detail, note.where)
 
 
+@room
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
     """The stages of a compile for these arguments, as a first call would make it.
 
