@@ -125,8 +125,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     places = int(decimals)
     d = x.dtype
     if d.kind == "c":
-        real, imag = round_(x.real, places), round_(x.imag, places)
-        return elementwise(np.add, (real, elementwise(np.multiply, (imag, d.type(1j)))))
+        parts = [round_(part, places).value() for part in (x.real, x.imag)]
+        return here().wrap(here().emit("make_complex", parts))
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
