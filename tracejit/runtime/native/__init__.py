@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from tracejit.locks import short_lock
+from tracejit.locks import once, short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
@@ -53,7 +52,7 @@ class _Environment(NamedTuple):
     errors: ErrorState
 
 
-@lru_cache(maxsize=1)
+@once
 def _environment() -> _Environment | str:
     """The environment, or why native entries do not work in it."""
     try:
@@ -144,7 +143,7 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
         word_at(id(obj) + at).value = gate.address(GATE)
 
 
-@cache
+@once
 def _gate(offset: int) -> _Linked:
     """The library of the gate of objects that are called through the word at `offset`."""
     environment = _environment()
@@ -166,7 +165,7 @@ def _bail(*args: Any, **kwargs: Any) -> object:
     return BAIL
 
 
-@lru_cache(maxsize=1)
+@once
 def _flat_type() -> type[Any]:
     return _native_type(_Flat)
 
