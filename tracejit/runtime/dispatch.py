@@ -207,7 +207,7 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
+def _compiled(self: Any, args: Any, kwargs: Any, tries: int = 8) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
     Raises TraceError where the arguments cannot be traced at all.
@@ -245,6 +245,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
+                # Another thread may have rebound a name that the trace has read.
+                if tries > 1:
+                    return _compiled(self, *given, tries - 1)
                 structure.eager = _compiler_fault(self, AssertionError("a variant without calls"))
                 self._report.add(structure.eager)
         if obstacle is not None:
