@@ -92,10 +92,10 @@ def _is_formula_of_arrays(name: str, dtype: np.dtype[Any]) -> bool:
     """Whether this machine's NumPy has that formula for arrays without gaps: it is quicker."""
     op = OPS[name]
     assert isinstance(op, _Formula)
-    k, edges = np.arange(1.0, 100.0), edge_values(dtype, 0)
-    x = np.append(edges, np.sin(k) + 1j * np.cos(2.3 * k)).astype(dtype)
-    operands = [x, x[::-1].copy()][: op.arity]
     with np.errstate(all="ignore"):
+        k, edges = np.arange(1.0, 100.0), edge_values(dtype, 0)
+        x = np.append(edges, np.sin(k) + 1j * np.cos(2.3 * k)).astype(dtype)
+        operands = [x, x[::-1].copy()][: op.arity]
         found = type(op).ufunc(*operands)
     return same_bits(found, formula_value(name, operands))
 
