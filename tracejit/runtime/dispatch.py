@@ -32,6 +32,9 @@ __all__ = ["Jitted"]
 
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
+#: Calls of one kind that are remembered as ending in an exception before a trace gets to its end;
+#: where there are as many, one that is new is only traced when it has ended otherwise.
+_FAILED = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
@@ -46,6 +49,10 @@ class _Structure:
         self.eager: Fallback | None = None
         #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
         self.suspect: Fallback | None = None
+        #: Shapes and numbers of calls that raise an exception which stops the trace, too, and of
+        #: calls that have not after all.
+        self.failed: set[Any] = set()
+        self.passed: set[Any] = set()
 
 
 @native.jit_type
@@ -222,6 +229,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             structure = self._structures.setdefault(key, _Structure())
     result = _try(self, structure, leaves, form)
     if result is native.MISS and structure.eager is None:
+        what = _numbers(leaves)
+        if _fails(self, structure, what):
+            return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, leaves, form)
             variant, obstacle = None, None
@@ -246,7 +256,34 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
-        return _without_variant(self, structure, args, kwargs)
+        return _without_variant(self, structure, leaves, args, kwargs)
+    return result
+
+
+def _numbers(leaves: Any) -> Any:
+    """What a trace may rest on besides the kinds of arguments: shapes, and numbers by value."""
+    return tuple([x.shape if isinstance(x, np.ndarray) else (type(x), repr(x)) for x in leaves])
+
+
+def _fails(self: Any, structure: _Structure, what: Any) -> bool:
+    """Whether such a call is expected to raise an exception that stops the trace, too."""
+    if self._strict or not structure.failed:
+        return False
+    often = len(structure.failed) >= _FAILED and what not in structure.passed
+    return what in structure.failed or often
+
+
+def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
+    """Run eagerly, which is always right. A call that does not raise is traced the next time."""
+    try:
+        result = self.__tracejit__(*given[0], **given[1])
+    except Exception as e:
+        self._report.errors[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
+        raise
+    structure.failed.discard(what)
+    if len(structure.passed) >= _STRUCTURES:
+        structure.passed.clear()
+    structure.passed.add(what)
     return result
 
 
@@ -274,14 +311,20 @@ def _compiler_fault(self: Any, e: Exception) -> Fallback:
     return Fallback("TJ013", f"{type(e).__name__}: {e}", where, "")
 
 
-def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
+def _without_variant(self: Any, structure: _Structure, leaves: Any, args: Any, kwargs: Any) -> Any:
     """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
     suspect = structure.suspect
     if structure.eager is not None or suspect is None:
         return _again(self, structure.eager, args, kwargs)
     structure.suspect = None
     restore = _contents(args, kwargs) if self._strict else None
-    result = _eagerly(self, args, kwargs)
+    try:
+        result = _eagerly(self, args, kwargs)
+    except Exception as e:
+        if len(structure.failed) < _FAILED:
+            structure.failed.add(_numbers(leaves))
+        self._report.errors[f"{type(e).__name__} at {_line_in(self.__tracejit__, e)}"] += 1
+        raise
     structure.eager = suspect
     if suspect not in self._report.fallbacks:
         self._report.fallbacks.append(suspect)
