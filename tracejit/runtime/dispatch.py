@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
 from tracejit.locks import holding, holds_lock, long_lock
@@ -38,6 +40,9 @@ _IMPLICIT = {
     "__init_subclass__": classmethod,
     "__new__": staticmethod,
 }
+#: Calls of one kind that are remembered as ending in an exception before a trace gets to its end;
+#: where there are as many, one that is new is only traced when it has ended otherwise.
+_FAILED = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
@@ -54,6 +59,10 @@ class _Structure:
         self.eager: Fallback | None = None
         #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
         self.suspect: Fallback | None = None
+        #: Shapes and numbers of calls that raise an exception which stops the trace, too, and of
+        #: calls that have not after all.
+        self.failed: set[Any] = set()
+        self.passed: set[Any] = set()
 
 
 def _of_function(name: str) -> property:
@@ -327,6 +336,9 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             structure = self._structures.setdefault(key, _Structure())
     result = _try(self, structure, leaves, form)
     if result is native.MISS and structure.eager is None:
+        what = _numbers(leaves)
+        if _fails(self, structure, what):
+            return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, leaves, form)
             variant, obstacle = None, None
@@ -354,8 +366,39 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
-        return _without_variant(self, structure, args, kwargs)
+        return _without_variant(self, structure, leaves, args, kwargs)
     return result
+
+
+def _numbers(leaves: Any) -> Any:
+    """What a trace may rest on besides the kinds of arguments: shapes, and numbers by value."""
+    return tuple([x.shape if isinstance(x, np.ndarray) else (type(x), repr(x)) for x in leaves])
+
+
+def _fails(self: Any, structure: _Structure, what: Any) -> bool:
+    """Whether such a call is expected to raise an exception that stops the trace, too."""
+    if self._strict or not structure.failed:
+        return False
+    often = len(structure.failed) >= _FAILED and what not in structure.passed
+    return what in structure.failed or often
+
+
+def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
+    """Run eagerly, which is always right. A call that does not raise is traced the next time."""
+    try:
+        result = self.__tracejit__(*given[0], **given[1])
+    except Exception as e:
+        _count_error(self, e)
+        raise
+    structure.failed.discard(what)
+    if len(structure.passed) >= _STRUCTURES:
+        structure.passed.clear()
+    structure.passed.add(what)
+    return result
+
+
+def _count_error(self: Any, e: Exception) -> None:
+    self._report.errors[f"{type(e).__name__} at {line_in(self.__tracejit__, e)}"] += 1
 
 
 def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
@@ -377,7 +420,7 @@ def _publish(self: Any, variant: Any, form: Form) -> None:
             publish(self, variant, form, self._binder.places(form))
 
 
-def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
+def _without_variant(self: Any, structure: _Structure, leaves: Any, args: Any, kwargs: Any) -> Any:
     """MISS, or the result where only an eager run tells whether the compiler is at fault.
 
     It is where tracing failed and eager execution succeeds.
@@ -388,7 +431,7 @@ def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -
         self._fallbacks.tell(structure.eager)
         return native.MISS
     structure.suspect = None
-    return _first(self, suspect, args, kwargs, structure)
+    return _first(self, suspect, args, kwargs, structure, _numbers(leaves))
 
 
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
@@ -400,15 +443,28 @@ def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
 
 
 def _first(
-    self: Any, fallback: Fallback, args: Any, kwargs: Any, structure: _Structure | None = None
+    self: Any,
+    fallback: Fallback,
+    args: Any,
+    kwargs: Any,
+    structure: _Structure | None = None,
+    what: Any = None,
 ) -> Any:
     """Run eagerly, and say so only then: an exception of the function itself is no fallback.
 
-    Where it is an error to have run eagerly, nothing has been stored.
+    Calls like this one, `what`, are then expected to raise it. Where it is an error to have run
+    eagerly, nothing has been stored.
     """
     told = self._fallbacks
     restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
-    result = self.__tracejit__(*args, **kwargs)
+    try:
+        result = self.__tracejit__(*args, **kwargs)
+    except Exception as e:
+        if structure is not None:
+            _count_error(self, e)
+            if len(structure.failed) < _FAILED:
+                structure.failed.add(what)
+        raise
     if structure is not None:
         structure.eager = fallback
     told.add(fallback)
