@@ -61,6 +61,8 @@ def _copy(x: Any, order: str = "C") -> Any:
 def _item(x: Any, *args: Any) -> Any:
     trace = here()
     if isinstance(x, TracedArray):
+        if any(isinstance(k, (tuple, list, TracedArray)) for k in args):
+            raise TraceError("TJ004", "item() at a tuple or an array", user_line())
         if args:
             x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
         else:
