@@ -83,6 +83,7 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
     "axis": (int, np.integer, tuple, SymInt, Tracer),
     "casting": (str,),
     "copy": (bool,),
+    "ddof": (int, float, np.integer, np.floating, SymInt, Tracer),
     "dtype": (type, str, np.dtype),
     "keepdims": (bool,),
     "kind": (str,),

@@ -54,7 +54,7 @@ def _gufunc(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = call_function(ufunc, inputs, kwargs)
     if out == (None,):
         return result
-    return into(out, result, f"np.{ufunc.__name__}", "same_kind")
+    return into(out, result, f"np.{ufunc.__name__}", "same_kind", repeated=True)
 
 
 def _call(
