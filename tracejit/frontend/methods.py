@@ -20,7 +20,7 @@ __all__ = ["array_attribute", "scalar_attribute"]
 _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
-        "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
         "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
         "searchsorted put"
     ).split()
@@ -61,6 +61,8 @@ def _copy(x: Any, order: str = "C") -> Any:
 def _item(x: Any, *args: Any) -> Any:
     trace = here()
     if isinstance(x, TracedArray):
+        if any(isinstance(k, (tuple, list, TracedArray)) for k in args):
+            raise TraceError("TJ004", "item() at a tuple or an array", user_line())
         if args:
             x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
         else:
@@ -87,7 +89,13 @@ def _conj(x: Any) -> Any:
     return elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
 
 
+def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """The function wants both bounds, the method does not."""
+    return call_function(np.clip, (x, min, max, out), kwargs)
+
+
 _EXTRA: dict[str, Callable[..., Any]] = {
+    "clip": _clip,
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,

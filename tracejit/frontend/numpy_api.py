@@ -80,11 +80,16 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
 
 #: Options that many functions have, and the classes of the values for which handlers are written.
 _OPTIONS: dict[str, tuple[type, ...]] = {
+    "axis": (int, np.integer, tuple, SymInt, Tracer),
     "casting": (str,),
+    "copy": (bool,),
+    "ddof": (int, float, np.integer, np.floating, SymInt, Tracer),
     "dtype": (type, str, np.dtype),
     "keepdims": (bool,),
     "kind": (str,),
+    "optimize": (bool, str),
     "order": (str,),
+    "stable": (bool,),
     "subok": (bool,),
 }
 
@@ -97,9 +102,11 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for option in _OPTIONS.keys() & arguments.keys():
         x = arguments[option]
-        if option == "keepdims" and isinstance(x, (int, np.integer, np.bool_)):
+        classes = _OPTIONS[option]
+        if option == "keepdims" and isinstance(x, (int, np.integer)) and x in (0, 1):
             x = bool(x)
-        if not (x is None or x is NOT_GIVEN or isinstance(x, _OPTIONS[option])):
+        is_known = isinstance(x, classes) and (bool in classes or not isinstance(x, bool))
+        if not (is_known or x is NOT_GIVEN or (x is None and option != "keepdims")):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
         found[option] = x
     return found

@@ -153,7 +153,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 
 @handles(np.fix)
-@accepts_out("np.fix")
+@accepts_out("np.fix", repeated=True)
 def fix(x: Any, out: Any = None) -> Any:
     """Values rounded towards zero."""
     return elementwise(np.trunc, (as_operand(x),))

@@ -137,9 +137,13 @@ def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
         return None
     kinds = "biufc"
     given = np.asarray(stand_in(initial))
-    if given.ndim or kinds.index(given.dtype.kind) > max(kinds.index(dtype.kind), 2):
+    if (
+        given.ndim
+        or given.dtype.kind not in kinds
+        or kinds.index(given.dtype.kind) > max(kinds.index(dtype.kind), 2)
+    ):
         raise TraceError("TJ004", f"np.{name} with such an initial=", user_line())
-    if dtype.kind == "b" or given.dtype.kind not in kinds:
+    if dtype.kind == "b":
         raise TraceError("TJ004", f"np.{name} of booleans with initial=", user_line())
     return here().wrap(operand(initial, dtype))
 
@@ -383,6 +387,8 @@ def _cumulative(name: str) -> Any:
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
         x = astype(x, _sum_dtype(x.dtype, dtype))
+        if isinstance(axis, tuple):
+            raise TraceError("TJ004", f"np.{name} along several axes", user_line())
         if axis is None or _no_axis(axis, x.type.shape) == ():
             x, axis = x.reshape(-1), 0
         (k,) = normalize_axes(axis, x.ndim)
