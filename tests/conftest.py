@@ -25,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
+def never_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager runs are errors; compiled programs may call NumPy, which `strict` refuses as well."""
+    from tracejit import config
+
+    monkeypatch.setattr(config, "fallback", "error")
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares a text with the golden file of that name, or writes it under --update-golden."""
 
