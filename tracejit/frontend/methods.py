@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function
 from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
@@ -20,7 +20,7 @@ __all__ = ["array_attribute", "scalar_attribute"]
 _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
-        "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
         "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
         "searchsorted put"
     ).split()
@@ -57,6 +57,10 @@ def _copy(x: Any, order: str = "C") -> Any:
     return copy_of(x) if order == "K" else in_c_order(x)
 
 
+def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    return call_function(np.clip, (x, min, max, out), kwargs)
+
+
 def _item(x: Any, *args: Any) -> Any:
     trace = here()
     if isinstance(x, TracedArray):
@@ -87,6 +91,7 @@ def _conj(x: Any) -> Any:
 
 
 _EXTRA: dict[str, Callable[..., Any]] = {
+    "clip": _clip,
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,
@@ -122,8 +127,7 @@ def _bound(x: Tracer, name: str) -> Any:
     function = _METHODS.get(name)
     if function is None or function not in HANDLERS:
         return None
-    handler = HANDLERS[function]
-    return lambda *args, **kwargs: handler(x, *args, **kwargs)
+    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:

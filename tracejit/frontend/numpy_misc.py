@@ -26,7 +26,7 @@ from tracejit.frontend.tracer import (
     lift,
     user_line,
 )
-from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand
+from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
@@ -94,6 +94,8 @@ def clip(
 ) -> Any:
     """Values limited to an interval; bounds that an integer dtype cannot reach are dropped."""
     only("np.clip", **kwargs)
+    if (a_min is NOT_GIVEN) != (a_max is NOT_GIVEN):
+        raise TypeError("clip() takes both of a_min and a_max")
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
@@ -242,6 +244,8 @@ def average(
             raise ValueError("Shape of weights must be consistent with shape of a along axis.")
         w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
     scale = np.sum(w, axis=axis, dtype=common, **keep)
+    # NumPy raises ZeroDivisionError.
+    refuse(elementwise(np.equal, (scale, 0.0)))
     product = asarray(elementwise(np.multiply, (x, w), common))
     return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
 
