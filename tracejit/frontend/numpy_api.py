@@ -137,6 +137,7 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("keepdims", "retstep", "returned", "rowvar", "sparse", "upper"), _is_flag),
     **dict.fromkeys(("copy", "stable"), _is_flag_or_none),
     **dict.fromkeys(("correction", "mean"), lambda x: x is NOT_GIVEN),
+    **dict.fromkeys(("indices", "nan"), lambda x: x is not None),
     "ddof": _is_number,
     "dimensions": lambda x: isinstance(x, (tuple, list)),
     "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),

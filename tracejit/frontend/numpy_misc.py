@@ -325,7 +325,15 @@ def argsort(
     return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
 
 
-@handles(np.cross, np.linalg.cross)
+@handles(np.linalg.cross)
+def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    """The vector product of vectors with three components along an axis."""
+    if axis is None:
+        raise TypeError("an axis is an int")
+    return cross(x1, x2, axis=axis)
+
+
+@handles(np.cross)
 def cross(
     a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
 ) -> Any:
