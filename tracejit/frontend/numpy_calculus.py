@@ -57,7 +57,8 @@ def diff(
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours of all elements."""
     x = ravel(ary)
-    parts = [diff(x)]
+    # Of bools too, for which there is no loop.
+    parts = [asarray(elementwise(np.subtract, (x[1:], x[:-1])))]
     for extra, first in ((to_begin, True), (to_end, False)):
         if extra is not None:
             e = ravel(extra)

@@ -149,7 +149,16 @@ def vdot(a: Any, b: Any, /) -> Any:
     return scalar(matrix_product(x, y))
 
 
-@handles(np.outer, np.linalg.outer)
+@handles(np.linalg.outer)
+def outer_of_vectors(x1: Any, x2: Any) -> Any:
+    """`outer` of arrays that must have one axis. Raises ValueError."""
+    x, y = asarray(x1), asarray(x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {x.ndim=}, {y.ndim=}")
+    return outer(x, y)
+
+
+@handles(np.outer)
 @accepts_out("np.outer", "same_kind")
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """All products of an element of `a` and one of `b`."""
@@ -250,7 +259,7 @@ def inv(a: Any) -> Any:
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
-    """The Cholesky factor."""
+    """The Cholesky factor; its derivative is that of the factor of (A + A^H) / 2."""
     (x,) = inexact(square(asarray(a), "cholesky"))
     return here().wrap(here().emit("cholesky", (x.value(),), upper=bool(upper)))
 

@@ -27,7 +27,7 @@ from tracejit.frontend.tracer import (
     lift,
     user_line,
 )
-from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand
+from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
@@ -251,6 +251,8 @@ def average(
             raise ValueError("Shape of weights must be consistent with shape of a along axis.")
         w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
     scale = np.sum(w, axis=axis, dtype=common, **keep)
+    # NumPy raises ZeroDivisionError.
+    refuse(elementwise(np.equal, (scale, 0.0)))
     product = asarray(elementwise(np.multiply, (x, w), common))
     return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
 
@@ -330,7 +332,15 @@ def argsort(
     return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
 
 
-@handles(np.cross, np.linalg.cross)
+@handles(np.linalg.cross)
+def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    """The vector product of vectors with three components along an axis."""
+    if axis is None:
+        raise TypeError("an axis is an int")
+    return cross(x1, x2, axis=axis)
+
+
+@handles(np.cross)
 def cross(
     a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
 ) -> Any:

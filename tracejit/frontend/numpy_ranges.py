@@ -200,7 +200,7 @@ def linspace(
     base = iota(size, work)
     ndim = delta.ndim if isinstance(delta, TracedArray) else 0
     y: Any = base[(slice(None), *([None] * ndim))]
-    step: Any = np.float64(np.nan)
+    step: Any = math.nan
     if env.decide(0, "<", steps):
         div = unwrap(steps, env)
         step = elementwise(np.divide, (delta, div))

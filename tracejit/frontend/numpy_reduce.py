@@ -12,7 +12,7 @@ from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, ha
 from tracejit.frontend.numpy_creation import filled, stand_in
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.tracer import TracedArray, as_array, broadcasts_to, here, user_line
-from tracejit.frontend.ufuncs import elementwise, operand, root_of_squares
+from tracejit.frontend.ufuncs import elementwise, operand, operand_tracer, root_of_squares
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
@@ -324,7 +324,10 @@ def var(
     total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims, where=where)
     if where is NOT_GIVEN or where is True:
         left = _count(x, axis) - ddof
-        left = _as_float(max(left, 0) if isinstance(left, (int, float)) else left, total.dtype)
+        if isinstance(left, (int, float)):
+            left = _as_float(max(left, 0), total.dtype)
+        else:
+            left = elementwise(np.maximum, (operand_tracer(left, total.dtype), 0))
     else:
         count = _selected(x, axis, where, keepdims is True, total.dtype)
         left = elementwise(np.maximum, (elementwise(np.subtract, (count, ddof)), 0))
@@ -389,7 +392,7 @@ def _cumulative(name: str) -> Any:
         x = astype(x, _sum_dtype(x.dtype, dtype))
         if isinstance(axis, tuple):
             raise TraceError("TJ004", f"np.{name} along several axes", user_line())
-        if axis is None or _no_axis(axis, x.type.shape) == ():
+        if axis is None or isinstance(_no_axis(axis, x.type.shape), tuple):
             x, axis = x.reshape(-1), 0
         (k,) = normalize_axes(axis, x.ndim)
         return here().wrap(here().emit(name, (x.value(),), axis=k))
