@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
 from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
 from tracejit.frontend.sequences import is_sequence
@@ -41,6 +41,7 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
 def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
     if order != "K":
         raise TraceError("TJ004", "astype with order=", user_line())
+    plain_options("astype", {"dtype": dtype})
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return here().wrap(cast_value(x.value(), d))
@@ -125,8 +126,7 @@ def _bound(x: Tracer, name: str) -> Any:
     function = _METHODS.get(name)
     if function is None or function not in HANDLERS:
         return None
-    handler = HANDLERS[function]
-    return lambda *args, **kwargs: handler(x, *args, **kwargs)
+    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:
@@ -167,7 +167,7 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
         return lambda *args, **kwargs: f(x, *args, **kwargs)
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
         return getattr(asarray(x), name)
-    return _unknown(name, np.generic)
+    return _unknown(name, x.dtype.type)
 
 
 def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:
