@@ -91,7 +91,7 @@ class _Elements:
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask holds."""
     x = _target(dst, "np.copyto")
-    if isinstance(src, (list, tuple, TracedArray)):
+    if isinstance(src, (list, tuple, range, TracedArray)):
         new = asarray(src)
         lead = new.ndim - x.ndim
         if lead > 0 and not any(new.type.shape[k] != 1 for k in range(lead)):
