@@ -11,6 +11,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.one_element import is_element, takes_no_array
+from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
 from tracejit.frontend.slices import slice_extent
 from tracejit.frontend.tracer import (
@@ -333,6 +334,9 @@ def _may_be_empty(d: Dim, env: ShapeEnv) -> bool:
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
+    nested = is_sequence(value)
+    if nested and x.dtype.kind == "b" and is_element(key, x.ndim):
+        value = len(value) > 0  # An element of bools takes the truth of any object.
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
@@ -342,12 +346,16 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     if shape_of(v.type) and is_element(key, x.ndim) and takes_no_array(x.dtype):
         raise ValueError("setting an array element with a sequence.")
     mask = _lone_mask(key)
+    if mask is not None and mask.ndim == x.ndim and len(shape_of(v.type)) > 1:
+        raise TypeError("a boolean index takes a value with one axis at most")
     if mask is not None and mask.ndim <= x.ndim and not shape_of(v.type):
         _store_number(x, mask, v)
         return
     axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
+        if nested and len(shape_of(v.type)) > base.ndim:
+            raise ValueError("setting an array element with a sequence")
         if not _is_there(base, value):
             base.store(_fit(v, base.type.shape))
         return
@@ -361,6 +369,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     rest = t.shape[len(plan.indices) :]
     natural = _move_index_axes(plan, len(plan.shape) + len(rest))
     target = (*plan.shape, *rest)
+    if nested and not plan.shape and len(shape_of(v.type)) > len(target):
+        raise ValueError("setting an array element with a sequence")
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
     # The places at which a mask holds are inside, and differ from each other.

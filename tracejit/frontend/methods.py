@@ -11,6 +11,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
 from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
+from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
 from tracejit.frontend.ufuncs import cast_value, elementwise
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
@@ -78,6 +79,8 @@ def _item(x: Any, *args: Any) -> Any:
 
 
 def _fill(x: TracedArray, value: Any) -> None:
+    if is_sequence(value) or isinstance(value, TracedArray) and value.ndim:
+        raise TraceError("TJ004", "fill() with a sequence", user_line())
     x[...] = value
 
 

@@ -104,7 +104,7 @@ def full(
 ) -> Any:
     """A new array of one value, or of an array broadcast to its shape."""
     only("np.full", device=device, like=like)
-    if isinstance(fill_value, (TracedArray, list, tuple)):
+    if isinstance(fill_value, (TracedArray, list, tuple, range)):
         x = asarray(fill_value)
         d = x.dtype if dtype is None else np.dtype(dtype)
         result = _with_order(shape_dims(shape), d.type(0), d, order)
@@ -180,7 +180,7 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """A new array like `a` of one value, or of an array broadcast to its shape."""
-    if not isinstance(fill_value, (TracedArray, list, tuple)):
+    if not isinstance(fill_value, (TracedArray, list, tuple, range)):
         return _filled_like("full_like", a, fill_value, dtype, order, shape, device)
     result = _filled_like("full_like", a, 0, dtype, order, shape, device)
     result[...] = _castable(asarray(fill_value), result.dtype)
