@@ -82,7 +82,7 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
         given = inspect.signature(handler).bind(*args, **kwargs).arguments
     except TypeError as e:
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
-    for parameter, value in given.items():
+    for parameter, value in {**given, **given.get("others", {})}.items():
         accepts = _ACCEPTED.get(parameter)
         if accepts is not None and not accepts(value):
             found = f"{name} with {parameter}= of type {type(value).__name__}"
