@@ -85,6 +85,8 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
     given = bound.arguments
     given |= plain_options(name, given)
+    if "others" in given:
+        given["others"] |= plain_options(name, given["others"])
     if isinstance(given.get("axis"), tuple) and func.__name__ not in _OF_AXES:
         raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
