@@ -18,6 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import CODES, FallbackError, TraceError, Where
+from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
@@ -215,6 +216,7 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     """Raises TraceError where the arguments cannot be traced at all."""
     if not native.usual_errors() and np.geterr() != _DEFAULT_ERRORS:
         raise TraceError("TJ009")
+    refresh()
     given = args, kwargs
     form = len(args), tuple(kwargs)
     if kwargs:
