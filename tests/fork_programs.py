@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
-import logging  # noqa: F401  # Forks meanwhile would upset its own hooks.
+import logging
 import multiprocessing
 import os
 import random
@@ -290,6 +290,8 @@ def locks_are_known(planted: float = 0) -> None:
         if id(x) in theirs:
             continue
         seen.add(id(x))
+        if isinstance(x, (logging.Logger, logging.Handler)):
+            continue  # These see to forks themselves.
         if isinstance(x, kinds):
             if id(x) not in known:
                 unknown.append(x)

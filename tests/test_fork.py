@@ -32,6 +32,7 @@ def run_apart(*arguments: str) -> str:
         text=True,
         timeout=280,
         cwd=ROOT,
+        env={**os.environ, "TRACEJIT_FALLBACK": "ignore"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -121,7 +122,7 @@ def test_locks_are_made_in_one_place() -> None:
         if path.name != "locks.py"
         for line, name in synchronizers_in(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    # What attributes of the user are, and a queue that belongs to one run and its threads.
+    # What attributes of the user's classes are, and a queue of one run and its threads.
     known = {"frontend/objects.py cached_property", "runtime/executor.py SimpleQueue"}
     assert {re.sub(r"tracejit/|:\d+", "", f) for f in found} <= known
     tree = ast.parse("import threading\nx = threading.RLock()\nfrom queue import SimpleQueue")

@@ -63,7 +63,7 @@ def _append(hooks: Hooks, x: list[Any], value: Any) -> None:
 
 def _extend(hooks: Hooks, x: list[Any], values: Any) -> None:
     hooks.may_change(x)
-    x.extend(hooks.iterate(values))
+    x.extend(list(hooks.iterate(values)))  # all items first: they may be its own
 
 
 def _insert(hooks: Hooks, x: list[Any], k: Any, value: Any) -> None:

@@ -67,6 +67,8 @@ class ChosenAttribute:
 _STEPS = 300_000
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
 _RECURSIONS, _CALLS = 24, 400
+#: Calls inside each other that are followed: each takes some ten frames of Python.
+_NESTED = 400
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -116,6 +118,7 @@ class Hooks(Flow):
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
+        self.nested = 0
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -468,8 +471,11 @@ class Hooks(Flow):
     def enter(self, code: CodeType) -> None:
         """A call of a function begins. Recursion that traced values decide is followed so far only.
 
-        Raises TraceError TJ020 where it branches, Unreachable where it goes too deep.
+        Raises TraceError TJ020 where it branches, and where so many calls are inside each other
+        that the compiler cannot follow; Unreachable where it goes too deep.
         """
+        if self.nested >= _NESTED:
+            raise TraceError("TJ020", f"{_NESTED} calls within each other", user_line())
         outer = self.active.setdefault(code, [])
         depth = here().depth
         self.calls[code] = self.calls.get(code, 0) + 1
@@ -482,10 +488,12 @@ class Hooks(Flow):
             fail(here())
             raise Unreachable
         outer.append(depth)
+        self.nested += 1
 
     def leave(self, code: CodeType) -> None:
         """A call of a function ends."""
         self.active[code].pop()
+        self.nested -= 1
 
     # Calls ---------------------------------------------------------------------------------------
 

@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from tracejit.errors import TraceError, Where
 from tracejit.frontend.constructs import bound_names, parameters
 from tracejit.frontend.liveness import Liveness
 from tracejit.frontend.rewrite_blocks import Blocks
 from tracejit.frontend.rewrite_expressions import BLOCK, HOOK_NAME, OPERAND, Scope
-from tracejit.frontend.source import Definition, FunctionNode, compile_definition, plain
+from tracejit.frontend.source import (
+    Definition,
+    FunctionNode,
+    compile_definition,
+    plain,
+    too_deep,
+)
 
 __all__ = ["HOOK_NAME", "rewrite_code"]
 
@@ -33,8 +38,7 @@ def rewrite_code(definition: Definition, code: CodeType) -> CodeType:
         node = _Rewriter(definition, code.co_freevars).outermost()
         new = compile_definition(definition, node, (HOOK_NAME,))
     except RecursionError:
-        where = Where(code.co_filename, code.co_firstlineno, code.co_name)
-        raise TraceError("TJ008", "statements nested this deeply", where) from None
+        raise too_deep(code) from None
     new = _with_sets(new, {_set_key(c): c for c in _sets_in(code)})
     return _named(new, code.co_name, code.co_qualname)
 

@@ -69,6 +69,12 @@ class Report:
     repeats: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
 
+    def add(self, fallback: Fallback) -> None:
+        """Note a fallback, once for each place and reason."""
+        known = [(f.code, f.where, f.reason) for f in self.fallbacks]
+        if (fallback.code, fallback.where, fallback.reason) not in known:
+            self.fallbacks.append(fallback)
+
     @property
     def compiles(self) -> list[tuple[str, str]]:
         """(reason, signature) of every compile, in order."""

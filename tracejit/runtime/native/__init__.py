@@ -12,11 +12,20 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from tracejit.locks import once, short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
-from tracejit.runtime.native.gate import GATE, ErrorState, compile_gate, reflect_error_state
+from tracejit.runtime.native.gate import (
+    GATE,
+    PAST,
+    QUIET,
+    ErrorState,
+    compile_gate,
+    reflect_error_state,
+)
 from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
@@ -30,10 +39,12 @@ __all__ = [
     "available",
     "entry_exports",
     "entry_ir",
+    "errors_are_quiet",
     "flat_callable",
     "jit_type",
     "python_entry",
-    "usual_errors",
+    "resume",
+    "stand_aside",
     "why_not",
 ]
 
@@ -66,13 +77,12 @@ def available() -> bool:
     return not isinstance(_environment(), str)
 
 
-def usual_errors() -> bool:
-    """Whether this context has never changed NumPy's handling of floating-point errors.
-
-    False where that is not known.
-    """
+def errors_are_quiet() -> bool:
+    """Whether in this context no floating-point error does more than warn."""
     environment = _environment()
-    return not isinstance(environment, str) and environment.errors.is_usual()
+    if not isinstance(environment, str) and environment.errors.is_usual():
+        return True
+    return set(np.geterr().values()) <= set(QUIET)
 
 
 def why_not() -> str:
@@ -122,8 +132,8 @@ class _Published(NamedTuple):
 def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpec) -> None:
     """Let `obj` answer calls through an entry, after those it has already.
 
-    In a context that is eager, or that handles floating-point errors in another way than NumPy does
-    by default, `_slow` answers instead. `obj` keeps the library and the spec's objects alive. An
+    In a context that is eager, or where floating-point errors do more than warn, `_slow` answers
+    instead. `obj` keeps the library and the spec's objects alive. An
     entry belongs to one object.
     Raises TypeError if `obj` takes no native entries, ValueError if it has this one.
     """
@@ -141,6 +151,24 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
         # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
         word.value = address
         word_at(id(obj) + at).value = gate.address(GATE)
+
+
+def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
+    """Let `function` answer all calls of `obj`, as if it were called itself, until `resume`."""
+    obj._slow = function
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(PAST)
+
+
+def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
+    """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(GATE) if obj._entries else 0
+    obj._slow = slow
 
 
 @once
