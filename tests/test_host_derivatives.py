@@ -8,6 +8,7 @@ import pytest
 
 import tracejit
 from tests.check_grads import check_grads, run
+from tests.eager_agreement import check_eagerly
 from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph
 from tracejit.transforms.reverse import vjp_graph
@@ -33,7 +34,9 @@ def graph_of(f: F, *args: Any) -> Graph:
 
 
 def check(f: F, *args: Any, order: int = 2) -> None:
-    check_grads(graph_of(f, *args), list(args), order)
+    graph = graph_of(f, *args)
+    check_grads(graph, list(args), order)
+    check_eagerly(f, graph, *args)
 
 
 def gradient(f: F, *args: Any) -> Any:

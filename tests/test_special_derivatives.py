@@ -9,6 +9,7 @@ import scipy.special as sp
 
 import tracejit
 from tests.check_grads import check_grads
+from tests.eager_agreement import check_eagerly
 from tracejit.frontend.concrete import LostGradient
 
 F = Callable[..., Any]
@@ -20,7 +21,9 @@ COMPLEX = np.array([0.7 + 0.4j, 1.6 - 0.5j, 0.3 + 0.9j])
 
 
 def check(f: F, *args: Any, order: int = 2) -> None:
-    check_grads(tracejit.jit(f).trace(*args), list(args), order)
+    graph = tracejit.jit(f).trace(*args)
+    check_grads(graph, list(args), order)
+    check_eagerly(f, graph, *args)
 
 
 #: Functions of one operand by where they are smooth.

@@ -25,11 +25,12 @@ from tracejit.api import (
     vmap,
 )
 from tracejit.config import eager
-from tracejit.errors import explain
+from tracejit.errors import FallbackWarning, explain
 from tracejit.forms import cond, fori_loop, scan, while_loop
 from tracejit.sparse import RowGradient
 
 __all__ = [
+    "FallbackWarning",
     "RowGradient",
     "__version__",
     "checkpoint",

@@ -1,4 +1,4 @@
-"""Settings: three environment variables, and the switch between compiled and eager execution."""
+"""Settings: four environment variables, and the switch between compiled and eager execution."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["dump_dir", "eager", "eager_opened", "eager_variable", "is_eager", "verify"]
+__all__ = [
+    "dump_dir",
+    "eager",
+    "eager_opened",
+    "eager_variable",
+    "fallback",
+    "is_eager",
+    "on_fallback",
+    "verify",
+]
 
 #: True in contexts that are inside an `eager()` block.
 eager_variable: ContextVar[bool] = ContextVar("tracejit_eager", default=False)
 #: One machine word, 0 until the first `eager()` block: native code then need not ask its context.
 #: It stays set: a context copied inside a block, such as an asyncio task's, outlives the block.
 eager_opened = array("q", [0])
+#: What is done where a function runs eagerly because it cannot be compiled: "ignore", "warn" (once
+#: for each line) or "error". None: what TRACEJIT_FALLBACK says, and without it "warn".
+fallback: str | None = None
 _ALWAYS_EAGER = os.environ.get("TRACEJIT_EAGER", "") not in ("", "0")
 
 
@@ -44,3 +56,11 @@ def verify() -> bool:
 def dump_dir() -> str | None:
     """Where every compile leaves its stages: TRACEJIT_DUMP=<dir>."""
     return os.environ.get("TRACEJIT_DUMP") or None
+
+
+def on_fallback() -> str:
+    """ "ignore", "warn" or "error": by `fallback` or TRACEJIT_FALLBACK. Raises ValueError."""
+    mode = fallback or os.environ.get("TRACEJIT_FALLBACK") or "warn"
+    if mode not in ("ignore", "warn", "error"):
+        raise ValueError(f"TRACEJIT_FALLBACK is ignore, warn or error, not {mode!r}")
+    return mode

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import re
 import sys
+import warnings
 from dataclasses import dataclass, field
 from types import CodeType
+from typing import Any
 
 __all__ = [
     "CODES",
     "Bailout",
     "FallbackError",
+    "FallbackWarning",
     "GraphError",
     "TraceError",
     "Unbatchable",
@@ -55,8 +59,8 @@ CODES: dict[str, tuple[str, str]] = {
         "write it with assignments, branches and loops, or leave the function eager",
     ),
     "TJ009": (
-        "NumPy's floating-point error handling is not the default",
-        "leave np.errstate and np.seterr at their defaults around compiled calls",
+        "NumPy is asked to do more with floating-point errors than to warn",
+        "give np.errstate and np.seterr only 'ignore' and 'warn' around compiled calls",
     ),
     "TJ010": (
         "a compiled run met a case that Python or NumPy reports as an error",
@@ -249,11 +253,41 @@ class TraceError(Exception):
 
 
 class FallbackError(TypeError):
-    """A fallback under `strict=True`."""
+    """A fallback under `strict=True`, or where `config.fallback` makes errors of all."""
 
     def __init__(self, code: str, detail: str = "", where: Where | None = None) -> None:
         super().__init__(describe(code, detail, where))
         self.code, self.detail, self.where = code, detail, where
+
+
+class FallbackWarning(UserWarning):
+    """A function runs eagerly: its code, reason and line. Issued once for each line."""
+
+    def __init__(
+        self, text: str, code: str = "", detail: str = "", where: Where | None = None
+    ) -> None:
+        super().__init__(text)
+        self.code, self.detail, self.where = code, detail, where
+
+
+def _read_options() -> None:
+    """Filters by FallbackWarning from -W and PYTHONWARNINGS: when Python reads them, at its start,
+    it cannot import packages yet, and leaves them out.
+    """
+    names = ("tracejit.FallbackWarning", "tracejit.errors.FallbackWarning")
+    for option in sys.warnoptions:
+        action, message, category, module, line, *_ = (
+            x.strip() for x in f"{option}::::".split(":")
+        )
+        found = [a for a in _ACTIONS if a.startswith(action)]
+        if category in names and found and (line or "0").isdecimal():
+            module = re.escape(module) + r"\Z" * bool(module)
+            kind = FallbackWarning
+            warnings.filterwarnings(found[0], re.escape(message), kind, module, int(line or 0))
+
+
+_ACTIONS: tuple[Any, ...] = ("default", "always", "ignore", "module", "once", "error")
+_read_options()
 
 
 class GraphError(ValueError):

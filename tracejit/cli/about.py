@@ -161,7 +161,7 @@ def doctor() -> int:
     return 1 if failed else 0
 
 
-_SETTINGS = ("EAGER", "VERIFY", "DUMP")
+_SETTINGS = ("EAGER", "FALLBACK", "VERIFY", "DUMP")
 
 
 def _setting(name: str) -> str:

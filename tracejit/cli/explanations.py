@@ -186,9 +186,9 @@ f(np.ones(3))
 """,
     ),
     "TJ009": Explanation(
-        "Compiled code does not look at NumPy's floating-point flags. Where np.seterr or "
-        "np.errstate ask for warnings, exceptions or calls other than by default, only eager "
-        "execution gives them.",
+        "Compiled code does not look at NumPy's floating-point flags, and gives no warnings. Where "
+        "np.seterr or np.errstate ask for exceptions, calls or prints (`raise`, `call`, `print`, "
+        "`log`) for any kind of error, only eager execution gives them.",
         """
 @jit
 def f(x):
@@ -202,7 +202,8 @@ with np.errstate(divide="raise"):
 def f(x):
     return x + 1
 
-f(np.ones(3))
+with np.errstate(divide="ignore"):
+    f(np.ones(3))
 """,
     ),
     "TJ010": Explanation(

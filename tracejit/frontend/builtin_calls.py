@@ -111,7 +111,7 @@ def _sequence(cls: Any) -> Callable[..., Any]:
 
 
 def _set(cls: Any) -> Callable[..., Any]:
-    return lambda hooks, items=(): hooks.new(cls(hooks.iterate_keys(items)))
+    return lambda hooks, items=(): hooks.new(cls(hooks.keys(items)))
 
 
 def _dict(hooks: Hooks, /, *given: Any, **named: Any) -> Any:

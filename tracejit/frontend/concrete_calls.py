@@ -7,8 +7,11 @@ other code gets the values, and what it gives must not depend on what is differe
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
+import heapq
+import itertools
 import numbers
 import operator
 from collections.abc import Callable, Iterator
@@ -34,7 +37,7 @@ from tracejit.frontend.concrete_plain import (
 from tracejit.frontend.concrete_rewrite import is_rewritten, over_hooks
 from tracejit.frontend.concrete_text import is_told, shown
 from tracejit.frontend.containers import is_default
-from tracejit.frontend.numpy_api import HANDLERS
+from tracejit.frontend.numpy_api import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.operators import class_of
 from tracejit.frontend.places import class_lookup
 from tracejit.frontend.python_math import NUMBER_CALLS
@@ -58,6 +61,19 @@ _READING = frozenset("choose clip compress dot repeat searchsorted take".split()
 _SHOWN: tuple[Any, ...] = (print, ascii, bin, bytes, chr, hex, oct, ord, bytearray, memoryview)
 _CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
 _cached = functools.lru_cache(lambda: None)
+_ITERTOOLS = "dropwhile filterfalse starmap takewhile"
+_BISECT = "bisect bisect_left bisect_right insort insort_left insort_right"
+#: By identity, code of Python that calls a function it is given: as which argument.
+_CALLING: dict[int, tuple[int, str]] = {
+    **{id(f): (0, "") for f in (map, filter, functools.reduce, functools.cmp_to_key)},
+    **{id(getattr(itertools, name)): (0, "") for name in _ITERTOOLS.split()},
+    id(itertools.accumulate): (1, "func"),
+    id(itertools.groupby): (1, "key"),
+    **{
+        id(f): (-1, "key") for f in (sorted, min, max, heapq.nlargest, heapq.nsmallest, heapq.merge)
+    },
+    **{id(getattr(bisect, name)): (-1, "key") for name in _BISECT.split()},
+}
 _NUMBERS = (int, complex, float, round, divmod, pow)
 _MATH = frozenset(f for f in NUMBER_CALLS if getattr(f, "__module__", None) in ("math", "cmath"))
 
@@ -124,10 +140,13 @@ class ConcreteHooks:
         try:
             with np.errstate(all="ignore"):
                 result = f.traced_call(hooks, arguments.args, arguments.kwargs)
-        except TraceError as e:
-            raise LostGradient(e.detail or e.code, e.where) from None
-        finally:
+        except BaseException as e:
             arguments.put_back()
+            if isinstance(e, TraceError):
+                raise LostGradient(e.detail or e.code, e.where) from None
+            raise
+        arguments.require_no_other_name(f)
+        arguments.put_back()
         return settled(self.trace, in_containers(arguments.original, result))
 
     # What rewritten code asks ---------------------------------------------------------------------
@@ -140,6 +159,8 @@ class ConcreteHooks:
 
     def indexed(self, x: Any) -> Any:
         """`x`, which is indexed next."""
+        if type(x) in SUBSCRIPTS:
+            return _Subscripted(x)
         return _Indexed(self, x) if type(x) is np.ndarray else x
 
     def original(self, x: Any) -> Any:
@@ -168,6 +189,9 @@ class ConcreteHooks:
         if not self._is_open:
             return f
         cls = type(f)
+        place = _CALLING.get(id(f))
+        if place is not None:
+            return functools.partial(self._calling, f, *place)
         if cls is FunctionType:
             return self.function(f)
         if cls is MethodType:
@@ -224,6 +248,8 @@ class ConcreteHooks:
         owner = f.__self__
         if type(owner) in (str, bytes):
             return functools.partial(_text_method, f)
+        if type(owner) is list and f.__name__ == "sort":
+            return functools.partial(self._calling, f, -1, "key")
         if owner is float or owner is complex:
             return functools.partial(_opaque, f)
         if _top(f) in _LIBRARIES or _top(type(owner)) in _LIBRARIES:
@@ -253,6 +279,15 @@ class ConcreteHooks:
         if issubclass(cls, numbers.Number) and cls is not bool:
             return functools.partial(_opaque, cls)
         return cls
+
+    def _calling(self, f: Any, place: int, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """A call of code that calls the argument at `place`, or of this name."""
+        given = list(args)
+        if 0 <= place < len(given) and callable(given[place]):
+            given[place] = self.callee(given[place])
+        if callable(kwargs.get(name)):
+            kwargs[name] = self.callee(kwargs[name])
+        return f(*given, **kwargs)
 
     def _with_cache(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A function with a cache, which must not keep what belongs to one run."""
@@ -297,6 +332,21 @@ class _Indexed:
         if has_tracer(key):
             key = Given(self.hooks.trace, copies=False).of(key)
         return self.hooks.made(self.array[key])
+
+
+class _Subscripted:
+    """`np.r_` and its kind, of which NumPy knows items: they are made of what they are given."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __getitem__(self, key: Any) -> Any:
+        make = SUBSCRIPTS[type(self.of)]
+        if not has_tracer(key):
+            return Given(concrete_trace()).back(self.of[key])
+        return perform(lambda key: make(self.of, key), self.of.__getitem__, (key,), pure=True)
 
 
 class _Format:

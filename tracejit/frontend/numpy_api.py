@@ -117,7 +117,7 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
     from tracejit.frontend.numpy_join import stack
 
     trace = here()
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         if not _has_tracer(x):
             array = np.array(x, dtype)
             return _constant_array(array)

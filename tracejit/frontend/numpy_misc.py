@@ -133,13 +133,13 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         raise TraceError("TJ004", f"np.round to {places} decimals", user_line())
     d = x.dtype
     if d.kind == "c":
-        real, imag = round_(x.real, places), round_(x.imag, places)
-        return elementwise(np.add, (real, elementwise(np.multiply, (imag, d.type(1j)))))
+        parts = [round_(part, places).value() for part in (x.real, x.imag)]
+        return here().wrap(here().emit("make_complex", parts))
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
-        parts = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
-        new = lift(elementwise(np.multiply, (parts, 10.0**-places)))
+        scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
+        new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
         new = here().wrap(cast_value(new.value(), d))
         return of_unknown_order(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:

@@ -21,10 +21,11 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.frontend.ufuncs import cast_value
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["accepts_out", "fitted", "into", "shares_memory", "store_masked"]
+__all__ = ["accepts_out", "fitted", "into", "same_shape", "shares_memory", "store_masked"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,6 +77,14 @@ def store_masked(target: TracedArray, new: Tracer, where: Any, casting: str, wha
     target.store(value)
 
 
+def same_shape(have: tuple[Dim, ...], want: tuple[Dim, ...]) -> bool:
+    """Whether two shapes are equal; a run checks sizes that only it knows."""
+    env = here().env
+    return len(have) == len(want) and all(
+        env.expect(a, "==", b) for a, b in zip(have, want, strict=True)
+    )
+
+
 def into(
     out: Any, result: Any, what: str, casting: str = "equal", repeated: bool = False
 ) -> TracedArray:
@@ -87,13 +96,11 @@ def into(
     """
     target = target_of(out)
     result = lift(result)
-    d, env = dtype_of(result.type), here().env
+    d = dtype_of(result.type)
     if casting == "equal" and (d != target.dtype or d == np.float16):
         raise TraceError("TJ004", f"{what} of {d} with out= of {target.dtype}", user_line())
     have, want = shape_of(result.type), target.type.shape
-    if len(have) != len(want) or any(
-        not env.decide(a, "==", b) for a, b in zip(have, want, strict=True)
-    ):
+    if not same_shape(have, want):
         if repeated and broadcasts_to(have, want):
             raise TraceError("TJ004", f"{what} with a larger out=", user_line())
         raise ValueError(f"{what}: out= of shape {want} for a result of shape {have}")

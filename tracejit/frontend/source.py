@@ -12,7 +12,6 @@ import ast
 import linecache
 import site
 import sysconfig
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
+from tracejit.locks import short_lock
 
 __all__ = [
     "Definition",
@@ -81,7 +81,7 @@ class _File:
 
 
 _FILES: OrderedDict[str, _File] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = short_lock()
 
 #: A function's node, its innermost class, and the names that the module imports.
 _Candidate = tuple[FunctionNode, str | None, tuple[str, ...]]

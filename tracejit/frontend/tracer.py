@@ -308,7 +308,7 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, np.generic):
         t = NpScalar(check_dtype(x.dtype))
         return TracedScalar(trace, trace.constant(x.item(), t))
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         from tracejit.frontend.numpy_api import asarray
 
         return asarray(x)

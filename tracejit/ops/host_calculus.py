@@ -19,6 +19,7 @@ from tracejit.ir.calculus import Calculus, Into, NoTangent, Site
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
+from tracejit.ops.templates import make_object
 
 __all__ = [
     "RULES",
@@ -137,10 +138,9 @@ class HostSite:
         """The operand of a parameter; numbers that are constants as an array."""
         if name in self.places:
             return self.s.x(self.places[name])
-        given = self.constant(name)
-        if given is None:
+        if self.constant(name) is None:
             raise self.underivable(f"has no derivative rule without {name}")
-        return self.c.constant(np.asarray(given))
+        return self.c.constant(np.asarray(make_object(self.given[name], ())))
 
     def wanted(self, name: str) -> bool:
         """Whether a parameter's cotangent is asked for."""
@@ -151,11 +151,16 @@ class HostSite:
         return self.s.inputs[self.places[name]]
 
     def constant(self, name: str, default: Any = None) -> Any:
-        """A parameter that is a constant. Raises Underivable where it is known at run time."""
+        """A parameter that is a constant; a NumPy scalar is Python's number.
+
+        Raises Underivable where it is known at run time.
+        """
 
         def made(given: Any) -> Any:
             match given:
                 case ("constant", value):
+                    return value
+                case ("call", cls, 0, (("constant", value),), ()) if cls != "numpy:dtype":
                     return value
                 case ("tuple" | "list", *parts):
                     return tuple([made(p) for p in parts])

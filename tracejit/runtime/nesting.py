@@ -13,6 +13,7 @@ import threading
 from contextlib import ContextDecorator
 from typing import Any
 
+from tracejit.locks import short_lock
 from tracejit.runtime import native
 
 __all__ = ["EagerRuns", "room"]
@@ -22,24 +23,26 @@ _FRAMES = 8_000
 #: Eager runs of a function inside each other before further calls of it run as plain Python.
 _DEEP = 8
 
+#: For what is counted of all threads.
+_LOCK = short_lock()
+
 
 class _Room(ContextDecorator):
     """While a thread is inside, calls may nest to at least `_FRAMES` frames."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._inside = 0
         self._outer = 0
 
     def __enter__(self) -> None:
-        with self._lock:
+        with _LOCK:
             if not self._inside:
                 self._outer = sys.getrecursionlimit()
                 sys.setrecursionlimit(max(self._outer, _FRAMES))
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
+        with _LOCK:
             self._inside -= 1
             # The program may have set another limit meanwhile.
             if not self._inside and sys.getrecursionlimit() == max(self._outer, _FRAMES):
@@ -59,7 +62,6 @@ class EagerRuns:
 
     def __init__(self, jitted: Any) -> None:
         self._here = threading.local()
-        self._lock = threading.Lock()
         self._deep = 0
         self._dispatch = jitted._slow
 
@@ -79,7 +81,7 @@ class EagerRuns:
 
     @room
     def _go(self, jitted: Any, step: int) -> None:
-        with self._lock:
+        with _LOCK:
             self._deep += step
             if step > 0:
                 native.stand_aside(jitted, jitted.__tracejit__)

@@ -64,7 +64,7 @@ def specialize_call(
     traced, chosen = _trace(self, structure, history, leaves, tree)
     if self._strict:
         _refuse_host_calls(traced)
-    reason = reason_for(self._structures, self._signature, leaves, tree)
+    reason = reason_for(self._structures, self._signature(), leaves, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
@@ -105,7 +105,7 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
-    bound = self._signature.bind(*args, **kwargs)
+    bound = self._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, tree = flatten(bound.args, bound.kwargs)
     for x in leaves:
         leaf_key(x)

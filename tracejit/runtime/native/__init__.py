@@ -9,15 +9,23 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
-from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from tracejit.locks import once, short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
-from tracejit.runtime.native.gate import GATE, PAST, ErrorState, compile_gate, reflect_error_state
+from tracejit.runtime.native.gate import (
+    GATE,
+    PAST,
+    QUIET,
+    ErrorState,
+    compile_gate,
+    reflect_error_state,
+)
 from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
@@ -31,12 +39,12 @@ __all__ = [
     "available",
     "entry_exports",
     "entry_ir",
+    "errors_are_quiet",
     "flat_callable",
     "jit_type",
     "python_entry",
     "resume",
     "stand_aside",
-    "usual_errors",
     "why_not",
 ]
 
@@ -55,7 +63,7 @@ class _Environment(NamedTuple):
     errors: ErrorState
 
 
-@lru_cache(maxsize=1)
+@once
 def _environment() -> _Environment | str:
     """The environment, or why native entries do not work in it."""
     try:
@@ -69,13 +77,12 @@ def available() -> bool:
     return not isinstance(_environment(), str)
 
 
-def usual_errors() -> bool:
-    """Whether this context has never changed NumPy's handling of floating-point errors.
-
-    False where that is not known.
-    """
+def errors_are_quiet() -> bool:
+    """Whether in this context no floating-point error does more than warn."""
     environment = _environment()
-    return not isinstance(environment, str) and environment.errors.is_usual()
+    if not isinstance(environment, str) and environment.errors.is_usual():
+        return True
+    return set(np.geterr().values()) <= set(QUIET)
 
 
 def why_not() -> str:
@@ -111,7 +118,7 @@ def jit_type(cls: type[Any]) -> type[Any]:
     return _native_type(cls) if available() else cls
 
 
-_publishing = threading.Lock()
+_publishing = short_lock()
 
 
 class _Published(NamedTuple):
@@ -125,8 +132,8 @@ class _Published(NamedTuple):
 def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpec) -> None:
     """Let `obj` answer calls through an entry, after those it has already.
 
-    In a context that is eager, or that handles floating-point errors in another way than NumPy does
-    by default, `_slow` answers instead. `obj` keeps the library and the spec's objects alive. An
+    In a context that is eager, or where floating-point errors do more than warn, `_slow` answers
+    instead. `obj` keeps the library and the spec's objects alive. An
     entry belongs to one object.
     Raises TypeError if `obj` takes no native entries, ValueError if it has this one.
     """
@@ -164,7 +171,7 @@ def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
     obj._slow = slow
 
 
-@cache
+@once
 def _gate(offset: int) -> _Linked:
     """The library of the gate of objects that are called through the word at `offset`."""
     environment = _environment()
@@ -186,7 +193,7 @@ def _bail(*args: Any, **kwargs: Any) -> object:
     return BAIL
 
 
-@lru_cache(maxsize=1)
+@once
 def _flat_type() -> type[Any]:
     return _native_type(_Flat)
 

@@ -3,9 +3,9 @@
     ptr gate(ptr callable, ptr args, i64 nargsf, ptr kwnames)
 
 CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
-that handles floating-point errors in another way than NumPy does by default, the gate calls
-`_slow`, which decides in Python. Otherwise it goes on to the object's first entry. Beside the gate
-there is a way past all entries, straight to `_slow`.
+where a floating-point error does more than warn, the gate calls `_slow`, which decides in Python.
+Otherwise it goes on to the object's first entry, and keeps the object alive until that returns.
+Beside the gate there is a way past all entries, straight to `_slow`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from tracejit.runtime.native.text import FunctionText
 if TYPE_CHECKING:
     from tracejit.codegen.engine import Library
 
-__all__ = ["GATE", "PAST", "ErrorState", "compile_gate", "reflect_error_state"]
+__all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
 
 #: The symbols in the library: of the gate, and of the way past all entries.
 GATE, PAST = "tracejit.gate", "tracejit.past"
 
 _KINDS = ("divide", "over", "under", "invalid")
 _MODES = ("ignore", "warn", "raise", "call", "print", "log")
+#: Modes in which compiled code, which neither warns nor raises, does what is promised.
+QUIET = ("ignore", "warn")
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,13 @@ class ErrorState:
 
     `default` is the capsule of contexts that never changed it, `name` the address of the name of
     all these capsules. They point to a structure that starts with 32 bits for the modes of all
-    kinds of errors; the default modes have the bits `modes`.
+    kinds of errors: where each of them is one of `QUIET`, none of the bits `loud` is set.
     """
 
     variable: ContextVar[Any]
     default: Any
     name: int
-    modes: int
+    loud: int
 
     def is_usual(self) -> bool:
         """Whether the running context never changed it."""
@@ -82,27 +84,42 @@ def reflect_error_state() -> ErrorState:
     if type(default).__name__ != "PyCapsule":
         raise LayoutError("NumPy's floating-point error state is not in a capsule")
     name = _capsule_function("PyCapsule_GetName")(default)
-    state = ErrorState(variable, default, name, _modes(default, name))
+    state = ErrorState(variable, default, name, ~_quiet_bits(variable, default, name))
     _check(state)
     return state
 
 
+def _changed(variable: ContextVar[Any], default: Any, change: Any, *args: Any, **kw: Any) -> Any:
+    """The capsule after a change. Raises LayoutError where it is still that of the defaults."""
+
+    def changed() -> Any:
+        change(*args, **kw)
+        return variable.get()
+
+    capsule = Context().run(changed)
+    if capsule is default:
+        raise LayoutError("NumPy keeps its floating-point error state elsewhere")
+    return capsule
+
+
+def _quiet_bits(variable: ContextVar[Any], default: Any, name: int) -> int:
+    """The bits that states in which all modes are quiet have."""
+    bits = _modes(default, name)
+    for mode in QUIET:
+        bits |= _modes(_changed(variable, default, np.seterr, all=mode), name)
+    return bits
+
+
 def _check(state: ErrorState) -> None:
     """Set every mode of every kind of error. Raises LayoutError where the bits say otherwise."""
-    usual: Any = Context().run(np.geterr)
 
-    def is_default(change: Any, *args: Any, **kwargs: Any) -> bool:
-        def changed() -> Any:
-            change(*args, **kwargs)
-            return state.variable.get()
+    def is_quiet(change: Any, *args: Any, **kwargs: Any) -> bool:
+        capsule = _changed(state.variable, state.default, change, *args, **kwargs)
+        return _modes(capsule, state.name) & state.loud == 0
 
-        capsule = Context().run(changed)
-        if capsule is state.default:
-            raise LayoutError("NumPy keeps its floating-point error state elsewhere")
-        return _modes(capsule, state.name) == state.modes
-
-    right = is_default(np.seterrcall, print) and all(
-        is_default(np.seterr, **{kind: mode}) == (usual[kind] == mode)
+    right = is_quiet(np.seterrcall, print) and all(
+        is_quiet(np.seterr, **{"all": others, kind: mode}) == (mode in QUIET)
+        for others in QUIET
         for kind in _KINDS
         for mode in _MODES
     )
@@ -148,10 +165,11 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.do("br label %pass")
 
     text.label("pass")
+    # The program may call Python, which may drop the callable; its code goes when it dies.
+    text.call("Py_IncRef", "ptr %callable")
     entry = text.field("%callable", entry_offset, "ptr")
-    result = text.op(
-        f"musttail call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)"
-    )
+    result = text.op(f"call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)")
+    text.call("Py_DecRef", "ptr %callable")
     text.do(f"ret ptr {result}")
 
     text.label("eager")
@@ -166,8 +184,8 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.require(text.op(f"icmp ne ptr {pointer}, null"), "odd")
     modes = text.field(pointer, 0, "i32")
     text.call("Py_DecRef", f"ptr {state}")
-    same = text.op(f"icmp eq i32 {modes}, {errors.modes}")
-    text.do(f"br i1 {same}, label %pass, label %slow")
+    loud = text.op(f"and i32 {modes}, {errors.loud}")
+    text.do(f"br i1 {text.op(f'icmp eq i32 {loud}, 0')}, label %pass, label %slow")
     text.label("odd")
     text.call("Py_DecRef", f"ptr {state}")
     text.do("br label %failed")
