@@ -45,6 +45,14 @@ def no_compiler_faults(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def never_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager runs are errors; compiled programs may call NumPy, which `strict` refuses as well."""
+    from tracejit import config
+
+    monkeypatch.setattr(config, "fallback", "error")
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares a text with the golden file of that name, or writes it under --update-golden."""
 

@@ -15,6 +15,8 @@ import tracejit
 from benchmarks import programs
 from benchmarks.programs import PRESETS, PROGRAMS, Difference, Program, check
 
+pytestmark = pytest.mark.usefixtures("never_eager")
+
 EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 SMALL = pytest.mark.parametrize("size", ["S", "T"])
 
@@ -22,12 +24,12 @@ SMALL = pytest.mark.parametrize("size", ["S", "T"])
 @EACH
 @SMALL
 def test_compiled(program: Program, size: str) -> None:
-    check(program, size, tracejit.jit(strict=True))
+    check(program, size, tracejit.jit)
 
 
 @EACH
 def test_one_compiled_function_takes_both_sizes(program: Program) -> None:
-    jitted = tracejit.jit(program.kernel, strict=True)
+    jitted = tracejit.jit(program.kernel)
     for size in ("S", "T", "S"):
         check(program, size, lambda kernel: jitted)
 
@@ -101,7 +103,7 @@ def test_every_module_is_listed() -> None:
 def test_eight_threads_at_once(name: str) -> None:
     """On arguments of their own, and on shared ones where the program leaves them as they are."""
     (program,) = [p for p in PROGRAMS if p.name == name]
-    jitted = tracejit.jit(strict=True)(program.kernel)
+    jitted = tracejit.jit(program.kernel)
     expected, changed = _outcome(program.kernel, program.arguments("S"))
     shared = program.arguments("S")
     own = any(changed)

@@ -18,6 +18,8 @@ from tests.compare import assert_same
 from tests.test_threads import together
 from tracejit.codegen.blocks import Place, block_address, kept_bytes
 
+pytestmark = pytest.mark.usefixtures("never_eager")
+
 LARGE, MEGABYTE = 300_000, 1 << 20
 
 take = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(block_address("tj_take"))
@@ -136,7 +138,7 @@ def test_memory_that_is_extended_keeps_what_was_used() -> None:
 
 @pytest.mark.parametrize("f", [sorted_twice, prefix_sums])
 def test_a_program_with_large_temporaries_from_eight_threads(f: Any) -> None:
-    jitted = tracejit.jit(f, strict=True)
+    jitted = tracejit.jit(f)
     arrays = [np.random.default_rng(i).random(LARGE) for i in range(8)]
     expected = [f(x) for x in arrays]
     jitted(arrays[0])
@@ -151,7 +153,7 @@ def test_a_program_with_large_temporaries_from_eight_threads(f: Any) -> None:
 def test_blocks_die_with_their_program() -> None:
     gc.collect()
     before = kept_bytes()
-    f = tracejit.jit(sorted_twice, strict=True)
+    f = tracejit.jit(sorted_twice)
     f(np.arange(float(LARGE)))
     assert kept_bytes() >= before + 8 * LARGE
     del f
@@ -164,7 +166,7 @@ def test_a_thousand_calls_need_no_more_memory_than_a_few() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    f, sizes = tracejit.jit(sorted_twice, strict=True), (20_000, 50_000, 35_000)
+    f, sizes = tracejit.jit(sorted_twice), (20_000, 50_000, 35_000)
     arrays = [np.arange(float(n)) for n in sizes]
     for k in range(30):
         f(arrays[k % 3])
@@ -183,7 +185,7 @@ def test_a_forked_process_has_its_own_blocks() -> None:
 
 def forked() -> None:
     """Raises AssertionError where the two processes disturb each other."""
-    f, x = tracejit.jit(sorted_twice, strict=True), np.arange(float(LARGE))
+    f, x = tracejit.jit(sorted_twice), np.arange(float(LARGE))
     expected = f(x)
     child = os.fork()
     if child == 0:

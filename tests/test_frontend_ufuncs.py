@@ -287,6 +287,7 @@ def test_sizes_are_ints(f: Any) -> None:
     )
 
 
+@pytest.mark.usefixtures("never_eager")
 def test_pythons_complex_takes_numpys_float64_for_its_own_float() -> None:
     """On the left it is asked first, and knows subclasses of float."""
     cases: list[Callable[[Any, Any], Any]] = [
@@ -302,6 +303,6 @@ def test_pythons_complex_takes_numpys_float64_for_its_own_float() -> None:
     ]
     for f in cases:
         for v in (np.float64(2.5), np.float32(2.5), np.int64(2), np.complex128(1j)):
-            assert_same(f(1 + 2j, v), tracejit.jit(f, strict=True)(1 + 2j, v))
+            assert_same(f(1 + 2j, v), tracejit.jit(f)(1 + 2j, v))
     with pytest.raises(ZeroDivisionError):
-        tracejit.jit(cases[3], strict=True)(1j, np.float64(0.0))
+        tracejit.jit(cases[3])(1j, np.float64(0.0))

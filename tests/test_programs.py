@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tests.compare import assert_parity, leaves, run
 from tests.layouts import LAYOUTS, lay_out
 from tests.programs import PROGRAMS
 from tests.programs.program import Program
+from tracejit.errors import FallbackError
 
 IN_SCOPE = [program for program in PROGRAMS if program.in_scope]
 
@@ -64,7 +67,12 @@ def test_layouts(program: Program) -> None:
 
 
 @by_name(IN_SCOPE)
-def test_strict_accepts(program: Program) -> None:
-    jitted = tracejit.jit(program.f, strict=True)
+def test_strict_accepts_what_calls_nothing(program: Program) -> None:
+    plain, jitted = tracejit.jit(program.f), tracejit.jit(program.f, strict=True)
     args = program.arguments(program.sizes[0])
+    plain(*copy.deepcopy(args))
+    if any(line.kind == "host" for line in plain.report().lines):
+        with pytest.raises(FallbackError):
+            jitted(*args)
+        return
     assert_parity(program.f, *args, jitted=jitted, calls=1, **program.allowed(args))

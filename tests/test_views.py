@@ -16,6 +16,8 @@ from tests.layouts import fortran, inner_block, reversed_rows, strided
 from tests.native_flow import NativeGraph
 from tracejit.ir.text import parse_graph
 
+pytestmark = pytest.mark.usefixtures("never_eager")
+
 RNG = np.random.default_rng(5)
 
 
@@ -27,7 +29,7 @@ def check(f: Callable[..., Any], *args: Any, layout: Callable[..., Any] = lambda
     """Compare with NumPy, results and what is left in the arguments; the report's buffers."""
     laid = [layout(a) if isinstance(a, np.ndarray) else a for a in args]
     plain, other = copy.deepcopy(args), laid
-    compiled = tracejit.jit(strict=True)(f)
+    compiled = tracejit.jit(f)
     for _ in range(2):
         expected, actual = f(*plain), compiled(*other)
         for want, got in zip((expected, *plain), (actual, *other), strict=True):
@@ -59,7 +61,7 @@ def steps(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("n", [3, 4, 10])
 def test_values(f: Callable[..., Any], layout: Callable[..., Any], n: int) -> None:
     a, b = rows(n), rows(n)
-    compiled = tracejit.jit(strict=True)(f)
+    compiled = tracejit.jit(f)
     for x, y in zip(f(a, b), compiled(layout(a), layout(b)), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-12)
         assert y.shape == x.shape
@@ -72,7 +74,7 @@ def test_dtypes(dtype: Any) -> None:
     def f(a: np.ndarray) -> Any:
         return a[1:5, 2:] @ a[1:, :5].T, a[2, 1:] @ a[3, :-1], a[1:, 1] @ a[1:, 2:]
 
-    for x, y in zip(f(a), tracejit.jit(strict=True)(f)(a), strict=True):
+    for x, y in zip(f(a), tracejit.jit(f)(a), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-5)
         assert np.asarray(x).dtype == np.asarray(y).dtype
 
@@ -144,7 +146,7 @@ def test_a_reshape_that_no_strides_describe() -> None:
         return np.reshape(a, (a.shape[0] * a.shape[1], 3)) @ b
 
     a, b = RNG.random((4, 5, 6)), RNG.random((3, 2))
-    compiled = tracejit.jit(strict=True)(f)
+    compiled = tracejit.jit(f)
     for given in (a[:, :, :3], a[:, :, ::2], a[::-1, :, 3:], np.asfortranarray(a[..., :3])):
         np.testing.assert_allclose(compiled(given, b), f(given, b), rtol=1e-12)
 
@@ -235,9 +237,7 @@ def stacked(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("shape", [(3, 4, 5), (0, 4, 5), (3, 0, 5), (1, 1, 5), (2, 3, 0)])
 def test_a_stack_times_one_matrix(layout: Callable[..., Any], shape: tuple[int, ...]) -> None:
     a, b = RNG.random(shape), RNG.random((shape[-1], 6))
-    for x, y in zip(
-        stacked(a, b), tracejit.jit(strict=True)(stacked)(layout(a), layout(b)), strict=True
-    ):
+    for x, y in zip(stacked(a, b), tracejit.jit(stacked)(layout(a), layout(b)), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-12)
         assert_same(np.asarray(y.shape), np.asarray(x.shape))
 

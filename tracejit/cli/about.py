@@ -60,7 +60,7 @@ def ops(names: Sequence[str]) -> int:
     unknown = [name for name in names if name not in OPS]
     if unknown:
         raise Usage(f"there is no op {unknown[0]}")
-    rows = [("op", "kind", "NumPy", "parity", "compiled for", "through NumPy for")]
+    rows = [("op", "kind", "NumPy", "parity", "compiled for", "host for")]
     with np.errstate(all="ignore"):
         rows += [_row(OPS[name]) for name in names or sorted(OPS, key=_order)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
@@ -110,15 +110,13 @@ def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_compiled(node: Any) -> bool:
-    from tracejit.codegen.library import has_routine
-    from tracejit.ir.types import NpScalar
+    """Whether a program of this node alone calls NumPy for nothing."""
+    from tracejit.ir.graph import Graph
     from tracejit.passes.fusable import fusable
+    from tracejit.runtime.graph_call import host_nodes
 
-    if node.op.kind == "library":
-        return has_routine(node)
-    if all(isinstance(v.type, NpScalar) for v in node.outputs) or node.op.name == "constant":
-        return True
-    return fusable(node)
+    graph = Graph(node.op.name, (), node.inputs, (node,), node.outputs)
+    return fusable(node) or not host_nodes(graph)
 
 
 def _dtypes(names: set[str]) -> str:

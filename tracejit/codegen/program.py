@@ -20,6 +20,7 @@ from tracejit.codegen.buffers import BufferPlan, plan_buffers
 from tracejit.codegen.callbacks import call_plainly, no_memory
 from tracejit.codegen.drawn import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.effects import emit_output_end, emit_output_left
+from tracejit.codegen.host import HostCall
 from tracejit.codegen.host_results import emit_held_left
 from tracejit.codegen.int_ranges import IntRanges
 from tracejit.codegen.lanes import load_element, register_type, store_element
@@ -69,6 +70,14 @@ class Program:
     plan: BufferPlan
     keep: list[Any] = field(default_factory=list)
     zeroed: frozenset[int] = frozenset()
+
+    @property
+    def host_nodes(self) -> list[Node]:
+        """The nodes that are calls of NumPy or Python while the program runs.
+
+        This is what "host" means, in reports, under `strict` and in `tracejit ops`.
+        """
+        return [site.node for site in self.keep if isinstance(site, HostCall)]
 
 
 @once

@@ -39,7 +39,7 @@ def symbol(name: str, dtype: str, width: int) -> str:
     return f"tj_{name}_{dtype}x{width}"
 
 
-def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, frozenset[str]]:
+def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, tuple[str, ...]]:
     """LLVM IR text of `symbol(name, dtype, width)`, and the `declare` lines that it needs.
 
     The function takes and returns a vector of `width` elements (width 1: a scalar) of "f64" or
@@ -61,8 +61,8 @@ def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, fr
         far = e.any(abs(x).compare("ogt", _trig_limit(e)))
         end = [f"  br i1 {far}, label %far, label %near", "near:", end[0]]
         end += [*_far_lanes(name, e, result), "}", ""]
-        e.declarations |= {f"declare double @{f}(double)" for f in (name, "llvm.fabs.f64")}
-    return "\n".join([*head, *e.lines, *end]), frozenset(e.declarations)
+        e.declarations |= {f"declare double @{f}(double)": None for f in (name, "llvm.fabs.f64")}
+    return "\n".join([*head, *e.lines, *end]), tuple(e.declarations)
 
 
 def _exp(e: Emitter, x: Float) -> Float:

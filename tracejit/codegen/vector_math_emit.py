@@ -77,7 +77,8 @@ class Emitter:
         self.width = width
         self.fma = fma
         self.lines: list[str] = []
-        self.declarations: set[str] = set()
+        #: In the order of their first use.
+        self.declarations: dict[str, None] = {}
 
     def vector(self, element: str) -> str:
         """The type of a value whose elements have type `element`."""
@@ -114,7 +115,8 @@ class Emitter:
         fmt = self.format
         suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
         function = f"{self.float_type} @llvm.{name}.{suffix}"
-        self.declarations.add(f"declare {function}({', '.join([self.float_type] * len(operands))})")
+        types = ", ".join([self.float_type] * len(operands))
+        self.declarations[f"declare {function}({types})"] = None
         arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
         return Float(self, self.emit(f"call {function}({arguments})"))
 

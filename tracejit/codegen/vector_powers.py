@@ -199,7 +199,7 @@ _BODIES: dict[str, Callable[..., Float]] = {
 ARITY: dict[str, int] = {name: 2 if name == "power" else 1 for name in _BODIES}
 
 
-def define(name: str, width: int, fma: bool = True) -> tuple[str, frozenset[str]]:
+def define(name: str, width: int, fma: bool = True) -> tuple[str, tuple[str, ...]]:
     """LLVM IR text of `symbol(name, "f64", width)`, and the `declare` lines that it needs.
 
     The function takes ARITY[name] vectors of `width` doubles and returns one. `fma` says whether
@@ -217,4 +217,4 @@ def define(name: str, width: int, fma: bool = True) -> tuple[str, frozenset[str]
         "}",
         "",
     ]
-    return "\n".join(lines), frozenset(e.declarations)
+    return "\n".join(lines), tuple(e.declarations)

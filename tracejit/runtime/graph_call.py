@@ -16,7 +16,7 @@ from tracejit.codegen.program import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import bind_sizes
-from tracejit.ir.graph import Graph, Value, replay
+from tracejit.ir.graph import Graph, Node, Value, replay
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
 from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
@@ -35,7 +35,7 @@ from tracejit.runtime.entry_spec import (
 )
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 
-__all__ = ["fused", "lower_graph", "run_graph"]
+__all__ = ["fused", "host_nodes", "lower_graph", "run_graph"]
 
 _NAME = "graph_program"
 
@@ -52,11 +52,23 @@ def lower_graph(graph: Graph, backend: str) -> str:
 
     Raises GraphError for a graph that cannot be compiled.
     """
-    sizes = {s: len(graph.inputs) * 2 + k for k, s in enumerate(graph.sizes)}
-    program = _emit(fused(graph), [2 * k for k in range(len(graph.inputs))], None, sizes)
+    program = _program(fused(graph))
     if backend == "llvm":
         return program.text
     return "\n".join(print_kernel(kernel) for kernel in program.kernels)
+
+
+def host_nodes(graph: Graph) -> list[Node]:
+    """The nodes that the program of a graph runs through NumPy, without any passes before.
+
+    Raises as `lower_graph`.
+    """
+    return _program(graph).host_nodes
+
+
+def _program(graph: Graph) -> Program:
+    sizes = {s: len(graph.inputs) * 2 + k for k, s in enumerate(graph.sizes)}
+    return _emit(graph, [2 * k for k in range(len(graph.inputs))], None, sizes)
 
 
 def run_graph(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:

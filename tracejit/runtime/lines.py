@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracejit.errors import Where
+from tracejit.frontend.host_functions import spelled
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
 
-__all__ = ["Line", "compiled_lines"]
+__all__ = ["Line", "compiled_lines", "host_lines"]
 
 #: What goes without saying of a line for which one of these is said.
 _TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
 
-#: Calls through NumPy that the front end has noted.
-_NOTED = ("host_call", "host_draw")
+#: Calls of functions, which have no meaning of their own as ops.
+_CALLS = ("host_call", "host_draw")
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,15 @@ def compiled_lines(
         if where is not None and where != caller:
             found.setdefault((where.file, where.line, kind, why), Line(where, kind, why))
 
+    host = list(host)
     for note in notes:
-        add(note.where, note.kind, note.detail)
+        if note.kind != "host":
+            add(note.where, note.kind, note.detail)
     told = {(file, line) for file, line, kind, _ in found if kind in _TELLS_MORE}
     through_numpy = set()
+    for where, why in host_lines(host, notes):
+        add(where, "host", why)
     for node in host:
-        if node.op.name in _NOTED:
-            continue
-        add(node.where, "host", f"{_spelled(node)} runs through NumPy")
         if node.where is not None:
             through_numpy.add((node.where.file, node.where.line, node.op.name))
     for copy in copies:
@@ -74,6 +76,21 @@ def compiled_lines(
         if (where.file, where.line, node.op.name) not in through_numpy:
             add(where, "compiled")
     return tuple(found.values())
+
+
+def host_lines(host: Iterable[Node], notes: Sequence[Any]) -> list[tuple[Where | None, str]]:
+    """Place and reason of each node that a program runs through NumPy, in the order of the code.
+
+    The places of `notes`, which the front end has made of calls, have columns.
+    """
+    noted = {(note.where, note.detail): note.where for note in notes if note.kind == "host"}
+    out = []
+    for node in host:
+        why = f"{_spelled(node)} runs through NumPy"
+        if node.op.name in _CALLS:
+            why = spelled(node.attrs["function"])
+        out.append((noted.get((node.where, why), node.where), why))
+    return out
 
 
 def _nodes(graph: Graph) -> Iterable[Node]:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
-from tracejit.codegen.host import HostCall
 from tracejit.codegen.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
-from tracejit.runtime.lines import compiled_lines
+from tracejit.runtime.lines import compiled_lines, host_lines
 from tracejit.runtime.nesting import room
 from tracejit.runtime.publish import compile_and_publish
 from tracejit.runtime.reasons import reason_for
@@ -62,12 +61,14 @@ def specialize_call(
     history = self._histories.setdefault(rank_key(leaves), History())
     start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, leaves, tree)
-    if self._strict:
-        _refuse_host_calls(traced)
     reason = reason_for(self._structures, self._signature(), leaves, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
+    host = lowered.program.host_nodes
+    if self._strict and host:
+        where, why = host_lines(host, traced.notes)[0]
+        raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
     variant = compile_and_publish(self, lowered, tree, form, places)
     end = time.perf_counter()
     seconds |= {name: lowered.seconds[name] for name in ("passes", "program")}
@@ -77,7 +78,6 @@ def specialize_call(
         from tracejit.runtime.dump import dump_compile
 
         dump_compile(directory, lowered, reason, chosen.text)
-    host = [site.node for site in lowered.program.keep if isinstance(site, HostCall)]
     copies = lowered.program.plan.copies
     lines = compiled_lines(traced.graph, traced.notes, host, copies, user_line())
     return variant, Compile(
@@ -90,13 +90,6 @@ def specialize_call(
         self._bounds_check,
         memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
     )
-
-
-def _refuse_host_calls(traced: Traced) -> None:
-    """Raise TraceError where the program would call a function that has no native code."""
-    for note in traced.notes:
-        if note.kind == "host":
-            raise TraceError("TJ002", note.detail, note.where)
 
 
 @room

@@ -1,0 +1,51 @@
+"""Functions of one array, and whether their programs call NumPy while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tracejit
+
+INTS = np.arange(9).reshape(3, 3)
+COMPLEX = INTS * (1 + 1j)
+FLOATS = INTS + 0.5
+
+
+def _squared(a):
+    for _ in range(2):
+        a = a @ a
+    return a
+
+
+def _one_side(a):
+    return np.sort(a) if a[0, 0] > 3 else a
+
+
+SAMPLES: list[tuple[Callable[..., Any], Any, bool]] = [
+    (lambda a: a @ a, INTS, True),
+    (lambda a: a @ a, FLOATS, False),
+    (lambda a: a @ a[0], INTS, True),
+    (_squared, INTS, True),
+    (lambda a: np.prod(a), COMPLEX, True),
+    (lambda a: np.prod(a), FLOATS, False),
+    (lambda a: np.clip(a, 0, 1), COMPLEX, True),
+    (lambda a: np.clip(a, 0, 1), FLOATS, False),
+    (lambda a: np.sort(a, axis=0), INTS.astype(np.uint8), True),
+    (lambda a: np.argsort(a), INTS.astype(np.uint8), True),
+    (lambda a: np.sin(a), COMPLEX, True),
+    (lambda a: np.sin(a[0, 0]), COMPLEX, True),
+    (lambda a: np.exp(a), COMPLEX, False),
+    (_one_side, INTS, True),
+    (lambda a: np.linalg.solve(a + 9 * np.eye(3), a), FLOATS, False),
+    (lambda a: np.fft.fft(a), FLOATS, True),
+    (lambda a: (np.fft.fft(a), a + 1)[1], FLOATS, True),
+    (lambda a: a + np.random.normal(), FLOATS, True),
+    (lambda a: np.unique(a), INTS, True),
+    (lambda a: np.nonzero(a), INTS, False),
+    (lambda a: a + np.sort(np.array([3, 1, 2])), INTS, False),
+    (tracejit.grad(lambda a: np.sum(np.abs(np.fft.fft(a)))), FLOATS, True),
+    (tracejit.grad(lambda a: np.sum(a @ a)), FLOATS, False),
+]
