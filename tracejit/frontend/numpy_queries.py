@@ -131,6 +131,8 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> Any:
     """The number of elements, along one axis where it is given."""
     x = asarray(a)
+    if isinstance(axis, tuple):
+        raise TraceError("TJ004", "np.size along several axes", user_line())
     return x.size if axis is None else x.shape[normalize_axis_index(axis, x.ndim)]
 
 
