@@ -1,16 +1,21 @@
-"""Golden texts: `golden("name.txt", text)` compares with tests/golden/name.txt.
+"""Golden texts, and a check of every test: none may make the compiler itself fail.
 
-`pytest --update-golden` writes the files instead; read the diff before committing it.
+`golden("name.txt", text)` compares with tests/golden/name.txt. `pytest --update-golden` writes the
+files instead; read the diff before committing it.
+
+A test that has the compiler fail on purpose says why: `@pytest.mark.compiler_fault("why")`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+
+from tests import compiler_faults
 
 # Graphs are checked after every pass in all tests.
 os.environ.setdefault("TRACEJIT_VERIFY", "1")
@@ -19,9 +24,24 @@ GOLDEN = Path(__file__).parent / "golden"
 
 Golden: TypeAlias = Callable[[str, str], None]
 
+compiler_faults.watch()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew")
+
+
+@pytest.fixture(autouse=True)
+def no_compiler_faults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test during which the compiler has failed, or that expects it to in vain."""
+    yield
+    found = list(compiler_faults.FOUND)
+    compiler_faults.FOUND.clear()
+    marker = request.node.get_closest_marker("compiler_fault")
+    if marker is None:
+        assert not found, "the compiler itself failed: " + "; ".join(found)
+    else:
+        assert found, f"the compiler did not fail, but the test is to see that: {marker.args[0]}"
 
 
 @pytest.fixture

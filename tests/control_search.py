@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.compare import Mismatch
+from tests.compiler_faults import compiler_failure
 from tests.control_programs.observe import Observation, Printed, assert_same_observation, observe
 from tests.control_programs.readers import (
     READERS,
@@ -35,8 +36,6 @@ from tracejit.errors import Bailout
 
 Jit = Callable[[Callable[..., Any]], Any]
 SECONDS_BEFORE_A_HANG = 60.0
-#: The code of a fallback that is the compiler's own fault.
-COMPILER_FAILED = "TJ013"
 _NUMBERS = itertools.count()
 
 
@@ -99,9 +98,9 @@ def _check(case: Case, f: Any, jit: Jit, folder: str, readers: bool) -> Verdict:
         except Mismatch as mismatch:
             return Verdict("native", number, str(mismatch), _fallbacks(jitted))
     fallbacks = _fallbacks(jitted)
-    failed = [text for text in fallbacks if text.startswith(COMPILER_FAILED)]
-    if failed:
-        return Verdict("native", 0, f"the compiler itself failed: {failed[0]}", fallbacks)
+    failure = compiler_failure(fallbacks)
+    if failure:
+        return Verdict("native", 0, failure, fallbacks)
     if not readers or fallbacks:
         return Verdict(fallbacks=fallbacks)
     graphs = Readers(f, calls)

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from tests.compare import Mismatch, assert_same_outcome, run
+from tests.compiler_faults import compiler_failure
 from tests.control_programs.readers import NotForReadersError, NotTracedError, Readers
-from tests.control_search import COMPILER_FAILED, Verdict, isolated, load, shrink
+from tests.control_search import Verdict, isolated, load, shrink
 from tests.random_control import Block, Body, Case, Line, Statement, _lines
 from tracejit.errors import Bailout
 
@@ -489,9 +490,9 @@ def check(case: Case, jit: Callable[[Any], Any] = default_jit, readers: bool = F
             except Mismatch as mismatch:
                 return Verdict("native", number, str(mismatch), _fallbacks(jitted))
         fallbacks = _fallbacks(jitted)
-        failed = [text for text in fallbacks if text.startswith(COMPILER_FAILED)]
-        if failed:
-            return Verdict("native", 0, f"the compiler itself failed: {failed[0]}", fallbacks)
+        failure = compiler_failure(fallbacks)
+        if failure:
+            return Verdict("native", 0, failure, fallbacks)
         if not readers or fallbacks:
             return Verdict(fallbacks=fallbacks)
         return _read(f, calls, expected)
@@ -537,7 +538,7 @@ def script(case: Case, verdict: Verdict) -> str:
             "    import sys",
             "",
             "    from tests.compare import assert_parity",
-            "    from tests.random_dynamic import generate",
+            f"    from {type(case).__module__} import generate",
             "",
             f"    first, *more = generate({case.seed}).calls()",
             "    jitted = assert_parity(f, *first, also=more, calls=1, parity='order', ulp=4)",
@@ -546,9 +547,9 @@ def script(case: Case, verdict: Verdict) -> str:
     )
 
 
-def main() -> int:
+def search(program: str, doc: str | None, generate: Callable[[int], Case]) -> int:
     """Run seeds, each in a process of its own; returns 1 if a program differed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.random_dynamic", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=doc)
     parser.add_argument("--seeds", default="0:200", help="first:last (without the last)")
     parser.add_argument("--seconds", type=float, default=1e9, help="how long to search at most")
     parser.add_argument("--tries", type=int, default=120, help="checks spent on shrinking each")
@@ -591,4 +592,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(search("tests.random_dynamic", __doc__, generate))

@@ -22,6 +22,7 @@ import numpy as np
 
 import tracejit
 from tests.capturing import Compiled
+from tests.compiler_faults import compiler_failure
 from tests.control_search import load
 from tests.gradient_checks import dot, leaves_of, random_like
 from tests.random_control import Block, Case, Line, Statement, _Generator
@@ -240,6 +241,9 @@ def _check(
         if second:
             _second(gradient, twice, args, places, chosen, along, what)
     if native and whole.report().fallbacks:
+        failure = compiler_failure(f"{x.code} {x.reason}" for x in whole.report().fallbacks)
+        if failure:
+            raise Wrong(failure)
         return "eager"
     return outcome
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -53,10 +55,13 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
     axis, in the functions that this one calls too; negative ones count from the end, as always.
     What happens for an index outside is not defined: other memory is read, or written over.
 
-    `function` is a Python function, a method, a `functools.partial` of one, or an object whose
-    class defines `__call__` in Python. Raises TypeError for anything else.
+    `function` is anything that is called: a function, a method, a `functools.partial`, an object
+    with `__call__`, a function of NumPy or Python; what is not written in Python may run eagerly,
+    such as a call of a `functools.lru_cache`, which stays that. A staticmethod, classmethod or
+    partialmethod gives one of the compiled function. Raises TypeError for a class, whose methods
+    may be decorated, and for what is not called, such as a property.
     """
-    from tracejit.runtime.dispatch import Jitted
+    from tracejit.runtime.dispatch import Jitted, jitted
 
     if function is None:
         return lambda f: jit(f, strict=strict, bounds_check=bounds_check)
@@ -64,20 +69,22 @@ def jit(function: Any = None, /, *, strict: bool = False, bounds_check: bool = T
         if bounds_check and not strict:
             return function
         strict, bounds_check = strict or function._strict, bounds_check and function._bounds_check
-        return Jitted(function.__tracejit__, strict, bounds_check)
+        return jitted(function.__tracejit__, strict, bounds_check)
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(jit(function.__func__, strict=strict, bounds_check=bounds_check))
-    called = function if isinstance(function, functools.partial) else type(function).__call__
-    if not callable(function) or not (hasattr(function, "__code__") or _is_python(called)):
-        raise TypeError(f"jit takes a Python function, not {type(function).__name__}")
-    return Jitted(function, strict, bounds_check)
-
-
-def _is_python(called: Any) -> bool:
-    """Whether a callable is, or wraps, a Python function."""
-    while isinstance(called, functools.partial):
-        called = called.func
-    return hasattr(called, "__code__") or hasattr(type(called).__call__, "__code__")
+    if isinstance(function, functools.partialmethod):
+        inner = jit(function.func, strict=strict, bounds_check=bounds_check)
+        return type(function)(inner, *function.args, **function.keywords)
+    if isinstance(function, type):
+        raise TypeError(
+            f"jit takes a function, not the class {function.__name__}: put it above "
+            "the methods that are to be compiled"
+        )
+    if not callable(function):
+        kind = type(function).__name__
+        below = f": put it below @{kind}" if hasattr(function, "__get__") else ""
+        raise TypeError(f"jit takes a function, not {kind}{below}")
+    return jitted(function, strict, bounds_check)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,8 +117,8 @@ def grad(
     The result takes the arguments of `function` and gives the derivative by the argument `argnums`
     (the first by default), of its structure, shapes and dtypes; a tuple of them where `argnums` is
     a sequence, or names are given. These arguments are floats, complex numbers, arrays of them, or
-    lists, tuples, dicts and dataclasses of such. With `has_aux` the function gives a pair (value,
-    auxiliary), and the result a pair (gradient, auxiliary).
+    lists, tuples, dicts and dataclasses of such, in which None stays None. With `has_aux` the
+    function gives a pair (value, auxiliary), and the result a pair (gradient, auxiliary).
 
     It is compiled when it is called, like a function under `jit`, through branches, loops and
     stores; under `eager()` it runs operation by operation on real values. Of a function of complex
@@ -123,8 +130,9 @@ def grad(
     their gradients; no array of the shape of the table is made. They are arrays, or containers of
     arrays, of which nothing but whole rows is read, outside loops and branches.
 
-    Raises TypeError for a result that is not one real floating-point number, for arguments that
-    have no derivative, and where the derivative of an operation is not known.
+    Raises TypeError for a result that is not one real floating-point number, for chosen arguments
+    in which anything else is (integers, texts, other objects; the error names it, `p[0].w`), and
+    where the derivative of an operation is not known.
     """
     return _transformed(
         "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
@@ -160,9 +168,10 @@ def jvp(
     arguments that are no floats. With `has_aux` the function gives a pair (result, auxiliary), and
     a third value is the auxiliary one. Compiled as by `jit`, once for each function.
 
-    Raises TypeError for tangents that do not fit, and where a derivative is not known.
+    Raises TypeError for tangents that do not fit, for an argument or a result with other objects
+    beside its floats, and where a derivative is not known.
     """
-    return _compiled_once("products", "Jvp", function, has_aux)(tuple(primals), tuple(tangents))
+    return _compiled_jvp(function, has_aux)(tuple(primals), tuple(tangents))
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -174,8 +183,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     `has_aux` the function gives a pair (result, auxiliary), and a third value is the auxiliary one.
 
     Inside a compiled function all of it is compiled. A call from plain Python runs the function
-    operation by operation. Raises TypeError for cotangents that do not fit, and where a derivative
-    is not known.
+    operation by operation. Raises TypeError for cotangents that do not fit, for an argument or a
+    result with other objects beside its floats, and where a derivative is not known.
     """
     found = importlib.import_module("tracejit.transforms.products")
     return found.Vjp(function, has_aux)(*primals)
@@ -231,7 +240,9 @@ def hessian(
     from tracejit.transforms.jacobian import Jacobian
 
     inner = Jacobian(function, argnums, "reverse", holomorphic)
-    return _transformed("jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False)
+    return _transformed(
+        "jacobian", "Jacobian", inner, argnums, "forward", holomorphic, False, "hessian"
+    )
 
 
 @_makes
@@ -252,12 +263,13 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     for all; or a tuple of such, one for each positional argument, which may be containers that
     follow those of the argument. `out_axes` says in the same way where the new axis of the results
     is; None for results that do not differ. A row of a vector is a NumPy scalar. Arguments given by
-    name are mapped over axis 0.
+    name are mapped over axis 0; texts, functions and constants among them are the same for all.
 
     The result is that of a Python loop over the elements, effects in that order; it is vectorised
     where every element takes the same branches, and a compiled loop where not.
 
-    Raises TypeError for axes that do not fit, ValueError for unlike sizes.
+    Raises TypeError for axes that do not fit, for numbers and objects that have none, and for
+    results that are not alike; ValueError for unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     return _transformed("mapping", "Vmap", function, axes, out_axes)
@@ -268,7 +280,7 @@ def stop_gradient(x: Any) -> Any:
 
     `x` is a number, an array, or a list, tuple, dict or dataclass of such; integers pass through.
     Outside derivatives and compiled functions it is `x` itself; inside, containers are new ones,
-    and the arrays are to be read only.
+    and the arrays are to be read only. Raises TypeError there for an object of another kind.
     """
     if "tracejit.transforms" not in sys.modules:
         return x
@@ -351,14 +363,24 @@ def _transformed(module: str, name: str, *args: Any) -> Jitted:
     return Jitted(getattr(found, name)(*args))
 
 
-def _compiled_once(module: str, name: str, function: Callable[..., Any], *args: Any) -> Jitted:
-    """As `_transformed`, the same one for the same function wherever that can be told."""
-    own = getattr(function, "__dict__", None)
-    if not isinstance(own, dict):
-        return _transformed(module, name, function, *args)
-    # Kept by the function itself: the two are collected together.
-    made: dict[Any, Jitted] = own.setdefault("__tracejit_transforms__", {})
-    key = (name, args)
-    if key not in made:
-        made[key] = _transformed(module, name, function, *args)
-    return made[key]
+def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """The compiled `jvp` of a function, the same one for the same function."""
+    from tracejit.runtime.dispatch import Jitted
+
+    if not isinstance(function, (FunctionType, Jitted)) and not hasattr(function, "traced_call"):
+        # A dict may be shared, as that of a bound method is, or be looked at, as an object's.
+        return functools.partial(_jvp_of_any(has_aux), function)
+    # Kept by the function itself: the two are collected together. `functools.wraps` copies dicts.
+    owner, made = vars(function).get("__tracejit_jvp__", (None, {}))
+    if owner is None or owner() is not function:
+        made = {}
+        vars(function)["__tracejit_jvp__"] = weakref.ref(function), made
+    if has_aux not in made:
+        made[has_aux] = _transformed("products", "Jvp", function, has_aux)
+    compiled: Jitted = made[has_aux]
+    return compiled
+
+
+@functools.cache
+def _jvp_of_any(has_aux: bool) -> Jitted:
+    return _transformed("products", "JvpOfAny", has_aux)

@@ -103,7 +103,7 @@ CODES: dict[str, tuple[str, str]] = {
         "pass arrays that do not overlap, or a copy of one of them",
     ),
     "TJ020": (
-        "a function calls itself to a depth that depends on data",
+        "a function calls itself too often, or to a depth that depends on data",
         "write the recursion as a loop, or pass what decides its depth as a constant",
     ),
     "TJ021": (
@@ -149,6 +149,10 @@ CODES: dict[str, tuple[str, str]] = {
     "TJ031": (
         "a derivative is needed through an operation that has none here",
         "stop it with tracejit.stop_gradient where it is not wanted, or see `tracejit ops`",
+    ),
+    "TJ032": (
+        "a program is too long to be compiled as a whole",
+        "write what repeats as a loop, or leave the outer function eager and compile its parts",
     ),
 }
 

@@ -10,14 +10,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tests.compare import Mismatch, Outcome, assert_same, run, sharing
+from tests.compiler_faults import compiler_failure
 from tests.fuzz.generate import Call, Case
 from tests.fuzz.noise import Allowed, UnstableError, allowances
 from tests.fuzz.program import Program, bind, quietly, start
 
 Jit = Callable[[Callable[..., Any]], Any]
 SECONDS_BEFORE_A_HANG = 60.0
-#: The code of a fallback that is the compiler's own fault.
-COMPILER_FAILED = "TJ013"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,9 +63,9 @@ def check(case: Case, jit: Jit = default_jit) -> Verdict:
         except Mismatch as mismatch:
             return Verdict("differ", str(mismatch), number, fallback_reasons(jitted))
     reasons = fallback_reasons(jitted)
-    failed = [reason for reason in reasons if reason.startswith(COMPILER_FAILED)]
-    if failed:
-        return Verdict("differ", f"the compiler itself failed: {failed[0]}", fallbacks=reasons)
+    failure = compiler_failure(reasons)
+    if failure:
+        return Verdict("differ", failure, fallbacks=reasons)
     status = "unstable" if unstable == len(case.calls) else "agree"
     return Verdict(status, fallbacks=reasons)
 

@@ -88,10 +88,10 @@ f(a, a.copy())
 """,
     ),
     "TJ020": Explanation(
-        "A call of a function within itself is traced into it. Where only the data decide when "
-        "that ends, it is followed to some depth; a call of the compiled function that goes deeper "
-        "is repeated eagerly, which the report counts, and which `strict` makes an error. A loop "
-        "has no such limit.",
+        "A call of a function within itself is traced into it, as far as some hundred calls. Where "
+        "only the data decide when that ends, it is followed to a smaller depth; a call of the "
+        "compiled function that goes deeper is repeated eagerly, which the report counts, and "
+        "which `strict` makes an error. A loop has no such limit.",
     ),
     "TJ021": Explanation(
         "Texts of traced values are made at run time, by the print or the exception that they are "
@@ -331,6 +331,33 @@ def f(x):
     return grad(total)(x)
 
 f(np.arange(4.0))
+""",
+    ),
+    "TJ032": Explanation(
+        "A compiled function is one program, with the functions that it calls written into it. "
+        "Functions that call others several times, which do so too, can make a program of any "
+        "length of a few lines, and so can loops that are not rolled: there is a limit.",
+        """
+def add(x, depth):
+    return add(x, depth - 1) + add(x * 0.5, depth - 1) if depth else x
+
+@jit
+def f(x):
+    return add(x, 13)
+
+f(np.ones(3))
+""",
+        """
+def add(x, depth):
+    for _ in range(depth):
+        x = x + x * 0.5
+    return x
+
+@jit
+def f(x):
+    return add(x, 13)
+
+f(np.ones(3))
 """,
     ),
 }

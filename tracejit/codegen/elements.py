@@ -6,7 +6,7 @@ array, which passes through elementwise ops unchanged, so that whole nests colla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -26,11 +26,13 @@ from tracejit.ir.kernel import (
     Store,
     Var,
 )
-from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of
+from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 
+#: A computation of one element: asks for others, is sent them in turn, and returns it.
+_Steps: TypeAlias = "Generator[tuple[Value, Index], Element, Element]"
 #: Element strides of a fusion's input or result that is not dense in its type's order.
 Strides: TypeAlias = Mapping[Value, tuple[Dim, ...]]
 
@@ -173,24 +175,40 @@ class Lowering:
     # Elements ---------------------------------------------------------------------------------
 
     def element(self, v: Value, index: Index) -> Element:
-        """The element of `v` at `index`, bound in the current body."""
-        if v in self.literals:
-            return self.literals[v]
-        key = (v, index)
-        found = self.scope.known.get(key)
-        if found is None:
-            found = self.let_element(self._compute(v, index))
-            self.scope.known[key] = found
+        """The element of `v` at `index`, bound in the current body.
+
+        A fusion may be as long as the program, so what is under way is kept on a list: Python's
+        own stack would overflow.
+        """
+        found = self._known(v, index)
+        under_way: list[tuple[Value, Index, _Steps]] = []
+        wanted = v, index
+        while found is None or under_way:
+            if found is None:
+                under_way.append((*wanted, self._compute(*wanted)))
+            try:
+                steps = under_way[-1][2]
+                wanted = next(steps) if found is None else steps.send(found)
+                found = self._known(*wanted)
+            except StopIteration as end:
+                v, index, _ = under_way.pop()
+                found = self.scope.known[v, index] = self.let_element(end.value)
         return found
 
-    def _compute(self, v: Value, index: Index) -> Element:
+    def _known(self, v: Value, index: Index) -> Element | None:
+        return self.literals[v] if v in self.literals else self.scope.known.get((v, index))
+
+    def _compute(self, v: Value, index: Index) -> _Steps:
+        """Yields the elements that it needs one by one, is sent each, and returns its own."""
         if v in self.buffer and v not in self.producer:
             return self.load(v, index)
         node = self.producer[v]
         if isinstance(node.op, Elementwise):
             dtypes = [dtype_name(dtype_of(i.type)) for i in node.inputs]
-            args = tuple(self.element(i, index) for i in node.inputs)
-            return node.op.scalar(args, dtypes, dtype_name(dtype_of(v.type)))
+            args: list[Element] = []
+            for operand in node.inputs:
+                args.append((yield operand, index))
+            return node.op.scalar(tuple(args), dtypes, dtype_name(dtype_of(v.type)))
         if node.op.name == "constant":
             self.literals[v] = _literal(node)
             return self.literals[v]
@@ -198,8 +216,13 @@ class Lowering:
             (i,) = self._tuple(index)
             return _cast(IndexValue(i), dtype_name(dtype_of(v.type)))
         if node.op.name == "gather":
-            return self._gather(node, self._tuple(index))
-        return self.element(node.inputs[0], self._map(node, index))
+            index = self._tuple(index)
+            places: list[Dim] = []
+            first = len(shape_of(node.inputs[1].type))
+            for at, n in zip(node.inputs[1:], shape_of(node.inputs[0].type), strict=False):
+                places.append(self.place(node, (yield at, index[:first]), n))
+            return (yield node.inputs[0], (*places, *index[first:]))
+        return (yield node.inputs[0], self._map(node, index))
 
     def load(self, v: Value, index: Index) -> Element:
         """An element from memory."""
@@ -308,16 +331,6 @@ class Lowering:
             return tuple(result)
         position = linear(i, row_steps(out.shape))
         return Flat(position, source.shape, c_order(source.ndim), (i, out.shape))
-
-    def _gather(self, node: Node, index: tuple[Dim, ...]) -> Element:
-        source = node.inputs[0].type
-        assert isinstance(source, ArrayType)
-        first = node.inputs[1].type
-        b = first.ndim if isinstance(first, ArrayType) else 0
-        places: list[Dim] = []
-        for v, n in zip(node.inputs[1:], source.shape, strict=False):
-            places.append(self.place(node, self.element(v, index[:b]), n))
-        return self.element(node.inputs[0], (*places, *index[b:]))
 
     def place(self, node: Node, index: Element, size: Dim, checked: bool = False) -> Dim:
         """An index of a gather or scatter, counted from the beginning of its axis.

@@ -14,11 +14,12 @@ import itertools
 import platform
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
+
+from tracejit.codegen.handles import Handle, handle
+from tracejit.locks import once
 
 __all__ = [
     "CompileError",
@@ -57,25 +58,13 @@ class HostTarget:
         return self.triple.startswith(("x86_64", "amd64"))
 
 
-def _once(build: Callable[[], _T]) -> Callable[[], _T]:
-    """Cache a result; two threads never build it twice."""
-    lock = threading.RLock()
-    cached = lru_cache(maxsize=None)(build)
-
-    def call() -> _T:
-        with lock:
-            return cached()
-
-    return call
-
-
 def _llvm() -> Any:
     import llvmlite.binding as llvm
 
     return llvm
 
 
-@_once
+@once
 def host_target() -> HostTarget:
     """The host's triple, CPU, features and the register width that kernels should use."""
     llvm = _llvm()
@@ -100,10 +89,15 @@ def host_target() -> HostTarget:
 
 
 class _Compiler:
-    """The process's target machine, ORC JIT and the counter that names libraries."""
+    """The process's target machines, ORC JIT and the counter that names libraries.
+
+    All that it holds the process keeps for good: code that a library has linked may need it.
+    """
 
     def __init__(self) -> None:
-        llvm = self.llvm = _llvm()
+        from tracejit.codegen import llvm_api
+
+        llvm, self.api = _llvm(), llvm_api
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         llvm.initialize_native_asmparser()
@@ -127,34 +121,32 @@ class _Compiler:
         self.jit = llvm.create_lljit_compiler(
             machine(2), use_jit_link=jit_link, suppress_errors=True
         )
+        self.builder = llvm.create_pass_builder(
+            self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
+        )
+        self.cleaner = llvm.create_new_function_pass_manager()
+        self.cleaner.add_simplify_cfg_pass()
         self.names = itertools.count()
-        # One module at a time: a target machine holds state while it emits.
-        self.lock = threading.RLock()
+        for kept in (self.machine, self.glue_machine, self.jit, self.builder, self.cleaner):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
-    def parse(self, ir_text: str, simplifycfg: bool) -> Any:
-        """The verified module of a text."""
-        llvm = self.llvm
-        # A context of its own frees its types and constants together with the module.
+    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[Any], _T]) -> _T:
+        """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
+
+        def simplified(module: Any) -> _T:
+            if simplifycfg:
+                for function in module.functions:
+                    if not function.is_declaration:
+                        self.cleaner.run(function, self.builder)
+            return use(module)
+
         try:
-            module = llvm.parse_assembly(ir_text, context=llvm.create_context())
-            module.triple = self.triple
-            module.data_layout = self.layout
-            module.verify()
+            return self.api.with_module(ir_text, self.triple, self.layout, simplified)
         except RuntimeError as error:
             raise CompileError(f"invalid LLVM IR: {error}") from error
-        if simplifycfg:
-            builder = llvm.create_pass_builder(
-                self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
-            )
-            manager = llvm.create_new_function_pass_manager()
-            manager.add_simplify_cfg_pass()
-            for function in module.functions:
-                if not function.is_declaration:
-                    manager.run(function, builder)
-        return module
 
 
-@_once
+@once
 def _compiler() -> _Compiler:
     return _Compiler()
 
@@ -162,14 +154,14 @@ def _compiler() -> _Compiler:
 class Library:
     """Linked machine code. It is unloaded when the last reference to this object dies."""
 
-    __slots__ = ("__weakref__", "_addresses", "_keep", "_tracker", "name", "size")
+    __slots__ = ("__weakref__", "_addresses", "_code", "_keep", "name", "size")
 
     def __init__(
-        self, name: str, tracker: Any, addresses: Mapping[str, int], keep: Any, size: int
+        self, name: str, code: Handle, addresses: Mapping[str, int], keep: Any, size: int
     ) -> None:
         self.name = name
         self.size = size
-        self._tracker = tracker
+        self._code = code
         self._addresses = dict(addresses)
         self._keep = keep
 
@@ -185,14 +177,11 @@ def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> tuple[bytes, t
     """Object code and the names that it leaves undefined."""
     compiler = _compiler()
     machine = compiler.glue_machine if glue else compiler.machine
-    with compiler.lock:
-        module = compiler.parse(ir_text, simplifycfg and not glue)
-        undefined = tuple(
-            value.name
-            for value in itertools.chain(module.functions, module.global_variables)
-            if value.is_declaration and not value.name.startswith("llvm.")
-        )
-        return machine.emit_object(module), undefined
+    return compiler.with_module(
+        ir_text,
+        simplifycfg and not glue,
+        lambda module: (compiler.api.machine_code(machine, module), compiler.api.declared(module)),
+    )
 
 
 def compile_module(
@@ -245,24 +234,16 @@ def load_object(
     objects = [code] if isinstance(code, bytes) else list(code)
     compiler = _compiler()
     _libm()  # Its functions must be visible to the JIT's search of the process.
-    names = list(exports)
-    builder = compiler.llvm.JITLibraryBuilder().add_current_process()
-    for image in objects:
-        builder.add_object_img(image)
     for symbol, address in symbols.items():
         if not address:
             raise CompileError(f"symbol {symbol} has no address")
-        builder.import_symbol(symbol, address)
-    for symbol in names:
-        builder.export_symbol(symbol)
     name = f"tracejit.{next(compiler.names)}"
-    with compiler.lock:
-        try:
-            tracker = builder.link(compiler.jit, name)
-        except RuntimeError as error:
-            raise CompileError(f"cannot link: {error}") from error
-    addresses = {symbol: tracker[symbol] for symbol in names}
-    return Library(name, tracker, addresses, keep, sum(map(len, objects)))
+    try:
+        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
+    except RuntimeError as error:
+        raise CompileError(f"cannot link: {error}") from error
+    linked = handle(lambda: compiler.api.unload(tracker))
+    return Library(name, linked, addresses, keep, sum(map(len, objects)))
 
 
 def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -> bytes:
@@ -276,8 +257,12 @@ def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -
 def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
     """The host's assembly of LLVM text. Raises CompileError if LLVM refuses it."""
     compiler = _compiler()
-    with compiler.lock:
-        text: str = compiler.machine.emit_assembly(compiler.parse(ir_text, simplifycfg))
+
+    def emit(module: Any) -> str:
+        code: bytes = compiler.api.machine_code(compiler.machine, module, assembly=True)
+        return code.decode()
+
+    text = compiler.with_module(ir_text, simplifycfg, emit)
     # Directives for debuggers and unwinders say nothing to a reader.
     return re.sub(r"^\s*\.(cfi_|file|ident|addrsig).*\n", "", text, flags=re.MULTILINE)
 
@@ -285,11 +270,11 @@ def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
 def optimized_text(ir_text: str) -> str:
     """LLVM text after the passes that `compile_module` runs: what the machine code is made from."""
     compiler = _compiler()
-    with compiler.lock:
-        return str(compiler.parse(ir_text, simplifycfg=True))
+    text: str = compiler.with_module(ir_text, True, compiler.api.print_module)
+    return text
 
 
-@_once
+@once
 def _libm() -> ctypes.CDLL:
     """A handle that resolves the C mathematics library, made visible to the whole process."""
     if sys.platform == "win32":

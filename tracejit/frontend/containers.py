@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MemberDescriptorType, MethodType
 from typing import Any, TypeAlias
 
@@ -52,6 +52,8 @@ _DTYPES = frozenset(DTYPES.values())
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: The place of a leaf in a tree.
 LEAF = "leaf"
+#: Containers inside each other: every call takes them apart, from however deep in the program.
+_DEPTH = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
 #: LEAF | Static | Identity | Alternative | (class, keys, subtrees)
@@ -248,6 +250,7 @@ class Flattener:
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.seen: set[int] = set()
+        self.depth = 0
 
     def node(self, x: Any) -> Any:
         """The tree of `x`. Raises TraceError for what cannot be taken apart."""
@@ -257,27 +260,33 @@ class Flattener:
                 check_dtype(x.dtype)
             self.leaves.append(x)
             return LEAF
+        names: tuple[Any, ...] = ()
+        parts: Iterable[Any] = x
         if cls is tuple:
-            return (cls, (), tuple([self.node(v) for v in x]))
-        if cls is list:
+            pass
+        elif cls is list:
             self.once(x)
-            return (cls, (), tuple([self.node(v) for v in x]))
-        if cls is dict:
+        elif cls is dict:
             self.once(x)
-            return (cls, tuple(map(_key, x)), tuple([self.node(v) for v in x.values()]))
-        if cls in _TEXTS:
+            names, parts = tuple(map(_key, x)), x.values()
+        elif cls in _TEXTS:
             return _static(x)
-        if is_constant(x):
+        elif is_constant(x):
             return Static(x)
-        if is_namedtuple(cls):
-            return (cls, (), tuple([self.node(v) for v in x]))
-        if isinstance(x, np.ndarray):
+        elif isinstance(x, np.ndarray):
             raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
-        if is_plain_dataclass(x):
+        elif is_plain_dataclass(x):
             self.once(x)
             names = dataclass_fields(x) or ()
-            return (cls, names, tuple([self.node(getattr(x, n)) for n in names]))
-        return self.other(x)
+            parts = [getattr(x, name) for name in names]
+        elif not is_namedtuple(cls):
+            return self.other(x)
+        self.depth += 1
+        if self.depth > _DEPTH:
+            raise TraceError("TJ003", f"containers nested more than {_DEPTH} deep", user_line())
+        children = tuple([self.node(v) for v in parts])
+        self.depth -= 1
+        return (cls, names, children)
 
     def other(self, x: Any) -> Any:
         """What stands for an object that is not taken apart."""
@@ -316,7 +325,8 @@ def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], 
     """The leaves of a call's arguments (arrays, NumPy scalars, Python numbers) and their tree.
 
     The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
-    cannot hold, and for a list, dict or dataclass that occurs twice.
+    cannot hold, for a list, dict or dataclass that occurs twice, and for containers nested very
+    deeply.
     """
     if not kwargs and _LEAVES.issuperset(map(type, args)):
         for x in args:

@@ -18,7 +18,7 @@ from tracejit.frontend import objects
 from tracejit.frontend.capture import class_lookup
 from tracejit.frontend.choice import Choice
 from tracejit.frontend.containers import dataclass_fields, is_namedtuple, is_plain_dataclass
-from tracejit.frontend.operators import require_plain
+from tracejit.frontend.operators import class_of, require_plain
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import (
     Operand,
@@ -258,7 +258,11 @@ def percent(hooks: Hooks, template: str, args: Any) -> TextLike:
         del rest[:count]
     if "%" in template[end:]:
         raise TraceError("TJ021", f"the format {template!r}", user_line())
-    if rest and not keyed:
+    # Python takes whatever has items, but for tuples and texts, as a mapping of named values.
+    mapping = not isinstance(args, (tuple, str, TracedText)) and hasattr(
+        class_of(args), "__getitem__"
+    )
+    if rest and not keyed and not mapping:
         raise TypeError("not all arguments converted during string formatting")
     return concatenate([*parts, template[end:]])
 

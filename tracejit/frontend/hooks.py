@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, cast
@@ -66,6 +67,8 @@ class ChosenAttribute:
 _STEPS = 300_000
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
 _RECURSIONS, _CALLS = 24, 400
+#: Calls inside each other that are followed: each takes some ten frames of Python.
+_NESTED = 400
 _NO_ITEMS: dict[Any, Any] = {}
 _EMPTY: tuple[Any, ...] = (
     *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
@@ -115,6 +118,7 @@ class Hooks(Flow):
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
+        self.nested = 0
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -200,6 +204,23 @@ class Hooks(Flow):
         if self.capture.is_outside(x):
             raise TraceError("TJ006", f"a {type(x).__name__} from outside", user_line())
 
+    def ordered(self, x: Any) -> None:
+        """Raise TraceError unless a set, or an iterator, gives its contents in Python's order.
+
+        That follows from all that a set has been through. What a branch or loop does to one is
+        done again, to a set that only holds the same.
+        """
+        self.known(x)
+        if id(x) in here().shuffled:
+            raise TraceError("TJ022", "the order of a set that it changes", user_line())
+
+    def keys(self, x: Any) -> Any:
+        """The elements of `x` for a method of sets: those of Python look at what has them."""
+        keys = list(self.iterate_keys(x))
+        if type(x) in (set, frozenset, dict) and all(map(operator.is_, keys, x)):
+            return x
+        return keys
+
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
@@ -212,7 +233,7 @@ class Hooks(Flow):
         if cls in _ITERATORS and self.made_in(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
-            self.known(x)
+            self.ordered(x)
             return iter(x)
         if isinstance(x, TracedArray):
             return iter(x)
@@ -450,8 +471,11 @@ class Hooks(Flow):
     def enter(self, code: CodeType) -> None:
         """A call of a function begins. Recursion that traced values decide is followed so far only.
 
-        Raises TraceError TJ020 where it branches, Unreachable where it goes too deep.
+        Raises TraceError TJ020 where it branches, and where so many calls are inside each other
+        that the compiler cannot follow; Unreachable where it goes too deep.
         """
+        if self.nested >= _NESTED:
+            raise TraceError("TJ020", f"{_NESTED} calls within each other", user_line())
         outer = self.active.setdefault(code, [])
         depth = here().depth
         self.calls[code] = self.calls.get(code, 0) + 1
@@ -464,10 +488,12 @@ class Hooks(Flow):
             fail(here())
             raise Unreachable
         outer.append(depth)
+        self.nested += 1
 
     def leave(self, code: CodeType) -> None:
         """A call of a function ends."""
         self.active[code].pop()
+        self.nested -= 1
 
     # Calls ---------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
 from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
@@ -20,7 +20,7 @@ __all__ = ["array_attribute", "scalar_attribute"]
 _METHODS: dict[str, Any] = {
     name: getattr(np, name)
     for name in (
-        "sum prod max min any all mean var std argmax argmin cumsum cumprod clip round transpose "
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
         "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
         "searchsorted put"
     ).split()
@@ -40,6 +40,7 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
 def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
     if order != "K":
         raise TraceError("TJ004", "astype with order=", user_line())
+    plain_options("astype", {"dtype": dtype})
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return here().wrap(cast_value(x.value(), d))
@@ -60,6 +61,8 @@ def _copy(x: Any, order: str = "C") -> Any:
 def _item(x: Any, *args: Any) -> Any:
     trace = here()
     if isinstance(x, TracedArray):
+        if any(isinstance(k, (tuple, list, TracedArray)) for k in args):
+            raise TraceError("TJ004", "item() at a tuple or an array", user_line())
         if args:
             x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
         else:
@@ -86,7 +89,13 @@ def _conj(x: Any) -> Any:
     return elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
 
 
+def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """The function wants both bounds, the method does not."""
+    return call_function(np.clip, (x, min, max, out), kwargs)
+
+
 _EXTRA: dict[str, Callable[..., Any]] = {
+    "clip": _clip,
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,
@@ -122,8 +131,7 @@ def _bound(x: Tracer, name: str) -> Any:
     function = _METHODS.get(name)
     if function is None or function not in HANDLERS:
         return None
-    handler = HANDLERS[function]
-    return lambda *args, **kwargs: handler(x, *args, **kwargs)
+    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:
@@ -164,7 +172,7 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
         return lambda *args, **kwargs: f(x, *args, **kwargs)
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
         return getattr(asarray(x), name)
-    return _unknown(name, np.generic)
+    return _unknown(name, x.dtype.type)
 
 
 def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:

@@ -13,6 +13,7 @@ from tracejit.frontend.numpy_creation import stand_in
 from tracejit.frontend.numpy_misc import as_operand, as_scalar
 from tracejit.frontend.tracer import (
     TracedArray,
+    TracedScalar,
     here,
     is_number,
     user_line,
@@ -79,13 +80,13 @@ def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
 @handles(np.real)
 def real(val: Any) -> Any:
     """The real part."""
-    return as_operand(val).real
+    return (val if isinstance(val, TracedScalar) else as_operand(val)).real
 
 
 @handles(np.imag)
 def imag(val: Any) -> Any:
     """The imaginary part."""
-    return as_operand(val).imag
+    return (val if isinstance(val, TracedScalar) else as_operand(val)).imag
 
 
 @handles(np.angle)

@@ -108,6 +108,8 @@ def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
     """The accumulator NumPy chooses for sums and products: at least the default integer."""
     if dtype is not None and dtype is not NOT_GIVEN:
         given: np.dtype[Any] = np.dtype(dtype)
+        if given.kind == "b":
+            raise TraceError("TJ004", "a sum or product in booleans", user_line())
         return given
     if d.kind == "b" or (d.kind == "i" and d.itemsize < 8):
         return np.dtype(np.int64)
@@ -135,9 +137,13 @@ def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
         return None
     kinds = "biufc"
     given = np.asarray(stand_in(initial))
-    if given.ndim or kinds.index(given.dtype.kind) > max(kinds.index(dtype.kind), 2):
+    if (
+        given.ndim
+        or given.dtype.kind not in kinds
+        or kinds.index(given.dtype.kind) > max(kinds.index(dtype.kind), 2)
+    ):
         raise TraceError("TJ004", f"np.{name} with such an initial=", user_line())
-    if dtype.kind == "b" or given.dtype.kind not in kinds:
+    if dtype.kind == "b":
         raise TraceError("TJ004", f"np.{name} of booleans with initial=", user_line())
     return here().wrap(operand(initial, dtype))
 
@@ -381,6 +387,8 @@ def _cumulative(name: str) -> Any:
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
         x = astype(x, _sum_dtype(x.dtype, dtype))
+        if isinstance(axis, tuple):
+            raise TraceError("TJ004", f"np.{name} along several axes", user_line())
         if axis is None or _no_axis(axis, x.type.shape) == ():
             x, axis = x.reshape(-1), 0
         (k,) = normalize_axes(axis, x.ndim)

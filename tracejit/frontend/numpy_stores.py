@@ -124,6 +124,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     elif mode == "clip":
         place = np.clip(place, 0, size - 1)
     elif mode != "raise":
+        if not isinstance(mode, str):
+            raise TraceError("TJ004", f"np.put with mode={mode!r}", user_line())
         raise ValueError(f"np.put: no mode {mode!r}")
     elements = _Elements(x)
     elements.flat[place] = _repeated(_values(v, x.dtype), count)

@@ -181,7 +181,7 @@ def _class_attribute(hooks: Hooks, cls: type, name: str) -> Any:
 def _super_attribute(hooks: Hooks, x: Any, name: str) -> Any:
     after, owner, cls = x.__thisclass__, x.__self__, x.__self_class__
     found = class_lookup(cls, name, after)
-    if isinstance(found, (FunctionType, classmethod, staticmethod)):
+    if isinstance(found, (FunctionType, classmethod, staticmethod)) or _is_of_compiler(found):
         return _bind(hooks, cls, name, found, None if owner is cls else owner, after)
     if name == "__init__" and found is object.__dict__["__init__"]:
         return getattr(x, name)
@@ -208,18 +208,18 @@ def _bind(
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no getter")
         return hooks.call(_inner_function(hooks, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
-        if not _is_bound(found):
+        if not _is_of_compiler(found):
             if issubclass(cls, (np.random.Generator, np.random.RandomState)):
                 what = f"{cls.__name__}.{name} of a generator made outside the function"
                 raise TraceError("TJ002", what, user_line())
             raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
         capture.guard_identity(source)
-        return found if owner is None else MethodType(found, owner)
+        return found.__get__(owner, cls)
     return capture.reach(source)
 
 
-def _is_bound(x: Any) -> bool:
-    """Whether `x`, as an attribute of a class, is bound to instances as a function is."""
+def _is_of_compiler(x: Any) -> bool:
+    """Whether `x` is a compiled function or a transform: these bind themselves as Python does."""
     own = type(x).__module__.partition(".")[0] == "tracejit"
     return isinstance(x, Traceable) or own and hasattr(x, "__tracejit__")
 

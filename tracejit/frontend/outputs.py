@@ -21,10 +21,11 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.frontend.ufuncs import cast_value
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
-__all__ = ["accepts_out", "fitted", "into", "shares_memory", "store_masked"]
+__all__ = ["accepts_out", "fitted", "into", "same_shape", "shares_memory", "store_masked"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,27 +69,40 @@ def store_masked(target: TracedArray, new: Tracer, where: Any, casting: str, wha
     value = fitted(trace.wrap(cast_value(new.value(), target.dtype)), target, what)
     if where is not True:
         mask = asarray(where)
+        if mask.dtype.kind != "b" and not isinstance(where, TracedArray):
+            raise TraceError("TJ004", f"{what} with where= of numbers", user_line())
         if mask.dtype.kind != "b":
             raise TypeError(f"{what}: cannot cast a mask of {mask.dtype} to bool safely")
         value = trace.emit("select", (fitted(mask, target, what), value, target.value()))
     target.store(value)
 
 
-def into(out: Any, result: Any, what: str, casting: str = "equal") -> TracedArray:
+def same_shape(have: tuple[Dim, ...], want: tuple[Dim, ...]) -> bool:
+    """Whether two shapes are equal; a run checks sizes that only it knows."""
+    env = here().env
+    return len(have) == len(want) and all(
+        env.expect(a, "==", b) for a, b in zip(have, want, strict=True)
+    )
+
+
+def into(
+    out: Any, result: Any, what: str, casting: str = "equal", repeated: bool = False
+) -> TracedArray:
     """Store `result` into `out`, which has its shape; gives `out`.
 
     With `casting` "equal" the dtypes agree too: NumPy computes in another dtype where they do not.
+    `repeated`: NumPy fills a larger `out` too.
     Raises ValueError for another shape, TraceError for another dtype.
     """
     target = target_of(out)
     result = lift(result)
-    d, env = dtype_of(result.type), here().env
+    d = dtype_of(result.type)
     if casting == "equal" and (d != target.dtype or d == np.float16):
         raise TraceError("TJ004", f"{what} of {d} with out= of {target.dtype}", user_line())
     have, want = shape_of(result.type), target.type.shape
-    if len(have) != len(want) or any(
-        not env.decide(a, "==", b) for a, b in zip(have, want, strict=True)
-    ):
+    if not same_shape(have, want):
+        if repeated and broadcasts_to(have, want):
+            raise TraceError("TJ004", f"{what} with a larger out=", user_line())
         raise ValueError(f"{what}: out= of shape {want} for a result of shape {have}")
     rule = "no" if casting == "equal" else casting
     store_masked(target, result, True, rule, what)
@@ -96,12 +110,17 @@ def into(out: Any, result: Any, what: str, casting: str = "equal") -> TracedArra
 
 
 def accepts_out(
-    name: str, casting: str = "equal", *, apart: bool = False, dense: bool = False
+    name: str,
+    casting: str = "equal",
+    *,
+    apart: bool = False,
+    dense: bool = False,
+    repeated: bool = False,
 ) -> Callable[[F], F]:
     """Decorator: a handler without `out=` becomes one that stores its result there.
 
     `apart`: NumPy writes before it has read all operands, so that `out` must be none of their
-    memory. `dense`: NumPy wants an array in C order.
+    memory. `dense`: NumPy wants an array in C order. `repeated`: NumPy fills a larger `out` too.
     """
 
     def decorate(handler: F) -> F:
@@ -120,7 +139,7 @@ def accepts_out(
                 raise TraceError("TJ005", f"{name} with out= among its operands", user_line())
             if dense and is_c_contiguous(target) is not True:
                 raise TraceError("TJ004", f"{name} with out= not in C order", user_line())
-            return into(target, handler(*bound.args, **bound.kwargs), name, casting)
+            return into(target, handler(*bound.args, **bound.kwargs), name, casting, repeated)
 
         return run  # type: ignore[return-value]
 

@@ -7,15 +7,21 @@ closed table: a construct that it does not name makes the function eager.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from tracejit.errors import TraceError, Where
 from tracejit.frontend.constructs import bound_names, parameters
 from tracejit.frontend.liveness import Liveness
 from tracejit.frontend.rewrite_blocks import Blocks
 from tracejit.frontend.rewrite_expressions import BLOCK, HOOK_NAME, OPERAND, Scope
-from tracejit.frontend.source import Definition, FunctionNode, compile_definition, plain
+from tracejit.frontend.source import (
+    Definition,
+    FunctionNode,
+    compile_definition,
+    plain,
+    too_deep,
+)
 
 __all__ = ["HOOK_NAME", "rewrite_code"]
 
@@ -32,9 +38,34 @@ def rewrite_code(definition: Definition, code: CodeType) -> CodeType:
         node = _Rewriter(definition, code.co_freevars).outermost()
         new = compile_definition(definition, node, (HOOK_NAME,))
     except RecursionError:
-        where = Where(code.co_filename, code.co_firstlineno, code.co_name)
-        raise TraceError("TJ008", "statements nested this deeply", where) from None
+        raise too_deep(code) from None
+    new = _with_sets(new, {_set_key(c): c for c in _sets_in(code)})
     return _named(new, code.co_name, code.co_qualname)
+
+
+def _sets_in(code: CodeType) -> Iterator[frozenset[Any]]:
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            yield from _sets_in(c)
+        elif isinstance(c, frozenset):
+            yield c
+
+
+def _set_key(x: frozenset[Any]) -> frozenset[Any]:
+    return frozenset((type(v), repr(v)) for v in x)
+
+
+def _with_sets(code: CodeType, known: dict[frozenset[Any], frozenset[Any]]) -> CodeType:
+    """`code` with the constant sets that the function itself has: those of a compiled file that was
+    read back may have another order than those of its source."""
+    constants = []
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            c = _with_sets(c, known)
+        elif isinstance(c, frozenset):
+            c = known.get(_set_key(c), c)
+        constants.append(c)
+    return code.replace(co_consts=tuple(constants))
 
 
 def _named(code: CodeType, name: str, qualname: str) -> CodeType:

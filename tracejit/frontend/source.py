@@ -12,7 +12,6 @@ import ast
 import linecache
 import site
 import sysconfig
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
+from tracejit.locks import short_lock
 
 __all__ = [
     "Definition",
@@ -31,6 +31,7 @@ __all__ = [
     "is_library_file",
     "no_arguments",
     "same_code",
+    "too_deep",
 ]
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -80,7 +81,7 @@ class _File:
 
 
 _FILES: OrderedDict[str, _File] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = short_lock()
 
 #: A function's node, its innermost class, and the names that the module imports.
 _Candidate = tuple[FunctionNode, str | None, tuple[str, ...]]
@@ -90,7 +91,7 @@ def find_definition(function: FunctionType) -> Definition:
     """The verified syntax of `function`.
 
     Raises TraceError TJ007 where there is none, TJ008 where it holds a class, whose code names the
-    scopes around it.
+    scopes around it, and where it is nested too deeply.
     """
     code = function.__code__
     where = Where(code.co_filename, code.co_firstlineno, code.co_name)
@@ -120,7 +121,15 @@ def _is_source(definition: Definition, code: CodeType) -> bool:
         compiled = compile_definition(definition, plain(node), code.co_freevars)
     except (SyntaxError, ValueError):
         return False
+    except RecursionError:
+        raise too_deep(code) from None
     return same_code(compiled, code)
+
+
+def too_deep(code: CodeType) -> TraceError:
+    """What a function is refused with whose syntax Python's own compiler cannot take as a tree."""
+    where = Where(code.co_filename, code.co_firstlineno, code.co_name)
+    return TraceError("TJ008", "statements or expressions nested this deeply", where)
 
 
 def _own_lines(code: CodeType, lines: tuple[str, ...]) -> Iterator[_Candidate]:

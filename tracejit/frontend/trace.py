@@ -41,6 +41,8 @@ __all__ = [
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _NUMPY = str(Path(np.__file__).resolve().parent)
 _LIMIT = 20_000
+#: Regions inside each other. (Python reads back no text that is indented a hundred times.)
+_DEPTH = 80
 
 _TRACE: ContextVar[Trace | None] = ContextVar("tracejit_trace", default=None)
 
@@ -81,6 +83,11 @@ class Trace:
         self.builder = GraphBuilder(name)
         self.env = env
         self.parent = parent
+        #: How many traces there are around this one.
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        if self.depth > _DEPTH:
+            what = f"branches and loops nested more than {_DEPTH} deep"
+            raise TraceError("TJ008", what, user_line())
         self.captures: dict[Value, Value] = {}
         self.alive = True
         #: Containers and objects that existed before the trace: writing to them is visible outside.
@@ -111,6 +118,9 @@ class Trace:
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
+        #: id -> sets that something was popped from, and those whose order is not Python's.
+        self.popped: dict[int, Any] = {} if parent is None else parent.popped
+        self.shuffled: dict[int, Any] = {} if parent is None else parent.shuffled
         #: The positions at which masks hold.
         self.positions: dict[Value, Value] = {}
         #: The sizes that stand for ints, and what has been computed of them.
@@ -165,7 +175,7 @@ class Trace:
         """Record a node."""
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
-            raise TraceError("TJ018", f"more than {_LIMIT} operations", user_line())
+            raise TraceError("TJ032", f"more than {_LIMIT} operations", user_line())
         outputs = self.builder.emit(
             OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
         )
@@ -194,12 +204,10 @@ class Trace:
     @property
     def root(self) -> Trace:
         """The trace of the function itself."""
-        return self if self.parent is None else self.parent.root
-
-    @property
-    def depth(self) -> int:
-        """How many traces there are around this one."""
-        return 0 if self.parent is None else self.parent.depth + 1
+        trace = self
+        while trace.parent is not None:
+            trace = trace.parent
+        return trace
 
     def note(self, kind: str, detail: str = "", where: Where | None = None) -> None:
         """Record for the report what became of a line (the user's present one by default)."""

@@ -113,11 +113,22 @@ class TracedArray(Tracer):
 
     __slots__ = ("_cached", "_reader", "_version", "cell", "views")
 
-    def __init__(self, trace: Trace, cell: Cell, views: tuple[View, ...] = ()) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        cell: Cell,
+        views: tuple[View, ...] = (),
+        base: TracedArray | None = None,
+    ) -> None:
+        """The last of the `views` may be one of `base`, which is read already."""
         self.trace, self.cell, self.views = trace, cell, views
         self._version = -1
         self._reader = trace
-        self._cached = self.value()
+        if base is None:
+            self._cached = self.value()
+        else:
+            self._cached = views[-1].read(trace, base.value())
+            self._version = cell.version
 
     def value(self) -> Value:
         if not self.trace.alive:
@@ -147,7 +158,7 @@ class TracedArray(Tracer):
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
         view = View(trace, op, indices, attrs, writeable)
-        return TracedArray(trace, self.cell, (*self.views, view))
+        return TracedArray(trace, self.cell, (*self.views, view), self)
 
     def add_view(self, view: View) -> None:
         """Make this object itself a view of what it was."""
@@ -297,7 +308,7 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, np.generic):
         t = NpScalar(check_dtype(x.dtype))
         return TracedScalar(trace, trace.constant(x.item(), t))
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         from tracejit.frontend.numpy_api import asarray
 
         return asarray(x)

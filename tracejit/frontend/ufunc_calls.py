@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.outputs import into, shares_memory, store_masked
+from tracejit.frontend.outputs import into, same_shape, shares_memory, store_masked, target_of
 from tracejit.frontend.tracer import TracedArray, check_dtype, lift, user_line
 from tracejit.frontend.ufuncs import call_ufunc, check_casting, resolve
+from tracejit.ir.types import shape_of
 from tracejit.ops.elementwise import UFUNC_OPS
 
 __all__ = ["array_ufunc"]
@@ -18,6 +19,9 @@ __all__ = ["array_ufunc"]
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
     kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
+    from tracejit.frontend.numpy_api import plain_options
+
+    kwargs |= plain_options(f"np.{ufunc.__name__}", kwargs)
     kwargs.pop("subok", None)
     if method == "__call__" and ufunc.signature is not None:
         return _gufunc(ufunc, inputs, kwargs)
@@ -51,7 +55,10 @@ def _gufunc(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = call_function(ufunc, inputs, kwargs)
     if out == (None,):
         return result
-    return into(out, result, f"np.{ufunc.__name__}", "same_kind")
+    name = f"np.{ufunc.__name__}"
+    if not same_shape(shape_of(lift(result).type), target_of(out).type.shape):
+        raise TraceError("TJ004", f"{name} with an out= of another shape", user_line())
+    return into(out, result, name, "same_kind")
 
 
 def _call(

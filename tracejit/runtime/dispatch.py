@@ -10,16 +10,19 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
 from tracejit.runtime.fallbacks import Fallbacks, keep_contents, line_in
+from tracejit.runtime.nesting import EagerRuns
 from tracejit.runtime.report import Fallback, Report
 from tracejit.runtime.signature import History, leaf_key
 
@@ -27,13 +30,24 @@ if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
     from tracejit.runtime.executor import Run
 
-__all__ = ["Jitted"]
+__all__ = ["Jitted", "JittedObject", "jitted"]
 
 _VARIANTS = 16
 _STATIC_VARIANTS = 8
+#: Methods that are class methods or static methods without saying so.
+_IMPLICIT = {
+    "__class_getitem__": classmethod,
+    "__init_subclass__": classmethod,
+    "__new__": staticmethod,
+}
+#: Calls of one kind that are remembered as ending in an exception before a trace gets to its end;
+#: where there are as many, one that is new is only traced when it has ended otherwise.
+_FAILED = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
+#: How often a call compiles again because what it has compiled does not answer it.
+_TRIES = 4
 
 
 class _Structure:
@@ -45,13 +59,49 @@ class _Structure:
         self.eager: Fallback | None = None
         #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
         self.suspect: Fallback | None = None
+        #: Shapes and numbers of calls that raise an exception which stops the trace, too, and of
+        #: calls that have not after all.
+        self.failed: set[Any] = set()
+        self.passed: set[Any] = set()
+
+
+def _of_function(name: str) -> property:
+    """An attribute of the function that a compiled one stands for."""
+
+    def read(self: Any) -> Any:
+        return getattr(self.__tracejit__, name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self.__tracejit__, name, value)
+
+    return property(read, write)
 
 
 @native.jit_type
 class Jitted(native.JitBase):
-    """A function compiled on demand. Made by `tracejit.jit`."""
+    """A function compiled on demand. Made by `tracejit.jit`.
 
-    __slots__ = ("__dict__", "__weakref__")
+    As `functools.wraps` has it, it shows the names and attributes of the function, and itself
+    becomes a method in a class. What the function consists of (`__code__`, `__defaults__` and such)
+    is the function's own at any time, and is changed there.
+    """
+
+    # What is in the dict is copied by `functools.wraps`: the compiler's own is not.
+    __slots__ = (
+        "__dict__",
+        "__tracejit__",
+        "__weakref__",
+        "_binder",
+        "_bounds_check",
+        "_captured",
+        "_eager_runs",
+        "_fallbacks",
+        "_histories",
+        "_lock",
+        "_report",
+        "_strict",
+        "_structures",
+    )
 
     def __init__(
         self, function: Callable[..., Any], strict: bool = False, bounds_check: bool = True
@@ -59,18 +109,42 @@ class Jitted(native.JitBase):
         native.JitBase.__init__(
             self, functools.partial(_slow, self), functools.partial(_bail, self)
         )
-        functools.update_wrapper(self, function)
         self.__tracejit__ = function
         self._strict = strict
         self._bounds_check = bounds_check
-        self._lock = threading.RLock()
+        self._lock = long_lock()
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
-        self._report = Report(getattr(function, "__qualname__", repr(function)))
+        self._report = Report(getattr(function, "__qualname__", None) or repr(function))
         self._fallbacks = Fallbacks(function, self._report, strict)
-        self._signature = inspect.signature(function)
         self._binder = Binder(function)
+        self._eager_runs = EagerRuns(self)
+        self._describe()
+
+    def _describe(self) -> None:
+        """Take over what describes the function."""
+        functools.update_wrapper(self, self.__tracejit__)
+
+    __code__ = _of_function("__code__")
+    __defaults__ = _of_function("__defaults__")
+    __kwdefaults__ = _of_function("__kwdefaults__")
+    __globals__ = _of_function("__globals__")
+    __closure__ = _of_function("__closure__")
+    __builtins__ = _of_function("__builtins__")
+
+    def _signature(self, follow_wrapped: bool = True) -> inspect.Signature:
+        """The parameters as they are now; any, where the function does not say."""
+        try:
+            return inspect.signature(self.__tracejit__, follow_wrapped=follow_wrapped)
+        except (TypeError, ValueError):
+            return inspect.signature(lambda *args, **kwargs: None)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        # What a class makes of functions with these names, and of nothing else.
+        kind = _IMPLICIT.get(name)
+        if kind is not None and isinstance(self.__tracejit__, FunctionType):
+            setattr(owner, name, kind(self))
 
     def __repr__(self) -> str:
         return f"<jitted {self._report.function}>"
@@ -83,9 +157,6 @@ class Jitted(native.JitBase):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
-
-    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def report(self) -> Report:
         """What was compiled and why, and what runs eagerly and why."""
@@ -133,8 +204,60 @@ class Jitted(native.JitBase):
         return partial_call(self, args, kwargs, outputs, workers)
 
 
-def _eagerly(self: Any, args: Any, kwargs: Any) -> Any:
-    return self.__tracejit__(*args, **kwargs)
+@native.jit_type
+class JittedObject(Jitted):
+    """A callable that is no function of Python, compiled on demand. Made by `tracejit.jit`.
+
+    It has the attributes of the callable, such as `cache_info`, and becomes a method in a class if
+    the callable does.
+    """
+
+    __slots__ = ()
+
+    def _describe(self) -> None:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            value = getattr(self.__tracejit__, name, None)
+            # An object shows the annotations of its class, which are of its attributes.
+            own = name != "__annotations__" or value is not getattr(
+                type(self.__tracejit__), name, None
+            )
+            if value is not None and own:
+                object.__setattr__(self, name, value)
+        object.__setattr__(self, "__wrapped__", self.__tracejit__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "__tracejit__"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        function = getattr(self, "__tracejit__", None)
+        own = name in self.__dict__ or hasattr(type(self), name)
+        if own or function is None or not hasattr(function, name):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        own = name in self.__dict__ or hasattr(type(self), name)
+        object.__delattr__(self, name) if own else delattr(self.__tracejit__, name)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        function = self.__tracejit__
+        bind = getattr(type(function), "__get__", None)
+        if bind is None or instance is None:
+            return self
+        bound = bind(function, instance, owner)
+        is_method = isinstance(bound, MethodType) and bound.__func__ is function
+        if is_method:
+            return MethodType(self, bound.__self__)
+        return self if bound is function else bound
+
+
+def jitted(function: Callable[..., Any], strict: bool = False, bounds_check: bool = True) -> Jitted:
+    """The compiled form of a callable."""
+    # A transform of a function is in its place, in a class too.
+    is_transform = hasattr(function, "traced_call") and not hasattr(type(function), "__get__")
+    is_function = isinstance(function, FunctionType) or is_transform
+    return (Jitted if is_function else JittedObject)(function, strict, bounds_check)
 
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -147,7 +270,11 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
         with skipping(printed):
-            result = _eagerly(self, args, kwargs)
+            self._eager_runs.enter(self)
+            try:
+                result = self.__tracejit__(*args, **kwargs)
+            finally:
+                self._eager_runs.leave(self)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
@@ -159,17 +286,25 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if config.is_eager():
-        return _eagerly(self, args, kwargs)
     # A module that another thread is importing traces nothing yet.
     current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
-    if current is not None and current() is not None:
-        # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
-        return _eagerly(self, args, kwargs)
+    # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
+    # the compiler taken apart at the very end.
+    eager = config.is_eager() or holds_lock() or sys.is_finalizing()
+    # Rewritten code calls the plain function; a call from elsewhere in a trace is not followed.
+    if not eager and (current is None or current() is None):
+        try:
+            result = _compiled(self, args, kwargs)
+        except TraceError as e:
+            self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(e)))
+        else:
+            if result is not native.MISS:
+                return result
+    self._eager_runs.enter(self)
     try:
-        return _compiled(self, args, kwargs)
-    except TraceError as e:
-        return _again(self, self._fallbacks.add(self._fallbacks.of(e)), args, kwargs)
+        return self.__tracejit__(*args, **kwargs)
+    finally:
+        self._eager_runs.leave(self)
 
 
 @functools.cache
@@ -180,8 +315,11 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
-    """Raises TraceError where the arguments cannot be traced at all."""
+def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
+    """The result, or MISS for what is to be run eagerly and is reported.
+
+    Raises TraceError where the arguments cannot be traced at all.
+    """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
     given = args, kwargs
@@ -198,6 +336,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             structure = self._structures.setdefault(key, _Structure())
     result = _try(self, structure, leaves, form)
     if result is native.MISS and structure.eager is None:
+        what = _numbers(leaves)
+        if _fails(self, structure, what):
+            return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, leaves, form)
             variant, obstacle = None, None
@@ -215,6 +356,9 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
             if result is native.MISS:
                 obstacle = variant.obstacle(leaves)
             if result is native.MISS and obstacle is None:
+                if tries:
+                    # Another thread has rebound what the function captures, since it was traced.
+                    return _compiled(self, *given, tries - 1)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
         if obstacle is not None:
@@ -222,8 +366,39 @@ def _compiled(self: Any, args: Any, kwargs: Any) -> Any:
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
-        return _without_variant(self, structure, args, kwargs)
+        return _without_variant(self, structure, leaves, args, kwargs)
     return result
+
+
+def _numbers(leaves: Any) -> Any:
+    """What a trace may rest on besides the kinds of arguments: shapes, and numbers by value."""
+    return tuple([x.shape if isinstance(x, np.ndarray) else (type(x), repr(x)) for x in leaves])
+
+
+def _fails(self: Any, structure: _Structure, what: Any) -> bool:
+    """Whether such a call is expected to raise an exception that stops the trace, too."""
+    if self._strict or not structure.failed:
+        return False
+    often = len(structure.failed) >= _FAILED and what not in structure.passed
+    return what in structure.failed or often
+
+
+def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
+    """Run eagerly, which is always right. A call that does not raise is traced the next time."""
+    try:
+        result = self.__tracejit__(*given[0], **given[1])
+    except Exception as e:
+        _count_error(self, e)
+        raise
+    structure.failed.discard(what)
+    if len(structure.passed) >= _STRUCTURES:
+        structure.passed.clear()
+    structure.passed.add(what)
+    return result
+
+
+def _count_error(self: Any, e: Exception) -> None:
+    self._report.errors[f"{type(e).__name__} at {line_in(self.__tracejit__, e)}"] += 1
 
 
 def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
@@ -240,39 +415,56 @@ def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
 def _publish(self: Any, variant: Any, form: Form) -> None:
     from tracejit.runtime.publish import publish
 
-    with self._lock:
+    with holding(self._lock):
         if form not in variant.forms:
             publish(self, variant, form, self._binder.places(form))
 
 
-def _without_variant(self: Any, structure: _Structure, args: Any, kwargs: Any) -> Any:
-    """Run eagerly. If tracing failed where eager execution succeeds, the compiler is at fault."""
+def _without_variant(self: Any, structure: _Structure, leaves: Any, args: Any, kwargs: Any) -> Any:
+    """MISS, or the result where only an eager run tells whether the compiler is at fault.
+
+    It is where tracing failed and eager execution succeeds.
+    """
     suspect = structure.suspect
     if structure.eager is not None or suspect is None:
-        return _again(self, structure.eager, args, kwargs)
+        assert structure.eager is not None
+        self._fallbacks.tell(structure.eager)
+        return native.MISS
     structure.suspect = None
-    return _first(self, suspect, args, kwargs, structure)
+    return _first(self, suspect, args, kwargs, structure, _numbers(leaves))
 
 
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
-    fallback = self._fallbacks.of(e)
     if e.code == "TJ019":
-        return _again(self, self._fallbacks.add(fallback), args, kwargs)
+        raise e
     # NumPy refuses a store into a read-only array itself, unless the store is not reached.
-    return _first(self, fallback, args, kwargs)
+    return _first(self, self._fallbacks.of(e), args, kwargs)
 
 
 def _first(
-    self: Any, fallback: Fallback, args: Any, kwargs: Any, structure: _Structure | None = None
+    self: Any,
+    fallback: Fallback,
+    args: Any,
+    kwargs: Any,
+    structure: _Structure | None = None,
+    what: Any = None,
 ) -> Any:
     """Run eagerly, and say so only then: an exception of the function itself is no fallback.
 
-    Where it is an error to have run eagerly, nothing has been stored.
+    Calls like this one, `what`, are then expected to raise it. Where it is an error to have run
+    eagerly, nothing has been stored.
     """
     told = self._fallbacks
     restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
-    result = _eagerly(self, args, kwargs)
+    try:
+        result = self.__tracejit__(*args, **kwargs)
+    except Exception as e:
+        if structure is not None:
+            _count_error(self, e)
+            if len(structure.failed) < _FAILED:
+                structure.failed.add(what)
+        raise
     if structure is not None:
         structure.eager = fallback
     told.add(fallback)
@@ -285,13 +477,6 @@ def _first(
     return result
 
 
-def _again(self: Any, fallback: Fallback | None, args: Any, kwargs: Any) -> Any:
-    """Say that the function runs eagerly, and run it."""
-    assert fallback is not None
-    self._fallbacks.tell(fallback)
-    return _eagerly(self, args, kwargs)
-
-
 def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form) -> Any:
     """Compile for a call, or mark its structure as eager and give None."""
     from tracejit.runtime.specialize import specialize_call
@@ -301,7 +486,8 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
         if len(structure.variants) >= limit:
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
-        variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
+        with holding(self._lock):
+            variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = self._fallbacks.add(self._fallbacks.of(e))
         return None

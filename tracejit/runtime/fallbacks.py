@@ -46,9 +46,7 @@ class Fallbacks:
 
     def add(self, fallback: Fallback) -> Fallback:
         """Note it in the report, once for each place and reason."""
-        known = [(f.code, f.where, f.reason) for f in self._report.fallbacks]
-        if (fallback.code, fallback.where, fallback.reason) not in known:
-            self._report.fallbacks.append(fallback)
+        self._report.add(fallback)
         return fallback
 
     def may_raise(self, fallback: Fallback) -> bool:

@@ -21,7 +21,7 @@ def partial_call(
     """The results `outputs` of a call of a jitted function; `Jitted.partial` says the rest."""
     lowered = lower_call(owner, args, kwargs)
     traced = lowered.traced
-    bound = owner._signature.bind(*args, **kwargs)
+    bound = owner._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, _ = flatten(bound.args, bound.kwargs)
     if traced.capture is not None:
         captured = traced.capture.reread()

@@ -59,6 +59,7 @@ class Report:
 
     `variants` are the compiles in order, `fallbacks` the forms of call that run eagerly.
     `bailouts` counts calls of compiled code that were repeated eagerly, `repeats` how they ended.
+    `errors` counts the exceptions of calls that were not compiled, since the trace raised them too.
     """
 
     function: str
@@ -66,6 +67,13 @@ class Report:
     fallbacks: list[Fallback] = field(default_factory=list)
     bailouts: int = 0
     repeats: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, fallback: Fallback) -> None:
+        """Note a fallback, once for each place and reason."""
+        known = [(f.code, f.where, f.reason) for f in self.fallbacks]
+        if (fallback.code, fallback.where, fallback.reason) not in known:
+            self.fallbacks.append(fallback)
 
     @property
     def compiles(self) -> list[tuple[str, str]]:
@@ -104,6 +112,9 @@ class Report:
             out.append(
                 f"  repeated  {self.bailouts} calls eagerly (TJ010){': ' * bool(ends)}{ends}"
             )
+        if self.errors:
+            ends = ", ".join(f"{n} {text}" for text, n in self.errors.most_common())
+            out.append(f"  raised    {self.errors.total()} calls without a compile: {ends}")
         return "\n".join(out + self._source_lines())
 
     def _stage_lines(self) -> list[str]:

@@ -15,6 +15,7 @@ from tracejit.frontend.trace import user_line
 from tracejit.runtime.binding import Form, Places
 from tracejit.runtime.compile import Lowered, Traced, trace_call
 from tracejit.runtime.lines import compiled_lines, host_lines
+from tracejit.runtime.nesting import room
 from tracejit.runtime.publish import compile_and_publish
 from tracejit.runtime.reasons import reason_for
 from tracejit.runtime.report import Compile
@@ -48,6 +49,7 @@ def _trace(
     return result
 
 
+@room
 def specialize_call(
     self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
 ) -> tuple[Variant, Compile]:
@@ -59,7 +61,7 @@ def specialize_call(
     history = self._histories.setdefault(rank_key(leaves), History())
     start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, leaves, tree)
-    reason = reason_for(self._structures, self._signature, leaves, tree)
+    reason = reason_for(self._structures, self._signature(), leaves, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
@@ -90,12 +92,13 @@ def specialize_call(
     )
 
 
+@room
 def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
     """The stages of a compile for these arguments, as a first call would make it.
 
     Raises TraceError where the call cannot be traced, TypeError where the arguments do not bind.
     """
-    bound = self._signature.bind(*args, **kwargs)
+    bound = self._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, tree = flatten(bound.args, bound.kwargs)
     for x in leaves:
         leaf_key(x)

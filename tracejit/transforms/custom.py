@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.frontend.branches import settle
@@ -125,7 +126,7 @@ def _default(hooks: Hooks, function: Callable[..., Any], place: int, x: inspect.
     if getattr(here().builder, "active", None) is not None:
         return x.default
     source = hooks.capture.source_of(function)
-    if source is None or not hasattr(function, "__defaults__"):
+    if source is None or type(function) is not FunctionType:
         return x.default
     return hooks.capture.default(source, place, x.name, x.default)
 

@@ -20,7 +20,7 @@ from tracejit.ir.op import Op
 from tracejit.ir.types import Type
 from tracejit.transforms.custom import CustomJvp, CustomVjp, may_follow, within
 from tracejit.transforms.custom_rules import require_linear
-from tracejit.transforms.custom_trace import Result, cotangents_of
+from tracejit.transforms.custom_trace import Result, around_floats, cotangents_of
 from tracejit.transforms.primal import fresh_copy, fresh_name, like, stack_name
 from tracejit.transforms.products import direction, matching
 from tracejit.transforms.reverse import Pullback
@@ -205,7 +205,8 @@ class _Recorded(Op):
         leaves, tree = flatten_state(self.given)
         pairs = zip(self.floats, given, strict=True)
         table = {id(x): like(x, v) for x, v in pairs}
-        directions = unflatten(tree, [table.get(id(x), 0) for x in leaves], self.hooks.new)
+        found = [table.get(id(x), 0) for x in leaves]
+        directions = unflatten(around_floats(tree), found, self.hooks.new)
         with within(self.custom):
             out = self.hooks.call(self.custom.rule, self.given, directions)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
@@ -228,7 +229,7 @@ class _Recorded(Op):
         ]
         assert isinstance(self.custom, CustomVjp)
         with within(self.custom):
-            cotangent = result.rebuilt(self.hooks, tracers, 0)
+            cotangent = result.directions(self.hooks, tracers)
             found = self.hooks.call(self.custom.backward, self.residuals, cotangent)
         return [
             None if g is None else _fitted(g, x.type, what)

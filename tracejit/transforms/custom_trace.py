@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError
 from tracejit.frontend.branches import settle
 from tracejit.frontend.cells import Cell
-from tracejit.frontend.containers import flatten_state, unflatten
+from tracejit.frontend.containers import LEAF, Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.regions import Names, close_region, entered
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
@@ -22,12 +22,12 @@ from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
 from tracejit.transforms.checkpoint import has_effects
 from tracejit.transforms.primal import fresh_name, like
-from tracejit.transforms.products import direction, matching
+from tracejit.transforms.products import direction, matching, with_zeros
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Call", "Result", "cotangents_of"]
+__all__ = ["Call", "Result", "around_floats", "cotangents_of"]
 
 
 class Result:
@@ -43,14 +43,29 @@ class Result:
         """The numbers of the tracers that have derivatives."""
         return [k for k, v in enumerate(self.values) if differentiable(v.type)]
 
-    def rebuilt(self, hooks: Hooks, tracers: Sequence[Any], other: Any = None) -> Any:
-        """The containers around other tracers; with `other`, that for each leaf that is none."""
+    def rebuilt(self, hooks: Hooks, tracers: Sequence[Any]) -> Any:
+        """The containers around other tracers."""
         found = iter(tracers)
-        leaves = [
-            next(found) if isinstance(x, Tracer) else x if other is None else other
-            for x in self.leaves
-        ]
+        leaves = [next(found) if isinstance(x, Tracer) else x for x in self.leaves]
         return unflatten(self.tree, leaves, hooks.new)
+
+    def directions(self, hooks: Hooks, tracers: Sequence[Any]) -> Any:
+        """The containers around the cotangents of the tracers, and 0 for all that is none."""
+        found = iter(tracers)
+        leaves = [next(found) if isinstance(x, Tracer) else 0 for x in self.leaves]
+        return unflatten(around_floats(self.tree), leaves, hooks.new)
+
+
+def around_floats(tree: TreeDef) -> TreeDef:
+    """A tree with 0 in the place of what is no leaf, as tangents and cotangents have it."""
+
+    def zeros(node: Any) -> Any:
+        if not isinstance(node, tuple):
+            return node if node is LEAF else Static(0)
+        cls, keys, children = node
+        return cls, keys, tuple(map(zeros, children))
+
+    return TreeDef(zeros(tree.root), tree.count)
 
 
 def cotangents_of(found: Any, args: Sequence[Any], name: str) -> Iterator[tuple[Tracer, Any, str]]:
@@ -67,9 +82,8 @@ def cotangents_of(found: Any, args: Sequence[Any], name: str) -> Iterator[tuple[
         )
     for k, (entry, given) in enumerate(zip(found, args, strict=True)):
         what = f"custom_vjp: the cotangent of argument {k} that the rule of {name} gives"
-        zero = entry is None
-        for x, g in _parts(given if zero else entry, given, what):
-            yield x, None if zero else g, what
+        for x, g in _parts(entry, given, what):
+            yield x, g, what
 
 
 def _parts(entry: Any, given: Any, what: str) -> list[tuple[Tracer, Any]]:
@@ -77,7 +91,7 @@ def _parts(entry: Any, given: Any, what: str) -> list[tuple[Tracer, Any]]:
     leaves, tree = flatten_state(given)
     if not any(isinstance(x, Tracer) and differentiable(x.type) for x in leaves):
         return []
-    found = matching(entry, tree, len(leaves), what)
+    found = with_zeros(entry, tree, len(leaves), what)
     return [
         (x, g)
         for x, g in zip(leaves, found, strict=True)
@@ -211,7 +225,7 @@ class Call:
             leaves: list[Any] = [0] * len(self.leaves)
             for k, d in zip(self.places, given, strict=True):
                 leaves[k] = d
-            directions = unflatten(self.tree, leaves, self.hooks.new)
+            directions = unflatten(around_floats(self.tree), leaves, self.hooks.new)
             out, tangent = self._pair(
                 self.hooks.call(rule, self.arguments(floats), directions), "rule", "tangent"
             )
@@ -266,7 +280,7 @@ class Call:
         tracers: list[Any] = [0] * len(result.values)
         for k, x in zip(result.floats, given, strict=True):
             tracers[k] = like(result.tracers[k], x.value())
-        return result.rebuilt(self.hooks, tracers, 0)
+        return result.directions(self.hooks, tracers)
 
     # The node -------------------------------------------------------------------------------------
 

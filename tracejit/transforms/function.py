@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
@@ -11,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import Underivable
 from tracejit.frontend.concrete import LostGradient
 from tracejit.frontend.traceable import Traceable, part_of
+from tracejit.transforms.arguments import has_floats, require_floats
 from tracejit.transforms.primal import as_error
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Decorated", "Transformed", "argument_places"]
+__all__ = [
+    "Decorated",
+    "Transformed",
+    "argument_name",
+    "argument_places",
+    "chosen_places",
+    "float_places",
+]
 
 
 class Transformed(Traceable):
@@ -75,20 +82,50 @@ class Decorated(Transformed):
 
 def _positions(function: Callable[..., Any]) -> dict[str, int]:
     try:
-        return _known_positions(function)
-    except TypeError:  # an object with __call__ and no __hash__
-        return _known_positions.__wrapped__(function)
-
-
-@functools.lru_cache(maxsize=256)
-def _known_positions(function: Callable[..., Any]) -> dict[str, int]:
-    try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
     kinds = inspect.Parameter
     by_place = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
     return {x.name: k for k, x in enumerate(parameters) if x.kind in by_place}
+
+
+def argument_name(function: Callable[..., Any], place: int | str) -> str:
+    """What a message calls an argument: its name where it has one."""
+    names = {k: name for name, k in _positions(function).items()}
+    return place if isinstance(place, str) else names.get(place, f"argument {place}")
+
+
+def chosen_places(
+    transform: str,
+    function: Callable[..., Any],
+    argnums: int | Sequence[int],
+    argnames: Sequence[str],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> list[int | str]:
+    """As `argument_places`, of arguments that are floats in containers.
+
+    Raises TypeError for a part of one that is neither a float nor None.
+    """
+    places = argument_places(function, argnums, argnames, args, kwargs)
+    for p in places:
+        x = kwargs[p] if isinstance(p, str) else args[p]
+        name = argument_name(function, p)
+        require_floats(x, transform, name, "choose other arguments by argnums")
+    return places
+
+
+def float_places(transform: str, function: Callable[..., Any], args: Sequence[Any]) -> list[int]:
+    """The numbers of the arguments that are floats in containers.
+
+    Raises TypeError for one with both floats and what has no derivative.
+    """
+    places = [k for k, x in enumerate(args) if has_floats(x)]
+    for k in places:
+        name = argument_name(function, k)
+        require_floats(args[k], transform, name, "pass it as an argument of its own")
+    return places
 
 
 def argument_places(

@@ -11,7 +11,7 @@ from tracejit.frontend.tracer import Tracer, lift
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.sparse import RowGradient
-from tracejit.transforms.function import Transformed, argument_places
+from tracejit.transforms.function import Transformed, argument_places, chosen_places
 from tracejit.transforms.primal import Variables, call_primal, fresh_name, like, stack_name
 from tracejit.transforms.reverse import Pullback
 from tracejit.transforms.rows import RowReads
@@ -54,7 +54,7 @@ class Gradient(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        places = argument_places(function, self.argnums, self.argnames, args, kwargs)
+        places = chosen_places(self.transform, function, self.argnums, self.argnames, args, kwargs)
         primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
         result, aux = primal.result, primal.aux
         value = _real_number(primal.settled, self.transform)

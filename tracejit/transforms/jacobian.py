@@ -16,10 +16,10 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_of, shape_of
-from tracejit.transforms.function import Transformed, argument_places
+from tracejit.transforms.function import Transformed, chosen_places
 from tracejit.transforms.gradient import Gradient
-from tracejit.transforms.mapping import Vmap
-from tracejit.transforms.primal import fresh_copy
+from tracejit.transforms.mapping import Vmap, one_dtype
+from tracejit.transforms.primal import fresh_copy, settled
 from tracejit.transforms.products import Jvp, Vjp
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ class Jacobian(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        places = argument_places(function, self.argnums, (), args, kwargs)
+        places = chosen_places(self.transform, function, self.argnums, (), args, kwargs)
         chosen = tuple(settle(kwargs[p] if type(p) is str else args[p]) for p in places)  # type: ignore[index]
         f = hooks.new(_Chosen(function, args, kwargs, places))
         leaves, tree = flatten_state(chosen)
         inputs = [lift(x) for x in leaves]
         self._check(inputs, "argument")
-        build = self._forward if self.mode == "forward" else self._reverse
+        build = self._forward if self.mode == "forward" and inputs else self._reverse
         blocks, results, aux = build(hooks, f, chosen, inputs, tree)
         out = unflatten(
             results,
@@ -129,7 +129,7 @@ class Jacobian(Transformed):
     ) -> tuple[list[list[Any]], TreeDef, Any]:
         """Column by column: for each argument, along every direction at once."""
         rows: list[list[Any]] = []
-        found = None
+        found = around = None
         before, stored = [fresh_copy(here(), x) for x in inputs], False
         for k, x in enumerate(inputs):
 
@@ -140,21 +140,24 @@ class Jacobian(Transformed):
                 copies = [fresh_copy(here(), v) for v in before]
                 given = unflatten(tree, copies, hooks.new)
                 result, tangent, *aux = jvp.record(hooks, f, (given, tangents), {})
-                nonlocal stored
+                nonlocal stored, around
                 stored |= any(isinstance(v, TracedArray) and v.cell.written for v in copies)
                 self._check([lift(v) for v in flatten_state(result)[0]], "result")
-                return (tangent, *aux)
+                # What is auxiliary may have other containers and objects for each direction.
+                kept, around = flatten_state(settled(hooks, tuple(aux), one_dtype))
+                return tangent, kept
 
-            axes = (-1, None) if self.has_aux else (-1,)
-            mapped = hooks.new(Vmap(hooks.new(_Call(along)), 0, axes))
-            tangent, *aux = hooks.call(mapped, _basis(hooks, x))
+            mapped = hooks.new(Vmap(hooks.new(_Call(along)), 0, (-1, None)))
+            tangent, aux = hooks.call(mapped, _basis(hooks, x))
             parts, found = flatten_state(tangent)
             shape = _shape(x)
             rows.append([np.reshape(p, (*p.shape[:-1], *shape)) for p in parts])
         if stored:
             hooks.call(f, *chosen)
-        assert found is not None
-        return [list(column) for column in zip(*rows, strict=True)], found, aux[0] if aux else None
+        assert found is not None and around is not None
+        blocks = [list(column) for column in zip(*rows, strict=True)]
+        kept = unflatten(around, aux, hooks.new)
+        return blocks, found, kept[0] if kept else None
 
     def _reverse(
         self,
@@ -224,7 +227,7 @@ class HessianProduct(Transformed):
         if len(args) < 2:
             raise TypeError("hvp takes the arguments of the function, and then a direction")
         *given, along = args
-        (place,) = argument_places(function, self.argnums, (), given, kwargs)
+        (place,) = chosen_places(self.transform, function, self.argnums, (), given, kwargs)
         f = hooks.new(_Chosen(function, given, kwargs, (place,)))
         gradient = hooks.new(Gradient(f, 0, None, False, False))
         jvp = hooks.new(Jvp(gradient))

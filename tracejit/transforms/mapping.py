@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from tracejit.frontend.cells import Cell
 from tracejit.frontend.choice import Choice
 from tracejit.frontend.concrete import concrete_trace
 from tracejit.frontend.concrete_plain import settled as in_program
-from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
+from tracejit.frontend.containers import (
+    Identity,
+    Static,
+    TreeDef,
+    flatten_state,
+    is_constant,
+    unflatten,
+)
 from tracejit.frontend.regions import Names, entered
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
@@ -23,6 +31,7 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
+from tracejit.transforms.arguments import kind_of
 from tracejit.transforms.batch import batch_nodes
 from tracejit.transforms.function import Transformed
 from tracejit.transforms.primal import fresh_name, settled
@@ -30,10 +39,12 @@ from tracejit.transforms.primal import fresh_name, settled
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Vmap", "count_leaves"]
+__all__ = ["Vmap", "count_leaves", "one_dtype"]
 
 #: Ops that give views of their first operand.
 _VIEWS = frozenset("broadcast_to gather imag real reshape slice transpose".split())
+#: What is the same for all elements wherever it is given.
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, np.ufunc, type, ModuleType)
 _DIFFERS = "vmap: out_axes=None for a result that differs between elements"
 
 
@@ -62,7 +73,7 @@ class Vmap(Transformed):
         def called(lanes: Sequence[Any]) -> Any:
             parts = unflatten(tree, lanes, hooks.new)
             named = dict(zip(kwargs, parts[len(args) :], strict=True))
-            return settled(hooks, hooks.call(function, *parts[: len(args)], **named), _one_dtype)
+            return settled(hooks, hooks.call(function, *parts[: len(args)], **named), one_dtype)
 
         if getattr(here().builder, "active", None) is not None:
             return self._one_by_one(hooks, called, given, axes, size)
@@ -82,8 +93,10 @@ class Vmap(Transformed):
             parts = [spec] * len(args)
         parts += [0] * len(kwargs)
         out: list[int | None] = []
-        for part, node in zip(parts, tree.root[2], strict=True):
-            out += _spread(part, node, "in_axes")
+        for k, (part, node) in enumerate(zip(parts, tree.root[2], strict=True)):
+            # There is no in_axes for what is given by name.
+            same = k >= len(args) and not count_leaves(node) and _is_function(node)
+            out += [] if same else _spread(part, node, "in_axes")
         return out
 
     def _results(self, result: Any) -> tuple[list[tuple[Tracer, int | None]], TreeDef]:
@@ -110,7 +123,10 @@ class Vmap(Transformed):
                 x if a is None else x[(slice(None),) * a + (i,)]
                 for x, a in zip(given, axes, strict=True)
             ]
-            found, tree = self._results(called(lanes))
+            found, other = self._results(called(lanes))
+            if tree is not None and other != tree:
+                raise TypeError("vmap: elements give results of unlike structure, or other objects")
+            tree = other
             rows.append(found)
         out = [
             _unlike_none([x for x, _ in column])
@@ -135,9 +151,14 @@ def _unlike_none(lanes: Sequence[Tracer]) -> Any:
 def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     """An axis, or a container of axes, for every leaf of a tree. Raises TypeError."""
     if part is None or type(part) is int:
+        for x in _constants(node) if part is not None else ():
+            verb = "map over" if what == "in_axes" else "stack results along"
+            raise TypeError(
+                f"vmap: {kind_of(x)} has no axis {part} to {verb}; give {what}=None for it"
+            )
         return [part] * count_leaves(node)
     children = node[2] if isinstance(node, tuple) else ()
-    if isinstance(part, dict) and node[0] is dict:
+    if isinstance(part, dict) and isinstance(node, tuple) and node[0] is dict:
         parts = [part.get(getattr(k, "value", k)) for k in node[1]]
     elif isinstance(part, (list, tuple)) and len(part) == len(children):
         parts = list(part)
@@ -146,6 +167,22 @@ def _spread(part: Any, node: Any, what: str) -> list[int | None]:
     return [
         axis for p, child in zip(parts, children, strict=True) for axis in _spread(p, child, what)
     ]
+
+
+def _constants(node: Any) -> Iterator[Any]:
+    """What a tree has in the place of leaves, and is no None."""
+    if isinstance(node, tuple):
+        for child in node[2]:
+            yield from _constants(child)
+    elif isinstance(node, Identity):
+        yield node.get()
+    elif isinstance(node, Static) and node.value is not None:
+        yield node.value
+
+
+def _is_function(node: Any) -> bool:
+    """Whether a part of a tree is a text or another constant, or a function, class or module."""
+    return all(is_constant(x) or isinstance(x, _FUNCTIONS) for x in _constants(node))
 
 
 def count_leaves(node: Any) -> int:
@@ -181,7 +218,7 @@ def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
     return size
 
 
-def _one_dtype(hooks: Hooks, x: Choice) -> Any:
+def one_dtype(hooks: Hooks, x: Choice) -> Any:
     """A choice between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:

@@ -16,7 +16,6 @@ from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.unions import as_machine, is_number, leaves_of, parts_of, rebuild
-from tracejit.ir.calculus import differentiable
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.segments import Segment
@@ -58,20 +57,13 @@ class Variables:
         return unflatten(self.tree, leaves, hooks.new)
 
 
-def variables(hooks: Hooks, argument: Any, what: str) -> Variables:
-    """An argument to be derived by. Raises TypeError where a leaf is no float or complex number."""
+def variables(hooks: Hooks, argument: Any) -> Variables:
+    """An argument to be derived by, whose parts are floats, or None."""
     argument = settle(argument)
     if has_choice(argument):
         raise TraceError("TJ031", "an argument that is of one of several kinds", user_line())
     leaves, tree = flatten_state(argument)
     given = [lift(x) for x in leaves]
-    for x in given:
-        if not differentiable(x.type):
-            kind = f"an array of {x.type.dtype}" if isinstance(x.type, ArrayType) else f"{x.type}"
-            raise TypeError(
-                f"{what} takes real or complex floating-point arguments, not {kind}; "
-                "pass a float, or choose other arguments by argnums"
-            )
     tracers = [fresh_copy(here(), x) for x in given]
     values = [x.value() for x in tracers]
     return Variables(unflatten(tree, tracers, hooks.new), given, tracers, values, tree)
@@ -126,12 +118,12 @@ def call_primal(
     what: str,
     has_aux: bool,
 ) -> Primal:
-    """Call `f` with the arguments at `places` as variables.
+    """Call `f` with the arguments at `places`, which have been checked, as variables.
 
     With `has_aux` it gives a pair (result, auxiliary). Raises TypeError if it does not.
     """
     trace = here()
-    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p], what) for p in places}  # type: ignore[index]
+    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p]) for p in places}  # type: ignore[index]
     start = len(trace.builder.nodes)
     given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
     named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}

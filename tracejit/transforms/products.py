@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.branches import settle
 from tracejit.frontend.concrete import LostGradient
-from tracejit.frontend.containers import Static, TreeDef, flatten_state, unflatten
+from tracejit.frontend.containers import LEAF, Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.traceable import Traceable
 from tracejit.frontend.tracer import Tracer, lift
@@ -16,16 +16,16 @@ from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
+from tracejit.transforms.arguments import require_no_tangent, require_results
 from tracejit.transforms.batch_lanes import copy_node
 from tracejit.transforms.forward import push_forward
-from tracejit.transforms.function import Transformed
+from tracejit.transforms.function import Transformed, argument_name, float_places
 from tracejit.transforms.mapping import count_leaves
 from tracejit.transforms.primal import (
     Primal,
     as_error,
     call_primal,
     fresh_name,
-    has_choice,
     like,
     stack_name,
 )
@@ -35,7 +35,7 @@ from tracejit.transforms.segments import Segment
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Jvp", "Pulled", "Vjp", "direction", "matching"]
+__all__ = ["Jvp", "JvpOfAny", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
 
 
 def direction(x: Any, t: Type, what: str) -> Value:
@@ -76,28 +76,30 @@ def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     return leaves
 
 
-def _tangents(x: Any, tree: TreeDef, count: int) -> list[Any]:
-    """As `matching` for a tangent, in which None stands for zeros of all that is in its place."""
+def with_zeros(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
+    """As `matching`, of what has None for zeros of all that is in its place."""
     leaves, given = flatten_state(settle(x))
-    found = iter(leaves)
-    out = _spread(given.root, tree.root, found)
+    out = _spread(given.root, tree.root, iter(leaves), what)
     if out is None or len(out) != count:
-        raise TypeError("a tangent has another structure than what it belongs to")
+        raise TypeError(f"{what} has another structure than what it belongs to")
     return out
 
 
-def _spread(given: Any, node: Any, leaves: Iterator[Any]) -> list[Any] | None:
+def _spread(given: Any, node: Any, leaves: Iterator[Any], what: str) -> list[Any] | None:
     """The leaves of a tangent for those of a tree; None where the two do not fit."""
     if isinstance(given, Static) and given.value is None:
         return [None] * count_leaves(node)
     if isinstance(given, tuple) and isinstance(node, tuple):
         if given[0] is not node[0] or given[1] != node[1] or len(given[2]) != len(node[2]):
             return None
-        parts = [_spread(a, b, leaves) for a, b in zip(given[2], node[2], strict=True)]
+        parts = [_spread(a, b, leaves, what) for a, b in zip(given[2], node[2], strict=True)]
         return None if None in parts else [x for part in parts for x in part or ()]
-    if given != node:
-        return None
-    return [next(leaves)] if count_leaves(node) else []
+    if given is LEAF and not isinstance(node, tuple):
+        found = next(leaves)
+        if node is not LEAF:
+            require_no_tangent(found, what)
+        return [found] if node is LEAF else []
+    return [] if given == node else None
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -126,17 +128,21 @@ class Jvp(Transformed):
         kwargs: dict[str, Any],
     ) -> Any:
         primals, tangents = args
-        places = [k for k in range(len(primals)) if _has_derivative(primals[k])]
-        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
         if len(tangents) != len(primals):
             raise TypeError(f"jvp: {len(primals)} arguments, and {len(tangents)} tangents")
+        places = float_places(self.transform, function, primals)
+        for k in set(range(len(primals))).difference(places):
+            name = argument_name(function, k)
+            require_no_tangent(tangents[k], f"jvp: the tangent of {name}, which has no derivative,")
+        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
+        require_results(primal.result, self.transform)
         trace = primal.trace
         nodes = primal.segment.nodes
         # Tangents given by the caller are computed before the call.
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = _tangents(tangents[place], x.tree, len(x.given))
+            leaves = with_zeros(tangents[place], x.tree, len(x.given), "a tangent")
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
@@ -149,12 +155,20 @@ class Jvp(Transformed):
         return (result, tangent, aux) if self.has_aux else (result, tangent)
 
 
-def _has_derivative(x: Any) -> bool:
-    x = settle(x)
-    if has_choice(x):
-        return True
-    leaves, _ = flatten_state(x)
-    return bool(leaves) and all(differentiable(lift(x).type) for x in leaves)
+class JvpOfAny(Traceable):
+    """(function, primals, tangents) -> what the `jvp` of the function gives."""
+
+    __name__ = __qualname__ = "jvp"
+
+    def __init__(self, has_aux: bool) -> None:
+        self.has_aux = has_aux
+
+    def __call__(self, function: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+        return Jvp(function, self.has_aux)(primals, tangents)
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function, primals, tangents = args
+        return hooks.call(hooks.new(Jvp(function, self.has_aux)), primals, tangents)
 
 
 def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
@@ -184,8 +198,9 @@ class Vjp(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        places = [k for k in range(len(args)) if _has_derivative(args[k])]
+        places = float_places(self.transform, function, args)
         primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        require_results(primal.result, self.transform)
         result, aux = primal.result, primal.aux
         pulled = hooks.new(Pulled(primal, places, len(args), primal.settled))
         return (result, pulled, aux) if self.has_aux else (result, pulled)

@@ -11,6 +11,7 @@ from tracejit.frontend.containers import flatten_state, unflatten
 from tracejit.frontend.trace import current_trace, here
 from tracejit.frontend.tracer import TracedArray, Tracer
 from tracejit.ir.calculus import differentiable
+from tracejit.transforms.arguments import require_transparent
 
 __all__ = ["stopped"]
 
@@ -18,11 +19,14 @@ __all__ = ["stopped"]
 def stopped(x: Any, new: Callable[[Any], Any] = lambda made: made) -> Any:
     """`x` with the op `stop_gradient` on each float and complex number; `new` notes containers.
 
-    Outside a trace it is `x` itself.
+    Outside a trace it is `x` itself. Raises TypeError inside for an object in which it would not
+    find the arrays.
     """
     if current_trace() is None:
         return x
-    leaves, tree = flatten_state(settle(x))
+    x = settle(x)
+    require_transparent(x, "stop_gradient")
+    leaves, tree = flatten_state(x)
     return unflatten(tree, [_leaf(v) for v in leaves], new)
 
 

@@ -9,18 +9,18 @@ signature, `append_entry` publishes it behind a gate that looks at the context o
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
-from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tracejit.locks import once, short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
 from tracejit.runtime.native.gate import (
     GATE,
+    PAST,
     QUIET,
     ErrorState,
     compile_gate,
@@ -43,6 +43,8 @@ __all__ = [
     "flat_callable",
     "jit_type",
     "python_entry",
+    "resume",
+    "stand_aside",
     "why_not",
 ]
 
@@ -61,7 +63,7 @@ class _Environment(NamedTuple):
     errors: ErrorState
 
 
-@lru_cache(maxsize=1)
+@once
 def _environment() -> _Environment | str:
     """The environment, or why native entries do not work in it."""
     try:
@@ -116,7 +118,7 @@ def jit_type(cls: type[Any]) -> type[Any]:
     return _native_type(cls) if available() else cls
 
 
-_publishing = threading.Lock()
+_publishing = short_lock()
 
 
 class _Published(NamedTuple):
@@ -151,7 +153,25 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
         word_at(id(obj) + at).value = gate.address(GATE)
 
 
-@cache
+def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
+    """Let `function` answer all calls of `obj`, as if it were called itself, until `resume`."""
+    obj._slow = function
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(PAST)
+
+
+def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
+    """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
+    if available():
+        at = call_offset(obj)
+        with _publishing:
+            word_at(id(obj) + at).value = _gate(at).address(GATE) if obj._entries else 0
+    obj._slow = slow
+
+
+@once
 def _gate(offset: int) -> _Linked:
     """The library of the gate of objects that are called through the word at `offset`."""
     environment = _environment()
@@ -173,7 +193,7 @@ def _bail(*args: Any, **kwargs: Any) -> object:
     return BAIL
 
 
-@lru_cache(maxsize=1)
+@once
 def _flat_type() -> type[Any]:
     return _native_type(_Flat)
 

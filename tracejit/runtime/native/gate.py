@@ -4,7 +4,8 @@
 
 CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
 where a floating-point error does more than warn, the gate calls `_slow`, which decides in Python.
-Otherwise it goes on to the object's first entry.
+Otherwise it goes on to the object's first entry, and keeps the object alive until that returns.
+Beside the gate there is a way past all entries, straight to `_slow`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from tracejit.runtime.native.text import FunctionText
 if TYPE_CHECKING:
     from tracejit.codegen.engine import Library
 
-__all__ = ["GATE", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
+__all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
 
-#: The gate's symbol in its library.
-GATE = "tracejit.gate"
+#: The symbols in the library: of the gate, and of the way past all entries.
+GATE, PAST = "tracejit.gate", "tracejit.past"
 
 _KINDS = ("divide", "over", "under", "invalid")
 _MODES = ("ignore", "warn", "raise", "call", "print", "log")
@@ -127,20 +128,22 @@ def _check(state: ErrorState) -> None:
 
 
 def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorState) -> Library:
-    """The gate `GATE` of objects that keep the address of their first entry at `entry_offset`."""
+    """`GATE` and `PAST`, for objects that keep their first entry's address at `entry_offset`."""
     from tracejit.codegen.engine import compile_module
 
-    text = FunctionText(GATE, functions)
-    _write(text, entry_offset, errors)
-    head = text.declarations()
-    head.append(
-        f'define ptr @"{GATE}"(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) nounwind {{'
-    )
+    gate, past = FunctionText(GATE, functions), FunctionText(PAST, functions)
+    _write(gate, entry_offset, errors)
+    past.do("br label %slow")
+    past.hand_over({"slow": SLOW_OFFSET})
+    lines = list(dict.fromkeys([*gate.declarations(), *past.declarations()]))
+    for name, text in (GATE, gate), (PAST, past):
+        parameters = "ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames"
+        lines += [f'define ptr @"{name}"({parameters}) nounwind {{', *text.lines, "}"]
     return compile_module(
         "",
-        text.symbols,
-        [GATE],
-        glue="\n".join([*head, *text.lines, "}", ""]),
+        gate.symbols | past.symbols,
+        [GATE, PAST],
+        glue="\n".join([*lines, ""]),
         keep=(errors, config.eager_opened, config.eager_variable),
     )
 
@@ -162,10 +165,11 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.do("br label %pass")
 
     text.label("pass")
+    # The program may call Python, which may drop the callable; its code goes when it dies.
+    text.call("Py_IncRef", "ptr %callable")
     entry = text.field("%callable", entry_offset, "ptr")
-    result = text.op(
-        f"musttail call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)"
-    )
+    result = text.op(f"call ptr {entry}(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames)")
+    text.call("Py_DecRef", "ptr %callable")
     text.do(f"ret ptr {result}")
 
     text.label("eager")

@@ -87,6 +87,7 @@ def word_at(address: int) -> ctypes.c_size_t:
 def jit_type(cls: type[_T]) -> type[_T]:
     """A class decorator: a final type like `cls`, whose instances native entries can answer for.
 
+    As attributes of a class they are bound as functions are, unless `cls` has its own `__get__`.
     Raises RuntimeError if instances do not keep their slots where entries expect them.
     """
     python = ctypes.pythonapi
@@ -99,14 +100,15 @@ def jit_type(cls: type[_T]) -> type[_T]:
         ("PyType_GetSlot", python)
     )
     doc = (cls.__doc__ or "").encode()
+    is_method = "__get__" not in cls.__dict__
+    binding = [_Slot(_TP_DESCR_GET, get_slot(FunctionType, _TP_DESCR_GET))] if is_method else []
     slots = (_Slot * 4)(
         _Slot(_TP_MEMBERS, ctypes.addressof(members)),
-        _Slot(_TP_DESCR_GET, get_slot(FunctionType, _TP_DESCR_GET)),
         _Slot(_TP_DOC, ctypes.cast(ctypes.c_char_p(doc), ctypes.c_void_p)),
-        _Slot(0, None),
+        *binding,
     )
     name = f"{cls.__module__}.{cls.__qualname__}".encode()
-    flags = _BASETYPE | _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+    flags = _BASETYPE | _HAVE_VECTORCALL | (_METHOD_DESCRIPTOR if is_method else 0)
     spec = _Spec(name, offset + 2 * _WORD, 0, flags, slots)
     _KEPT.append((members, slots, name, doc))
     from_spec = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)(

@@ -1,0 +1,102 @@
+"""Calls that raise: what stopped one trace is remembered, and does not stop later ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests import failing_samples
+from tracejit.runtime import specialize
+
+X = np.ones(3)
+SAMPLES = [f for name, f in vars(failing_samples).items() if name.startswith("fail_")]
+
+
+@pytest.fixture
+def traces(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The functions that were traced."""
+    found: list[Any] = []
+    trace_call = specialize.trace_call
+
+    def counted(function: Any, *args: Any, **kwargs: Any) -> Any:
+        found.append(function)
+        return trace_call(function, *args, **kwargs)
+
+    monkeypatch.setattr(specialize, "trace_call", counted)
+    return found
+
+
+def outcome(f: Any, *args: Any) -> Any:
+    try:
+        return "gives", repr(f(*args))
+    except Exception as e:
+        return type(e), str(e)
+
+
+@pytest.mark.parametrize("f", SAMPLES, ids=lambda f: f.__name__)
+def test_an_exception_is_traced_once(f: Any, traces: list[Any]) -> None:
+    compiled = tracejit.jit(f)
+    expected = outcome(f, X, 7)
+    assert isinstance(expected[0], type)
+    assert outcome(compiled, X, 7) == expected
+    first = len(traces)
+    for _ in range(5):
+        assert outcome(compiled, X, 7) == expected
+    assert len(traces) == first <= 2
+    report = compiled.report()
+    counted = report.errors.total() + report.bailouts
+    # Some are compiled up to the line that raises.
+    assert counted == 6 or report.fallbacks or report.variants
+    if report.errors:
+        assert f"  raised    {counted} calls without a compile: 6 {expected[0].__name__}" in str(
+            report
+        )
+
+
+def test_what_raises_no_longer_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = tracejit.jit(failing_samples.fail_key)
+    for _ in range(3):
+        assert outcome(f, X, 7)[0] is KeyError
+    monkeypatch.setitem(failing_samples.D, "b", 3.0)
+    for _ in range(3):
+        assert np.array_equal(f(X, 7), X * 3)
+    assert len(f.report().variants) == 1
+    monkeypatch.delitem(failing_samples.D, "b")
+    for _ in range(3):
+        assert outcome(f, X, 7)[0] is KeyError
+    assert f.report().fallbacks == []
+
+
+def test_new_numbers_that_raise_are_not_traced_for_ever(traces: list[Any]) -> None:
+    f = tracejit.jit(failing_samples.fail_index_error)
+    for k in range(3, 60):
+        assert outcome(f, X, k) == outcome(failing_samples.fail_index_error, X, k)
+    assert len(traces) < 20
+    for _ in range(3):
+        for k in range(-3, 3):
+            assert f(X, k) == 2.0
+    assert f.report().variants
+    assert outcome(f, X, 3)[0] is IndexError
+    before = len(traces)
+    for _ in range(3):
+        for k in range(-3, 3):
+            assert f(X, k) == 2.0
+    assert len(traces) == before
+
+
+def test_effects_happen_once() -> None:
+    f = tracejit.jit(failing_samples.append_and_fail)
+    for n in range(1, 5):
+        seen: list[Any] = []
+        with pytest.raises(ZeroDivisionError):
+            f(X, seen)
+        assert len(seen) == 1, n
+
+
+def test_strict_functions_raise_the_same() -> None:
+    f = tracejit.jit(failing_samples.fail_broadcast, strict=True)
+    for _ in range(3):
+        assert outcome(f, X, 7) == outcome(failing_samples.fail_broadcast, X, 7)

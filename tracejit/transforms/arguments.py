@@ -1,0 +1,152 @@
+"""What derivatives are taken by: floats in containers; errors name what is none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracejit.frontend.branches import settle
+from tracejit.frontend.choice import Choice
+from tracejit.frontend.concrete import concrete_trace
+from tracejit.frontend.containers import is_constant, is_namedtuple
+from tracejit.frontend.shapes import SymInt
+from tracejit.frontend.text import TracedText
+from tracejit.frontend.trace import here
+from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.unions import parts_of
+from tracejit.ir.calculus import differentiable
+from tracejit.ir.types import ArrayType
+
+__all__ = [
+    "has_floats",
+    "kind_of",
+    "require_floats",
+    "require_no_tangent",
+    "require_results",
+    "require_transparent",
+]
+
+#: A part of an argument, with how the program would write it: `p["a"][0].w`.
+_Part: TypeAlias = tuple[str, Any]
+
+_TAKEN = "floats, arrays of them, or lists, tuples, dicts, namedtuples or dataclasses of these"
+_PLAIN = (bool, int, float, complex, np.ndarray)
+
+
+def _parts(x: Any, path: str, around: tuple[Any, ...] = ()) -> Iterator[_Part]:
+    """What containers hold, and what is no container itself."""
+    found = parts_of(x)
+    if found is None or any(x is outer for outer in around):
+        yield path, x
+        return
+    cls, keys, children = found
+    fields = keys if cls is not dict else ()
+    if is_namedtuple(cls):
+        fields = cls._fields  # type: ignore[attr-defined]
+    for k, child in enumerate(children):
+        if fields:
+            place = f".{fields[k]}"
+        else:
+            place = f"[{keys[k]!r}]" if keys else f"[{k}]"
+        yield from _parts(child, path + place, (*around, x))
+
+
+def _is_number(x: Any) -> bool:
+    """Whether `x` is a number or an array, perhaps of several kinds."""
+    return type(x) in _PLAIN or isinstance(x, (Tracer, Choice, SymInt, np.generic))
+
+
+def _is_float(x: Any) -> bool:
+    if isinstance(x, Tracer):
+        return differentiable(x.type)
+    if isinstance(x, (np.ndarray, np.generic)):
+        # Of longdoubles, and of subclasses of arrays, the trace says why it does not take them.
+        return x.dtype.kind in "fc"
+    return type(x) in (float, complex)
+
+
+def kind_of(x: Any) -> str:
+    """What a message calls a value: `an array of int64`, `a str`."""
+    if isinstance(x, Tracer):
+        t = x.type
+        return f"an array of {t.dtype}" if isinstance(t, ArrayType) else str(t)
+    if type(x) is np.ndarray:
+        return f"an array of {x.dtype}"
+    if x is None or isinstance(x, (bool, int, np.generic)):
+        return str(x) if x is None else type(x).__name__
+    name = "str" if isinstance(x, TracedText) else type(x).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _held(x: Any, path: str) -> str:
+    """Some floats that an object holds as attributes, in words."""
+    own = getattr(x, "__dict__", None)
+    found = [f"{path}.{k}" for k, v in own.items() if _is_float(v)] if type(own) is dict else []
+    return f", such as {' and '.join(found[:2])}" if found else ""
+
+
+def has_floats(x: Any) -> bool:
+    """Whether an argument is, or contains, a number or an array that has a derivative, or may."""
+    return any(
+        isinstance(v, Choice) or _is_float(v) or (isinstance(v, np.ndarray) and v.dtype.hasobject)
+        for _, v in _parts(settle(x), "")
+    )
+
+
+def require_floats(x: Any, what: str, name: str, advice: str) -> None:
+    """Raise TypeError where a part of the argument `name`, by which `what` derives, is no float.
+
+    None inside a container stands for what is not there, and has the derivative None.
+    """
+    for path, part in _parts(settle(x), name):
+        absent = part is None and path != name
+        if absent or isinstance(part, Choice) or _is_float(part):
+            continue
+        raise TypeError(
+            f"{what} takes real or complex floating-point arguments, and {path} is "
+            f"{kind_of(part)}: pass {_TAKEN}{_held(part, path)}; or {advice}"
+        )
+
+
+def require_results(x: Any, what: str) -> None:
+    """Raise TypeError where a part of a function's result is neither a number, nor an array."""
+    for path, part in _parts(settle(x), "result"):
+        if part is not None and not _is_number(part):
+            raise TypeError(
+                f"{what} takes a function that gives numbers and arrays, or lists, tuples, dicts, "
+                f"namedtuples or dataclasses of them, and its {path} is {kind_of(part)}; "
+                "return it as auxiliary, with has_aux=True"
+            )
+
+
+def require_no_tangent(x: Any, what: str) -> None:
+    """Raise TypeError unless a tangent, of what has no derivative, is None, or zeros.
+
+    A trace checks it when it runs.
+    """
+    for _, part in _parts(settle(x), ""):
+        if part is None:
+            continue
+        if isinstance(part, (Tracer, np.ndarray)):
+            zero = np.all(np.equal(lift(part), 0))
+            trace = concrete_trace()
+            if trace is None:
+                here().emit_all("check", (lift(zero).value(),), {})
+                continue
+            if bool(trace.concrete(lift(zero).value())):
+                continue
+        elif _is_number(part) and not isinstance(part, Choice) and part == 0:
+            continue
+        raise TypeError(f"{what} is None or zero, not {kind_of(part)}")
+
+
+def require_transparent(x: Any, what: str) -> None:
+    """Raise TypeError where `x` has a part that may hold arrays which cannot be seen."""
+    for path, part in _parts(x, "x"):
+        if not (_is_number(part) or is_constant(part) or isinstance(part, TracedText)):
+            raise TypeError(
+                f"{what} takes numbers and arrays, or lists, tuples, dicts, namedtuples or "
+                f"dataclasses of them, and {path} is {kind_of(part)}{_held(part, path)}"
+            )
