@@ -15,6 +15,7 @@ from tracejit.frontend.tracer import (
     TracedArray,
     here,
     is_number,
+    lift,
     user_line,
 )
 from tracejit.frontend.ufuncs import elementwise, operand
@@ -79,13 +80,15 @@ def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
 @handles(np.real)
 def real(val: Any) -> Any:
     """The real part."""
-    return as_operand(val).real
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.real
 
 
 @handles(np.imag)
 def imag(val: Any) -> Any:
     """The imaginary part."""
-    return as_operand(val).imag
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.imag
 
 
 @handles(np.angle)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import in_c_order
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
-from tracejit.frontend.numpy_shape import in_c_order, shape_dims
+from tracejit.frontend.numpy_shape import shape_dims
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import (
@@ -49,7 +50,8 @@ def arange(
         raise TypeError("arange() requires stop to be specified.")
     if stop is None:
         start, stop = 0, start
-    start = 0 if start is None else start
+    if start is None:
+        raise TraceError("TJ004", "np.arange without a start", user_line())
     step = 1 if step is None else step
     if any(isinstance(x, Tracer) for x in (start, stop, step)):
         return _traced_arange(start, stop, step, dtype)
@@ -306,7 +308,7 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     ndim = len(xi)
-    out = []
+    out: Any = []
     for k, x in enumerate(xi):
         place = 1 - k if indexing == "xy" and ndim > 1 and k < 2 else k
         flat = asarray(x)
@@ -314,5 +316,5 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
         shape = tuple(size if j == place else 1 for j in range(ndim))
         out.append(np.reshape(flat, shape))
     if not sparse:
-        out = list(np.broadcast_arrays(*out))
-    return tuple(in_c_order(asarray(x)) for x in out) if copy else tuple(out)
+        out = np.broadcast_arrays(*out)
+    return tuple(in_c_order(asarray(x)) for x in out) if copy else out
