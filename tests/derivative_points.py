@@ -26,7 +26,9 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     **dict.fromkeys(("sqrt", "root_of_squares", "log", "log2", "log10"), (_POSITIVE,)),
     **dict.fromkeys(("arcsin", "arccos", "arctanh", "log1p", "tan"), (_INSIDE,)),
     "arccosh": (_BEYOND,),
-    **dict.fromkeys(("power", "float_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))),
+    **dict.fromkeys(
+        ("power", "float_power", "uniform_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))
+    ),
     **dict.fromkeys(("remainder", "fmod"), _QUOTIENTS),
 }
 #: Off the branch cuts of all holomorphic functions.

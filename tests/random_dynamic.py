@@ -538,7 +538,7 @@ def script(case: Case, verdict: Verdict) -> str:
             "    import sys",
             "",
             "    from tests.compare import assert_parity",
-            "    from tests.random_dynamic import generate",
+            f"    from {type(case).__module__} import generate",
             "",
             f"    first, *more = generate({case.seed}).calls()",
             "    jitted = assert_parity(f, *first, also=more, calls=1, parity='order', ulp=4)",
@@ -547,9 +547,9 @@ def script(case: Case, verdict: Verdict) -> str:
     )
 
 
-def main() -> int:
+def search(program: str, doc: str | None, generate: Callable[[int], Case]) -> int:
     """Run seeds, each in a process of its own; returns 1 if a program differed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.random_dynamic", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=doc)
     parser.add_argument("--seeds", default="0:200", help="first:last (without the last)")
     parser.add_argument("--seconds", type=float, default=1e9, help="how long to search at most")
     parser.add_argument("--tries", type=int, default=120, help="checks spent on shrinking each")
@@ -592,4 +592,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(search("tests.random_dynamic", __doc__, generate))

@@ -116,8 +116,16 @@ def text_without_a_place(x, a):
     return template % a, template % a[0], template % [x]
 
 
+def lengthened_by_itself(x, a):
+    held, other = [x, 1], [a[0]]
+    held += held
+    other.extend(other)
+    other[1:] = other
+    return held, other
+
+
 PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", None) == __name__]
 
 
 def repeated_by_an_argument(v):
-    return [1, 2] * v, "ab" * v
+    return [1, 2] * v

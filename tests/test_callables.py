@@ -233,6 +233,38 @@ def test_names_that_an_object_shares_with_compiled_functions():
     assert compiled.trace(1.5).outputs
 
 
+def test_the_derivative_of_a_callable_is_its_own():
+    def slope(f):
+        with_dict = set(getattr(f, "__dict__", ())) - {"__tracejit_jvp__"}
+        for _ in range(2):
+            assert tracejit.jvp(f, (1.5,), (1.0,))[1] == (found := f(2.5) - f(1.5))
+        assert set(getattr(f, "__dict__", ())) - {"__tracejit_jvp__"} == with_dict
+        return found
+
+    assert [slope(samples.Layer(w)) for w in (2.0, 5.0)] == [2.0, 5.0]
+    assert [slope(functools.partial(samples.scaled, k=k)) for k in (2.0, 5.0)] == [2.0, 5.0]
+    assert [slope(samples.Model(w).method) for w in (2.0, 5.0)] == [2.0, 5.0]
+    assert [slope(tracejit.jit(samples.Layer(w))) for w in (2.0, 5.0)] == [2.0, 5.0]
+    for f in (samples.scaled, tracejit.jit(samples.scaled)):
+        assert slope(f) == 2.0 and slope(samples.twice(f)) == 4.0 and slope(f) == 2.0
+        again = samples.twice(samples.twice(f))
+        assert slope(again) == 8.0
+    layer = samples.Layer(2.0)
+    slope(layer)
+    other = copy.copy(layer)
+    other.w = 5.0
+    assert (
+        slope(other) == 5.0 and pickle.loads(pickle.dumps(layer)).w == 2.0 and slope(layer) == 2.0
+    )
+    data = samples.Unhashable(3.0)
+    assert slope(data) == 3.0
+    assert tracejit.grad(lambda d: d.w**2)(data) == samples.Unhashable(6.0)
+    gone = weakref.ref(layer)
+    del layer
+    gc.collect()
+    assert gone() is None
+
+
 def test_methods_of_every_kind():
     for cls, factor, more in ((samples.Model, 3.0, 0.0), (samples.Wider, 7.0, 1.0)):
         model = cls(2.0)

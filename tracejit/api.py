@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -169,7 +171,7 @@ def jvp(
     Raises TypeError for tangents that do not fit, for an argument or a result with other objects
     beside its floats, and where a derivative is not known.
     """
-    return _compiled_once("products", "Jvp", function, has_aux)(tuple(primals), tuple(tangents))
+    return _compiled_jvp(function, has_aux)(tuple(primals), tuple(tangents))
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -361,14 +363,24 @@ def _transformed(module: str, name: str, *args: Any) -> Jitted:
     return Jitted(getattr(found, name)(*args))
 
 
-def _compiled_once(module: str, name: str, function: Callable[..., Any], *args: Any) -> Jitted:
-    """As `_transformed`, the same one for the same function wherever that can be told."""
-    own = getattr(function, "__dict__", None)
-    if not isinstance(own, dict):
-        return _transformed(module, name, function, *args)
-    # Kept by the function itself: the two are collected together.
-    made: dict[Any, Jitted] = own.setdefault("__tracejit_transforms__", {})
-    key = (name, args)
-    if key not in made:
-        made[key] = _transformed(module, name, function, *args)
-    return made[key]
+def _compiled_jvp(function: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """The compiled `jvp` of a function, the same one for the same function."""
+    from tracejit.runtime.dispatch import Jitted
+
+    if not isinstance(function, (FunctionType, Jitted)) and not hasattr(function, "traced_call"):
+        # A dict may be shared, as that of a bound method is, or be looked at, as an object's.
+        return functools.partial(_jvp_of_any(has_aux), function)
+    # Kept by the function itself: the two are collected together. `functools.wraps` copies dicts.
+    owner, made = vars(function).get("__tracejit_jvp__", (None, {}))
+    if owner is None or owner() is not function:
+        made = {}
+        vars(function)["__tracejit_jvp__"] = weakref.ref(function), made
+    if has_aux not in made:
+        made[has_aux] = _transformed("products", "Jvp", function, has_aux)
+    compiled: Jitted = made[has_aux]
+    return compiled
+
+
+@functools.cache
+def _jvp_of_any(has_aux: bool) -> Jitted:
+    return _transformed("products", "JvpOfAny", has_aux)

@@ -5,6 +5,7 @@ whole process and is held for moments, by code that calls none of the user's: a 
 so that the child finds the change made or not begun. A long lock may be held while the user's code
 runs, which may itself wait for the thread that forks: the child finds it free, and whatever it
 guards must be right at every moment. Both may be taken again by the thread that holds them.
+A fork waits for imports as well: in the child nobody would ever finish them.
 
 Finalizers run anywhere, inside a compile too. One that calls a compiled function must not wait for
 a lock of another thread, which may be waiting for one of this thread: `holds_lock` tells.
@@ -12,20 +13,28 @@ a lock of another thread, which may be waiting for one of this thread: `holds_lo
 
 from __future__ import annotations
 
+import _imp
 import os
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache, wraps
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-__all__ = ["holding", "holds_lock", "long_lock", "short_lock"]
+__all__ = ["holding", "holds_lock", "long_lock", "once", "once_computed", "short_lock"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _SHORT: list[Any] = []
 _LONG: weakref.WeakSet[Any] = weakref.WeakSet()
 #: What the thread that forks has taken for that: no other thread can have all of them meanwhile.
 _taken: list[Any] = []
+#: Packages that are imported when they are needed, and seconds that a fork waits for imports.
+_IMPORTED, _PATIENCE = ("tracejit", "llvmlite", "numpy", "scipy"), 10.0
 
 
 def short_lock(lock: Any = None) -> Any:
@@ -67,33 +76,90 @@ def holds_lock() -> bool:
     return _THREAD.long > 0 or any(lock._is_owned() for lock in _SHORT)
 
 
+class once_computed(Generic[_T]):
+    """An attribute that its first read computes. Threads that read it at once may both compute it.
+
+    `functools.cached_property` takes one lock for all objects of a class until Python 3.12.
+    """
+
+    def __init__(self, compute: Callable[[Any], _T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, obj: None, cls: Any) -> once_computed[_T]: ...
+    @overload
+    def __get__(self, obj: Any, cls: Any) -> _T: ...
+    def __get__(self, obj: Any, cls: Any) -> Any:
+        if obj is None:
+            return self
+        value = obj.__dict__[self._compute.__name__] = self._compute(obj)
+        return value
+
+
+_BUILDING = short_lock()
+
+
+def once(build: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Cache what a function gives for its arguments, for good; two threads never build it twice.
+
+    `functools.cache` lets both build it and drops one: native code that was told the address of
+    something in it would find it gone.
+    """
+    cached = cache(build)
+
+    @wraps(cached)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with _BUILDING:
+            return cached(*args, **kwargs)  # type: ignore[arg-type]
+
+    return call
+
+
 def _take_all() -> None:
     """Take every short lock; none is held while another one is waited for, in whatever order."""
-    first = 0
+    first, deadline = 0, time.monotonic() + _PATIENCE
     while True:
-        locks = [*_SHORT[first:], *_SHORT[:first]]
         held: list[Any] = []
-        for lock in locks:
+        for lock in (*_SHORT[first:], *_SHORT[:first]):
             if not lock.acquire(blocking=not held):
                 first = _SHORT.index(lock)
                 break
             held.append(lock)
         else:
-            _taken.extend(held)
-            return
+            # No module begins to be imported from here on.
+            _imp.acquire_lock()
+            if not _is_importing() or time.monotonic() > deadline:
+                _taken.extend(held)
+                return
+            _imp.release_lock()
         for lock in held:
             lock.release()
-        time.sleep(0)
+        time.sleep(0.001)
+
+
+def _is_importing() -> bool:
+    """Whether another thread is importing what a compile may import."""
+    locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    me = threading.get_ident()
+    for name, reference in list(locks.items()):
+        owner = getattr(reference(), "owner", None)
+        if owner not in (None, me) and name.partition(".")[0] in _IMPORTED:
+            return True
+    return False
 
 
 def _release_all() -> None:
+    # Where an interrupt has kept the thread from taking them, others may have them.
+    if _taken:
+        _imp.release_lock()
     while _taken:
         _taken.pop().release()
 
 
 def _in_child() -> None:
     _release_all()
-    for lock in list(_LONG):
+    for lock in [*_SHORT, *_LONG]:
         if not lock._is_owned():
             lock._at_fork_reinit()
 

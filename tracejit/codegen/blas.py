@@ -32,12 +32,12 @@ import ctypes
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from typing import Any, Literal
 
 from tracejit.codegen.blas_calls import PREFIXES
 from tracejit.codegen.blas_text import HELPERS, helper_text, narrow_product_text
 from tracejit.codegen.engine import Library, load_object, object_code
+from tracejit.locks import once
 
 __all__ = [
     "HELPERS",
@@ -81,7 +81,7 @@ _SPELLINGS = (
 )
 
 
-@lru_cache(maxsize=1)
+@once
 def _numpy_libraries() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     """NumPy's two extensions: looking a name up in them also searches what they are linked to."""
     modules = ("numpy._core._multiarray_umath", "numpy.linalg._umath_linalg")
@@ -135,7 +135,7 @@ def _of_scipy(name: str) -> Routine | None:
     return Routine(name, pointer_of(capsule, name_of(capsule)), 32, "fortran")
 
 
-@cache
+@once
 def routine(name: str) -> Routine | None:
     """A routine by its BLAS name, such as "dgemm", "zdotu" or "sgesv"; None if there is none.
 
@@ -195,7 +195,7 @@ def helper_ir(name: str) -> tuple[str, dict[str, int]] | None:
     return text, {f"{name}.{key}": r.address for key, r in bound.items() if r is not None}
 
 
-@cache
+@once
 def _library(name: str) -> Library | None:
     made = helper_ir(name)
     if made is None:

@@ -27,10 +27,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
 
 from tracejit.codegen.engine import Library, load_object, object_code
 from tracejit.codegen.handles import handle
+from tracejit.locks import once
 
 __all__ = ["BLOCK_FUNCTIONS", "MOST_KEPT", "Place", "block_address", "kept_bytes"]
 
@@ -259,7 +259,7 @@ define internal void @tj_advise(i64 %page, i64 %length) {
 _NO_ADVICE = "define internal void @tj_advise(i64 %page, i64 %length) {\n  ret void\n}\n"
 
 
-@cache
+@once
 def _library() -> Library:
     text = _TEXT + (_ADVISE if sys.platform == "linux" else _NO_ADVICE)
     return load_object(
@@ -280,7 +280,7 @@ def kept_bytes() -> int:
     return ctypes.c_int64.from_address(block_address("tj_kept_bytes")).value
 
 
-@cache
+@once
 def _empty() -> Callable[[int], None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(block_address("tj_empty"))
 

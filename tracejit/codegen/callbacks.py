@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tracejit.codegen.engine import Library, load_object, object_code
 from tracejit.codegen.pending import PENDING
+from tracejit.locks import once
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter
@@ -76,7 +76,7 @@ def _address(function: Any) -> int:
     return address
 
 
-@cache
+@once
 def _library() -> Library:
     symbols = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
     symbols["tj_pending"] = id(PENDING)

@@ -16,11 +16,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from tracejit.codegen.handles import Handle, handle
-from tracejit.locks import short_lock
+from tracejit.locks import once
 
 __all__ = [
     "CompileError",
@@ -59,25 +58,13 @@ class HostTarget:
         return self.triple.startswith(("x86_64", "amd64"))
 
 
-def _once(build: Callable[[], _T]) -> Callable[[], _T]:
-    """Cache a result; two threads never build it twice."""
-    lock = short_lock()
-    cached = lru_cache(maxsize=None)(build)
-
-    def call() -> _T:
-        with lock:
-            return cached()
-
-    return call
-
-
 def _llvm() -> Any:
     import llvmlite.binding as llvm
 
     return llvm
 
 
-@_once
+@once
 def host_target() -> HostTarget:
     """The host's triple, CPU, features and the register width that kernels should use."""
     llvm = _llvm()
@@ -159,7 +146,7 @@ class _Compiler:
             raise CompileError(f"invalid LLVM IR: {error}") from error
 
 
-@_once
+@once
 def _compiler() -> _Compiler:
     return _Compiler()
 
@@ -287,7 +274,7 @@ def optimized_text(ir_text: str) -> str:
     return text
 
 
-@_once
+@once
 def _libm() -> ctypes.CDLL:
     """A handle that resolves the C mathematics library, made visible to the whole process."""
     if sys.platform == "win32":

@@ -14,7 +14,6 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
 from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
+from tracejit.locks import once
 
 __all__ = ["HostCall", "array_at", "host_entry", "slot_count", "write_scalar"]
 
@@ -208,7 +208,7 @@ def _dispatch(site: int, slots: int) -> None:
     ctypes.c_int64.from_address(slots + 8 * call.slots).value = status
 
 
-@lru_cache(maxsize=1)
+@once
 def _callback() -> tuple[Callable[..., None], int]:
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_dispatch)
     address = ctypes.cast(function, ctypes.c_void_p).value

@@ -13,11 +13,11 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from functools import cache
 from typing import Any
 
 from tracejit.codegen.engine import Library, load_object, object_code
 from tracejit.codegen.pending import set_pending
+from tracejit.locks import once
 
 __all__ = ["LIGHT_PERIOD", "interrupt_address", "poll_address"]
 
@@ -150,7 +150,7 @@ def _address(function: Any) -> int:
     return address
 
 
-@cache
+@once
 def _library() -> Library:
     callback = ctypes.CFUNCTYPE(None, ctypes.py_object)(set_pending)
     clock, symbols = _clock()

@@ -12,7 +12,6 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from tracejit.codegen.allocation import emit_new_array, is_made_late
@@ -40,6 +39,7 @@ from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel
 from tracejit.ir.types import Type, dtype_name, dtype_of
+from tracejit.locks import once
 from tracejit.ops.elementwise import Element, parts_dtype
 from tracejit.passes.control_flow import lower_control_flow
 
@@ -71,7 +71,7 @@ class Program:
     zeroed: frozenset[int] = frozenset()
 
 
-@lru_cache(maxsize=1)
+@once
 def _c_library() -> dict[str, int]:
     lib = ctypes.CDLL(None)
     names = ("memcpy",)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.ir.dims import Atom, Dim
+from tracejit.ir.fma import fma
 from tracejit.ir.kernel import (
     Call,
     Const,
@@ -30,6 +31,7 @@ from tracejit.ir.kernel import (
     Store,
     Var,
 )
+from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 
 __all__ = ["OutOfRange", "print_kernel", "run_kernel"]
@@ -188,6 +190,10 @@ def _cast(value: Any, dtype: type) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
+def _power(x: Any, y: Any) -> Any:
+    return OPS["power"].evaluate((x, y), {})[0]
+
+
 def _special(name: str) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
         from scipy import special
@@ -203,6 +209,8 @@ def _functions() -> dict[str, Any]:
         **ufuncs,
         "np": np,
         "wrap_index": _wrap_index,
+        "fma": fma,
+        "power": _power,
         "select": _select,
         "cast": _cast,
         "unlikely": lambda condition: condition,

@@ -271,6 +271,7 @@ FLOAT: dict[str, Emitter] = {
     "trunc": intrinsic("trunc"),
     "rint": intrinsic("rint"),
     "sqrt": intrinsic("sqrt"),
+    "fma": intrinsic("fma"),
     "truncated": _truncated,
     "logaddexp": _logaddexp("exp", "log1p", math.log(2.0)),
     "logaddexp2": _logaddexp("exp2", "log2_1p", 1.0),

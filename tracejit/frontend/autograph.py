@@ -90,6 +90,10 @@ def trace_function(
     except TraceError as e:
         e.where = e.where or _innermost_place(e)
         raise
+    except RecursionError as e:
+        # A list in itself, blocks of thousands of statements: nothing of the compiler's own.
+        what = "something that is nested in itself, or too deeply"
+        raise TraceError("TJ008", what, _innermost_place(e)) from None
     finally:
         capture.close()
     return Traced(out, out_tree, capture)

@@ -17,6 +17,8 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tracejit.errors import TraceError
 from tracejit.frontend.builtin_methods import pairs
 from tracejit.frontend.effects import exit_, print_
@@ -58,6 +60,8 @@ def _range(hooks: Hooks, *args: Any) -> Any:
 
 
 def _enumerate(hooks: Hooks, iterable: Any, start: Any = 0) -> Any:
+    if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
+        raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
     items = enumerated(iterable, start)
     return hooks.new(items or enumerate(hooks.iterate(iterable), start))
 
@@ -107,7 +111,7 @@ def _sequence(cls: Any) -> Callable[..., Any]:
 
 
 def _set(cls: Any) -> Callable[..., Any]:
-    return lambda hooks, items=(): hooks.new(cls(hooks.iterate_keys(items)))
+    return lambda hooks, items=(): hooks.new(cls(hooks.keys(items)))
 
 
 def _dict(hooks: Hooks, /, *given: Any, **named: Any) -> Any:

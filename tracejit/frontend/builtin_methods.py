@@ -12,6 +12,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.containers import is_constant
 from tracejit.frontend.formatting import format_text, has_text, join
 from tracejit.frontend.operators import require_index, require_plain
+from tracejit.frontend.trace import here
 from tracejit.frontend.tracer import user_line
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _append(hooks: Hooks, x: list[Any], value: Any) -> None:
 
 def _extend(hooks: Hooks, x: list[Any], values: Any) -> None:
     hooks.may_change(x)
-    x.extend(hooks.iterate(values))
+    x.extend(list(hooks.iterate(values)))  # all items first: they may be its own
 
 
 def _insert(hooks: Hooks, x: list[Any], k: Any, value: Any) -> None:
@@ -99,7 +100,7 @@ def _sort(hooks: Hooks, x: list[Any], *, key: Any = None, reverse: Any = False) 
 
 
 def _copy(hooks: Hooks, x: Any) -> Any:
-    hooks.known(x)
+    hooks.ordered(x)
     return hooks.new(x.copy())
 
 
@@ -151,7 +152,10 @@ def _view(name: str) -> Callable[..., Any]:
 def _set_change(name: str, each: bool) -> Callable[..., Any]:
     def run(hooks: Hooks, x: set[Any], *others: Any) -> Any:
         hooks.may_change(x)
-        taken = [list(hooks.iterate_keys(o)) if each else hooks.key(o) for o in others]
+        if name == "pop":
+            hooks.ordered(x)
+            here().popped[id(x)] = x
+        taken = [hooks.keys(o) if each else hooks.key(o) for o in others]
         return getattr(x, name)(*taken)
 
     return run
@@ -159,8 +163,8 @@ def _set_change(name: str, each: bool) -> Callable[..., Any]:
 
 def _set_result(name: str) -> Callable[..., Any]:
     def run(hooks: Hooks, x: Any, *others: Any) -> Any:
-        hooks.known(x)
-        return hooks.fresh(getattr(x, name)(*[list(hooks.iterate_keys(o)) for o in others]))
+        hooks.ordered(x)
+        return hooks.fresh(getattr(x, name)(*map(hooks.keys, others)))
 
     return run
 

@@ -17,6 +17,7 @@ from tracejit.frontend.containers import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.reached import reached_arrays
 from tracejit.frontend.tracer import Tracer
 from tracejit.ir.op import OPS
 
@@ -37,6 +38,8 @@ class Arguments:
         self.arrays: list[tuple[np.ndarray[Any, Any], ConcreteArray]] = []
         #: Arrays of other dtypes, which the program gets itself, and what they held at first.
         self._others: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        #: Objects that the program gets as they are, and what else it gets by them.
+        self.objects: list[Any] = []
         self._kept = is_inner
         #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
@@ -61,6 +64,7 @@ class Arguments:
             names = dataclass_fields(x) or ()
             new = build_dataclass(cls, {n: self._stand_in(getattr(x, n)) for n in names})
         else:
+            self.objects.append(x)
             return x
         self.containers.append((x, new, dict(_items(new))))
         return new
@@ -74,6 +78,7 @@ class Arguments:
         return out
 
     def _other(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        self.objects.append(x)
         if x.flags.writeable and not self.is_inner:
             self._others.append((x, x.copy()))
         return x
@@ -118,6 +123,16 @@ class Arguments:
                 continue
             if any(np.shares_memory(x, y) for j, (y, _) in enumerate(self.arrays) if j != k):
                 raise LostGradient("a store into an argument that shares memory with another")
+
+    def require_no_other_name(self, function: Any) -> None:
+        """Raise LostGradient where the function may have read an argument that it stores into under
+        a name from outside, or in an object: there it was what it was before the call.
+        """
+        written = [x for x, tracer in self.arrays if tracer.cell.written]
+        for other in reached_arrays(function, *self.objects) if written else ():
+            if any(np.may_share_memory(other, x) for x in written):
+                what = "a store into an argument that has another name in the function"
+                raise LostGradient(what)
 
     def original(self, x: Any) -> Any:
         """What the caller gets for a part of a result: numbers and arrays for tracers.

@@ -140,10 +140,13 @@ class ConcreteHooks:
         try:
             with np.errstate(all="ignore"):
                 result = f.traced_call(hooks, arguments.args, arguments.kwargs)
-        except TraceError as e:
-            raise LostGradient(e.detail or e.code, e.where) from None
-        finally:
+        except BaseException as e:
             arguments.put_back()
+            if isinstance(e, TraceError):
+                raise LostGradient(e.detail or e.code, e.where) from None
+            raise
+        arguments.require_no_other_name(f)
+        arguments.put_back()
         return settled(self.trace, in_containers(arguments.original, result))
 
     # What rewritten code asks ---------------------------------------------------------------------

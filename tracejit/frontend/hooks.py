@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, cast
@@ -203,6 +204,23 @@ class Hooks(Flow):
         if self.capture.is_outside(x):
             raise TraceError("TJ006", f"a {type(x).__name__} from outside", user_line())
 
+    def ordered(self, x: Any) -> None:
+        """Raise TraceError unless a set, or an iterator, gives its contents in Python's order.
+
+        That follows from all that a set has been through. What a branch or loop does to one is
+        done again, to a set that only holds the same.
+        """
+        self.known(x)
+        if id(x) in here().shuffled:
+            raise TraceError("TJ022", "the order of a set that it changes", user_line())
+
+    def keys(self, x: Any) -> Any:
+        """The elements of `x` for a method of sets: those of Python look at what has them."""
+        keys = list(self.iterate_keys(x))
+        if type(x) in (set, frozenset, dict) and all(map(operator.is_, keys, x)):
+            return x
+        return keys
+
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
@@ -215,7 +233,7 @@ class Hooks(Flow):
         if cls in _ITERATORS and self.made_in(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
-            self.known(x)
+            self.ordered(x)
             return iter(x)
         if isinstance(x, TracedArray):
             return iter(x)

@@ -12,7 +12,13 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.elementwise import k_order
 
-__all__ = ["broadcast_order", "is_c_contiguous", "is_packed", "is_view_after_reshape"]
+__all__ = [
+    "axis_signs",
+    "broadcast_order",
+    "is_c_contiguous",
+    "is_packed",
+    "is_view_after_reshape",
+]
 
 
 class _Unknown(Exception):
@@ -104,6 +110,47 @@ def broadcast_order(
         order = (*range(lead), *(lead + a for a in t.order))
         types.append(ArrayType(t.dtype, (1,) * lead + t.shape, order))
     return k_order(types) if types else tuple(range(ndim))
+
+
+def axis_signs(x: TracedArray) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Which way each axis runs in memory, and the axes from the outermost one.
+
+    "+" or "-" is the sign of the stride, "0" an axis of repeated elements, "1" an axis of size 1.
+    Signs of the strides of arguments become guards; memory whose layout is not known runs forward.
+    """
+    t, env = x.type, x.trace.env
+    ordered = _ordered_type(x)
+    order = tuple(range(t.ndim)) if ordered is None else ordered.order
+    try:
+        layout = _layout(x)
+    except _Unknown:
+        layout = None
+    if layout is None:
+        layout = _signs_of_views(x)
+    signs = []
+    for d, stride in zip(t.shape, layout[1], strict=True):
+        if d == 1:
+            signs.append("1")
+        elif stride == 0:
+            signs.append("0")
+        else:
+            backwards = env.is_known(stride) and env.decide(stride, "<", 0)
+            signs.append("-" if backwards else "+")
+    return tuple(signs), order
+
+
+def _signs_of_views(x: TracedArray) -> Layout:
+    """A layout with the signs of the strides, of memory that is taken to run forward."""
+    t = x.cell.value.type
+    assert isinstance(t, ArrayType)
+    layout: Layout = (t.shape, (1,) * t.ndim)
+    for view in x.views:
+        following = None if view.op == "reshape" else _through(layout, view, x.trace.env)
+        if following is None:
+            shape = tuple(view.attrs["shape"])
+            following = shape, (1,) * len(shape)
+        layout = following
+    return layout
 
 
 def _ordered_type(x: TracedArray) -> ArrayType | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.memory_orders import copied, in_order_of, laid_out_as, memory_order
-from tracejit.frontend.numpy_api import HANDLERS, asarray, astype
+from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
 from tracejit.frontend.numpy_misc import as_scalar
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
@@ -41,6 +41,7 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
 
 
 def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
+    plain_options("astype", {"dtype": dtype})
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return here().wrap(cast_value(x.value(), d))
@@ -123,8 +124,7 @@ def _bound(x: Tracer, name: str) -> Any:
     function = _METHODS.get(name)
     if function is None or function not in HANDLERS:
         return None
-    handler = HANDLERS[function]
-    return lambda *args, **kwargs: handler(x, *args, **kwargs)
+    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
 
 
 def array_attribute(x: TracedArray, name: str) -> Any:
@@ -166,7 +166,7 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
         method = getattr(asarray(x), name)
         return lambda *args, **kwargs: as_scalar(method(*args, **kwargs))
-    return _unknown(name, np.generic)
+    return _unknown(name, x.dtype.type)
 
 
 def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:

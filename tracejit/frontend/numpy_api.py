@@ -7,7 +7,7 @@ records graph nodes and gives tracers. A form it does not know raises TraceError
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "call_function",
     "handles",
     "only",
+    "plain_options",
     "ufunc_method",
 ]
 
@@ -70,10 +71,38 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
         raise TraceError("TJ002", name, user_line())
     here()
     try:
-        inspect.signature(handler).bind(*args, **kwargs)
+        bound = inspect.signature(handler).bind(*args, **kwargs)
     except TypeError as e:
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
-    return handler(*args, **kwargs)
+    bound.arguments |= plain_options(name, bound.arguments)
+    return handler(*bound.args, **bound.kwargs)
+
+
+#: Options that many functions have, and the classes of the values for which handlers are written.
+_OPTIONS: dict[str, tuple[type, ...]] = {
+    "casting": (str,),
+    "dtype": (type, str, np.dtype),
+    "keepdims": (bool,),
+    "kind": (str,),
+    "order": (str,),
+    "subok": (bool,),
+}
+
+
+def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among a call's arguments, with flags as bools.
+
+    Raises TraceError for values of other classes: what NumPy makes of those it must say itself.
+    """
+    found = {}
+    for option in _OPTIONS.keys() & arguments.keys():
+        x = arguments[option]
+        if option == "keepdims" and isinstance(x, (int, np.integer, np.bool_)):
+            x = bool(x)
+        if not (x is None or x is NOT_GIVEN or isinstance(x, _OPTIONS[option])):
+            raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
+        found[option] = x
+    return found
 
 
 def asarray(x: Any, dtype: Any = None) -> TracedArray:

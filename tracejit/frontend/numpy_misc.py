@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.memory_orders import along_axis, copy_of, in_c_order, in_order_of
-from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate, stack
 from tracejit.frontend.numpy_ranges import lower_mask
@@ -33,6 +33,9 @@ from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
 __all__ = ["as_operand", "as_scalar"]
+
+#: Decimals whose powers of ten are floats.
+_MOST_PLACES = 300
 
 
 def as_scalar(x: Any) -> Any:
@@ -83,7 +86,7 @@ def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
 
 
 @handles(np.clip)
-@accepts_out("np.clip", "same_kind")
+@accepts_out("np.clip", "same_kind", repeated=True)
 def clip(
     a: Any,
     a_min: Any = NOT_GIVEN,
@@ -96,6 +99,8 @@ def clip(
 ) -> Any:
     """Values limited to an interval; bounds that an integer dtype cannot reach are dropped."""
     only("np.clip", **kwargs)
+    if (a_min is NOT_GIVEN) != (a_max is NOT_GIVEN):
+        raise TraceError("TJ004", "np.clip with one of a_min= and a_max=", user_line())
     low = min if a_min is NOT_GIVEN else a_min
     high = max if a_max is NOT_GIVEN else a_max
     low, high = (None if v is NOT_GIVEN else v for v in (low, high))
@@ -120,21 +125,24 @@ def clip(
 
 
 @handles(np.round, np.around)
-@accepts_out("np.round")
+@accepts_out("np.round", repeated=True)
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Values rounded half to even at a decimal place, by NumPy's scaling."""
     x = as_operand(a)
     places = operator.index(decimals)
+    if abs(places) > _MOST_PLACES:
+        raise TraceError("TJ004", f"np.round to {places} decimals", user_line())
     d = x.dtype
     if d.kind == "c":
-        real, imag = round_(x.real, places), round_(x.imag, places)
-        return elementwise(np.add, (real, elementwise(np.multiply, (imag, d.type(1j)))))
+        parts = [round_(part, places).value() for part in (x.real, x.imag)]
+        return here().wrap(here().emit("make_complex", parts))
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
-        out = astype(elementwise(np.multiply, (scaled, 10.0**-places)), d)
-        return in_order_of(out, x) if isinstance(out, TracedArray) else out
+        new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
+        new = here().wrap(cast_value(new.value(), d))
+        return in_order_of(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
     if places == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def arange(
     if stop is None:
         start, stop = 0, start
     if start is None:
-        raise TraceError("TJ004", "np.arange without a start", user_line())
+        raise TraceError("TJ004", "np.arange with no start", user_line())
     step = 1 if step is None else step
     if any(isinstance(x, Tracer) for x in (start, stop, step)):
         return _traced_arange(start, stop, step, dtype)
@@ -257,6 +258,9 @@ def eye(
     only("np.eye", device=device, like=like)
     if order != "C":
         raise TraceError("TJ004", f"np.eye with order={order!r}", user_line())
+    if isinstance(k, Tracer) and dtype_of(k.type).kind not in "iu":
+        raise TraceError("TJ004", "np.eye with a k= that is no integer", user_line())
+    k = k if isinstance(k, (SymInt, Tracer)) else operator.index(k)
     (rows_size, columns_size) = shape_dims((N, N if M is None else M))
     rows, columns = iota(rows_size), iota(columns_size)
     if isinstance(k, SymInt) or k != 0:
@@ -275,7 +279,8 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     """Ones on and below one diagonal, zeros elsewhere."""
     only("np.tri", like=like)
-    return astype(lower_mask(as_dim(N), as_dim(N if M is None else M), k), np.dtype(dtype))
+    n, m = (here().env.maximum(as_dim(x), 0) for x in (N, N if M is None else M))
+    return astype(lower_mask(n, m, k), np.dtype(dtype))
 
 
 def lower_mask(n: Dim, m: Dim, k: Any) -> TracedArray:

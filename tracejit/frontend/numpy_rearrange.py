@@ -260,9 +260,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if axis is None or not x.ndim and axis in (0, -1):
         x, axis = reshaped(x, (x.type.size,)), 0
     axis = normalize_axis_index(axis, x.ndim)
-    if indices is None:
-        raise TypeError("int() argument must be a number, not 'NoneType'")
-    key = asarray(indices) if isinstance(indices, (list, tuple)) else indices
+    at = asarray(indices)
+    if at.dtype.kind not in "iu":
+        raise TraceError("TJ004", f"np.take at indices of {at.dtype}", user_line())
+    key: Any = at if isinstance(indices, (list, tuple)) else indices
     if mode in ("wrap", "clip"):
         n = x.shape[axis]
         if mode == "wrap":
@@ -326,6 +327,8 @@ def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
         w = as_dim(pad_width)
         return [(w, w)] * ndim
     if not isinstance(pad_width[0], (list, tuple)):
+        if len(pad_width) > 2:
+            raise ValueError("operands could not be broadcast together with remapped shapes")
         pair = [as_dim(w) for w in pad_width]
         return [(pair[0], pair[-1])] * ndim
     pairs = [[as_dim(w) for w in p] for p in pad_width]

@@ -133,6 +133,8 @@ def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
     """The accumulator NumPy chooses for sums and products: at least the default integer."""
     if dtype is not None and dtype is not NOT_GIVEN:
         given: np.dtype[Any] = np.dtype(dtype)
+        if given.kind == "b":
+            raise TraceError("TJ004", "a sum or product in booleans", user_line())
         return given
     if d.kind == "b" or (d.kind == "i" and d.itemsize < 8):
         return np.dtype(np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.sequences import beside_sequence, is_sequence, meets
+from tracejit.frontend.sequences import beside_sequence, is_sequence, meets, tried
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.text import TracedText
 from tracejit.frontend.tracer import (
@@ -119,6 +119,8 @@ def require_plain(x: Any, what: str, sizes: bool = False) -> None:
     cls = type(x)
     if cls in (set, *VIEWS) and id(x) in here().external:
         raise TraceError("TJ006", f"a {cls.__name__} from outside", user_line())
+    if cls is set and id(x) in here().shuffled:
+        raise TraceError("TJ022", "the order of a set that it changes", user_line())
     if cls in _CONTAINERS or is_namedtuple(cls) or cls in VIEWS:
         for part in x:
             require_plain(part, what, sizes)
@@ -188,6 +190,11 @@ def _checked(op: str, x: Tracer, other: Any) -> None:
     if type(other) in (set, frozenset, *VIEWS):
         return  # Whatever they hold, an operator with a number does not ask.
     require_known(other, "an operand")
+    if isinstance(x.type, PyScalar) and type(other) in (list, tuple) and op not in ("eq", "ne"):
+        if op in ("mul", "imul") and x.type.kind in ("bool", "int"):
+            raise TraceError("TJ001", "how often a sequence is repeated", user_line())
+        kinds = f"{type(other).__name__} and {class_of(x).__name__}"
+        raise TypeError(f"unsupported operand types for {op}: {kinds}")
 
 
 def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
@@ -237,15 +244,16 @@ def binary(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
 
 
 def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
-    if isinstance(a, Tracer):
+    if type(a) is bytes and op == "mod":
+        tried(operator.mod, a, b)
+        require_plain(b, "text")
+    elif isinstance(a, Tracer):
         _checked(op, a, b)
     elif isinstance(b, Tracer):
         _checked(op, b, a)
-    elif type(a) is bytes and op == "mod":
-        require_plain(b, "text")
     elif type(a) in (set, frozenset) or type(b) in (set, frozenset):
-        hooks.known(a)
-        hooks.known(b)
+        hooks.ordered(a)
+        hooks.ordered(b)
     elif isinstance(a, np.generic) or isinstance(b, np.generic):
         require_known([a, b], "an operand")
         if _holds_traced(a) or _holds_traced(b):
@@ -276,9 +284,9 @@ def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     if type(a) in (list, set, dict) and not _is_number(b):
         hooks.may_change(a)
         if type(a) is list and op == "iadd":
-            a.extend(hooks.iterate(b))
+            a += list(hooks.iterate(b))  # all items first: `b` may be `a` itself
             return a
-        require_known(b, "an operand") if type(b) is not set else hooks.known(b)
+        require_known(b, "an operand") if type(b) is not set else hooks.ordered(b)
         return getattr(operator, op)(a, b)
     if isinstance(a, Tracer):
         _checked(op, a, b)

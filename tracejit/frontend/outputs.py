@@ -69,6 +69,8 @@ def store_masked(target: TracedArray, new: Tracer, where: Any, casting: str, wha
     value = fitted(trace.wrap(cast_value(new.value(), target.dtype)), target, what)
     if where is not True:
         mask = asarray(where)
+        if mask.dtype.kind != "b" and not isinstance(where, TracedArray):
+            raise TraceError("TJ004", f"{what} with where= of numbers", user_line())
         if mask.dtype.kind != "b":
             raise TypeError(f"{what}: cannot cast a mask of {mask.dtype} to bool safely")
         value = trace.emit("select", (fitted(mask, target, what), value, target.value()))
@@ -83,10 +85,13 @@ def same_shape(have: tuple[Dim, ...], want: tuple[Dim, ...]) -> bool:
     )
 
 
-def into(out: Any, result: Any, what: str, casting: str = "equal") -> TracedArray:
+def into(
+    out: Any, result: Any, what: str, casting: str = "equal", repeated: bool = False
+) -> TracedArray:
     """Store `result` into `out`, which has its shape; gives `out`.
 
     With `casting` "equal" the dtypes agree too: NumPy computes in another dtype where they do not.
+    `repeated`: NumPy fills a larger `out` too.
     Raises ValueError for another shape, TraceError for another dtype.
     """
     target = target_of(out)
@@ -96,6 +101,8 @@ def into(out: Any, result: Any, what: str, casting: str = "equal") -> TracedArra
         raise TraceError("TJ004", f"{what} of {d} with out= of {target.dtype}", user_line())
     have, want = shape_of(result.type), target.type.shape
     if not same_shape(have, want):
+        if repeated and broadcasts_to(have, want):
+            raise TraceError("TJ004", f"{what} with a larger out=", user_line())
         raise ValueError(f"{what}: out= of shape {want} for a result of shape {have}")
     rule = "no" if casting == "equal" else casting
     store_masked(target, result, True, rule, what)
@@ -103,12 +110,17 @@ def into(out: Any, result: Any, what: str, casting: str = "equal") -> TracedArra
 
 
 def accepts_out(
-    name: str, casting: str = "equal", *, apart: bool = False, dense: bool = False
+    name: str,
+    casting: str = "equal",
+    *,
+    apart: bool = False,
+    dense: bool = False,
+    repeated: bool = False,
 ) -> Callable[[F], F]:
     """Decorator: a handler without `out=` becomes one that stores its result there.
 
     `apart`: NumPy writes before it has read all operands, so that `out` must be none of their
-    memory. `dense`: NumPy wants an array in C order.
+    memory. `dense`: NumPy wants an array in C order. `repeated`: NumPy fills a larger `out` too.
     """
 
     def decorate(handler: F) -> F:
@@ -127,7 +139,7 @@ def accepts_out(
                 raise TraceError("TJ005", f"{name} with out= among its operands", user_line())
             if dense and is_c_contiguous(target) is not True:
                 raise TraceError("TJ004", f"{name} with out= not in C order", user_line())
-            return into(target, handler(*bound.args, **bound.kwargs), name, casting)
+            return into(target, handler(*bound.args, **bound.kwargs), name, casting, repeated)
 
         return run  # type: ignore[return-value]
 

@@ -109,11 +109,11 @@ def _round(hooks: Hooks, number: Any, ndigits: Any = None) -> Any:
     return _emit("py_round_to", x, digits=digits)
 
 
-def _pow(hooks: Hooks, x: Any, y: Any, mod: Any = None) -> Any:
+def _pow(hooks: Hooks, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
-        return hooks.binary("pow", x, y)
-    require_plain([x, y, mod], "pow()")
-    return pow(x, y, mod)
+        return hooks.binary("pow", base, exp)
+    require_plain([base, exp, mod], "pow()")
+    return pow(base, exp, mod)
 
 
 def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:

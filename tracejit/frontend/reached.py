@@ -1,10 +1,13 @@
-"""Arrays that a function's code names from outside: globals and closure cells."""
+"""Arrays that a function's code names from outside: globals, closure cells, and what they hold."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,24 +17,25 @@ from tracejit.frontend.source import is_library_file
 __all__ = ["reached_arrays"]
 
 #: Functions that call functions, and containers in containers, are followed so deep.
-_DEPTH = 6
+_DEPTH = 9
 
 
-def reached_arrays(f: Callable[..., Any]) -> list[np.ndarray[Any, Any]]:
+def reached_arrays(f: Any, *objects: Any) -> list[np.ndarray[Any, Any]]:
     """The arrays that `f`, or a function of the program that its code names, may read by a name
-    from outside; also those in containers and attributes found there.
+    from outside; also those in containers, attributes and classes found there, or in `objects`.
     """
-    seen: set[int] = set()
-    return list(_arrays(f, seen, _DEPTH))
+    seen: dict[int, int] = {}
+    return [array for x in (f, *objects) for array in _arrays(x, seen, _DEPTH)]
 
 
-def _arrays(x: Any, seen: set[int], depth: int) -> Iterator[np.ndarray[Any, Any]]:
-    if id(x) in seen or depth < 0:
+def _arrays(x: Any, seen: dict[int, int], depth: int) -> Iterator[np.ndarray[Any, Any]]:
+    if depth <= seen.get(id(x), -1):
         return
-    seen.add(id(x))
+    seen[id(x)] = depth
     if isinstance(x, np.ndarray):
         yield x
-        return
+        if not x.dtype.hasobject:
+            return
     for part in _parts(x):
         yield from _arrays(part, seen, depth - 1)
 
@@ -42,16 +46,34 @@ def _parts(x: Any) -> Iterator[Any]:
             yield from _named(x)
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
+    elif isinstance(x, np.ndarray):
+        yield from x.ravel().tolist()
     elif isinstance(x, functools.partial):
         yield from (x.func, *x.args, *x.keywords.values())
-    elif isinstance(x, (list, tuple, set)):
-        yield from x
-    elif isinstance(x, dict):
-        yield from x.values()
-    elif hasattr(x, "__tracejit__"):
+    elif hasattr(type(x), "__tracejit__"):
         yield x.__tracejit__
-    elif type(x).__module__ not in ("builtins", "numpy") and not isinstance(x, type):
-        yield from getattr(x, "__dict__", {}).values()
+    elif isinstance(x, type):
+        if _is_of_program(x):
+            yield from (v for base in x.__mro__ if _is_of_program(base) for v in _held(base))
+    elif isinstance(x, weakref.ref):
+        yield x()
+    elif isinstance(x, memoryview):
+        yield x.obj
+    elif not isinstance(x, ModuleType):
+        # Whatever an object holds, be it a container, an iterator or a descriptor, and its class.
+        yield from gc.get_referents(x)
+
+
+def _is_of_program(cls: type) -> bool:
+    """Whether a class is the program's own; a module of a prompt has no file."""
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_library_file(getattr(module, "__file__", None) or "")
+
+
+def _held(cls: type) -> Iterator[Any]:
+    return (v for name, v in vars(cls).items() if name not in ("__dict__", "__weakref__"))
 
 
 def _named(f: FunctionType) -> Iterator[Any]:
@@ -62,11 +84,16 @@ def _named(f: FunctionType) -> Iterator[Any]:
             continue
     yield from (f.__defaults__ or ())
     yield from (f.__kwdefaults__ or {}).values()
-    for name in _names(f.__code__):
-        if name in f.__globals__:
-            found = f.__globals__[name]
-            if not hasattr(found, "__spec__"):
+    names = _names(f.__code__)
+    modules, done = [f.__globals__], set()
+    while modules:
+        held = modules.pop()
+        done.add(id(held))
+        for found in (held[name] for name in names if name in held):
+            if not isinstance(found, ModuleType):
                 yield found
+            elif id(vars(found)) not in done:
+                modules.append(vars(found))
 
 
 def _names(code: CodeType) -> set[str]:

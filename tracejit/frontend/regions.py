@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError
 from tracejit.frontend.cells import Cell
 from tracejit.frontend.choice import UNBOUND, Unreachable
-from tracejit.frontend.trace import Trace, user_line
+from tracejit.frontend.trace import Trace, current_trace, user_line
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, sizes_read
 from tracejit.ir.types import PYBOOL
@@ -89,6 +89,9 @@ def put_contents(x: Any, contents: Any) -> None:
     elif type(x) in (dict, set):
         x.clear()
         x.update(contents)
+        trace = current_trace()
+        if trace is not None and type(x) is set and (x or id(x) in trace.popped):
+            trace.shuffled[id(x)] = x
     else:
         for name in set(contents_of(x)) - set(contents):
             object.__delattr__(x, name)

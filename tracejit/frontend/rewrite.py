@@ -7,6 +7,7 @@ closed table: a construct that it does not name makes the function eager.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
@@ -38,7 +39,33 @@ def rewrite_code(definition: Definition, code: CodeType) -> CodeType:
         new = compile_definition(definition, node, (HOOK_NAME,))
     except RecursionError:
         raise too_deep(code) from None
+    new = _with_sets(new, {_set_key(c): c for c in _sets_in(code)})
     return _named(new, code.co_name, code.co_qualname)
+
+
+def _sets_in(code: CodeType) -> Iterator[frozenset[Any]]:
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            yield from _sets_in(c)
+        elif isinstance(c, frozenset):
+            yield c
+
+
+def _set_key(x: frozenset[Any]) -> frozenset[Any]:
+    return frozenset((type(v), repr(v)) for v in x)
+
+
+def _with_sets(code: CodeType, known: dict[frozenset[Any], frozenset[Any]]) -> CodeType:
+    """`code` with the constant sets that the function itself has: those of a compiled file that was
+    read back may have another order than those of its source."""
+    constants = []
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            c = _with_sets(c, known)
+        elif isinstance(c, frozenset):
+            c = known.get(_set_key(c), c)
+        constants.append(c)
+    return code.replace(co_consts=tuple(constants))
 
 
 def _named(code: CodeType, name: str, qualname: str) -> CodeType:

@@ -6,6 +6,7 @@ What is evaluated only under a condition becomes a function of its own, for the 
 from __future__ import annotations
 
 import ast
+import dis
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -286,6 +287,8 @@ class Expressions:
         return self.hook("new", self.at(ast.List(self.visit_all(node.elts), ast.Load())))
 
     def set_display(self, node: ast.Set) -> Any:
+        if _is_constant_set(node):
+            return self.hook("new", node)
         return self.hook("new", self.at(ast.Set([self.key(e) for e in node.elts])))
 
     def dict_display(self, node: ast.Dict) -> Any:
@@ -303,7 +306,7 @@ class Expressions:
         return node if isinstance(node, ast.Constant) else self.hook("key", self.visit(node))
 
     def hook_starred_keys(self, node: ast.Starred) -> Any:
-        return self.at(ast.Starred(self.hook("iterate_keys", self.visit(node.value)), ast.Load()))
+        return self.at(ast.Starred(self.hook("keys", self.visit(node.value)), ast.Load()))
 
     def comprehension(self, node: Any) -> Any:
         first = self.visit(node.generators[0].iter)
@@ -365,3 +368,10 @@ def _names_in_order(target: Any) -> list[str]:
     if isinstance(target, (ast.Tuple, ast.List)):
         return [name for part in target.elts for name in _names_in_order(part)]
     return []
+
+
+def _is_constant_set(node: ast.Set) -> bool:
+    """Whether CPython makes a display from constants: the set's order comes from how it does."""
+    code = compile(ast.Expression(node), "", "eval")
+    makes = {"RESUME", "BUILD_SET", "LOAD_CONST", "SET_UPDATE", "SET_ADD", "RETURN_VALUE"}
+    return all(i.opname in makes for i in dis.get_instructions(code))

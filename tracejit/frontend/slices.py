@@ -5,6 +5,7 @@ Bounds that are known only at run time are clipped there; what comes out are new
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable
 from typing import Any
 
@@ -27,7 +28,7 @@ def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
     """
     if isinstance(s.step, Tracer):
         raise TraceError("TJ015", "a slice step that is traced", user_line())
-    step = 1 if s.step is None else int(s.step)
+    step = 1 if s.step is None else operator.index(s.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
     if any(b is not None and not _is_decided(b, env) for b in (s.start, s.stop)):

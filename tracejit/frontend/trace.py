@@ -118,6 +118,9 @@ class Trace:
         self._effects: Cell | None = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
+        #: id -> sets that something was popped from, and those whose order is not Python's.
+        self.popped: dict[int, Any] = {} if parent is None else parent.popped
+        self.shuffled: dict[int, Any] = {} if parent is None else parent.shuffled
         #: The positions at which masks hold.
         self.positions: dict[Value, Value] = {}
         #: The sizes that stand for ints, and what has been computed of them.

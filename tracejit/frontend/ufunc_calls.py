@@ -19,6 +19,9 @@ __all__ = ["array_ufunc"]
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
     kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
+    from tracejit.frontend.numpy_api import plain_options
+
+    kwargs |= plain_options(f"np.{ufunc.__name__}", kwargs)
     kwargs.pop("subok", None)
     if method == "__call__" and ufunc.signature is not None:
         return _gufunc(ufunc, inputs, kwargs)

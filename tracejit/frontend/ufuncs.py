@@ -11,6 +11,12 @@ import numpy as np
 
 from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.numpy_loops import (
+    complex_formula,
+    exponents_with_ufuncs,
+    operator_ufunc,
+    takes_root,
+)
 from tracejit.frontend.sequences import beside_sequence, meets, tried
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
@@ -26,6 +32,7 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.ir.graph import Value
+from tracejit.ir.op import OPS
 from tracejit.ir.types import (
     PYCOMPLEX,
     ArrayType,
@@ -36,6 +43,7 @@ from tracejit.ir.types import (
     shape_of,
 )
 from tracejit.ops.elementwise import UFUNC_OPS
+from tracejit.ops.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
 __all__ = [
     "binary_operator",
@@ -114,12 +122,14 @@ def elementwise(
     inputs: Sequence[Any],
     dtype: Any = None,
     casting: str = "same_kind",
+    spelled: Any = None,
     **attrs: Any,
 ) -> Tracer:
     """A ufunc with one result on tracers, arrays made in the trace, and numbers.
 
-    Gives an array, or a NumPy scalar where all operands have no axes. Raises what NumPy raises for
-    dtypes without a loop and shapes that do not broadcast.
+    Gives an array, or a NumPy scalar where all operands have no axes. `spelled` is the operator
+    that the ufunc stands for, if any: NumPy computes those of scalars by themselves. Raises what
+    NumPy raises for dtypes without a loop and shapes that do not broadcast.
     """
     op = UFUNC_OPS.get(ufunc)
     if op is None:
@@ -133,7 +143,11 @@ def elementwise(
     _check_python_ints(ufunc, operands, resolved)
     shape = broadcast_dims(shapes)
     values = [operand(x, d) for x, d in zip(operands, resolved[: ufunc.nin], strict=True)]
-    return apply(op.name, values, shape, operands, **attrs)
+    name = op.name
+    if resolved[0].kind == "c" and ufunc in FORMULAS:
+        name = complex_formula(spelled or ufunc, ufunc, operands)
+        values = [*values, *values][: OPS[name].arity]  # type: ignore[attr-defined]
+    return apply(name, values, shape, operands, **attrs)
 
 
 def _check_python_ints(
@@ -191,7 +205,7 @@ def call_ufunc(
     if casting == "unsafe" and dtype is not None:
         return elementwise(ufunc, inputs, dtype, casting)
     if ufunc is np.power:
-        return _power(inputs[0], inputs[1], dtype)
+        return power(np.power, *inputs, **({} if dtype is None else {"dtype": np.dtype(dtype)}))
     rewrite = _DEFINED.get(ufunc)
     if rewrite is not None and dtype is None:
         return rewrite(*inputs)
@@ -231,8 +245,7 @@ def _positive(x: Any) -> Tracer:
 
 
 def _float_power(x: Any, y: Any) -> Any:
-    wide = np.result_type(np.float64, *(_operand_dtype(v) for v in (x, y) if isinstance(v, Tracer)))
-    return elementwise(np.power, (operand_tracer(x, wide), operand_tracer(y, wide)))
+    return power(np.float_power, x, y)
 
 
 def _float_operand(ufunc: Any, x: Any) -> Tracer:
@@ -276,26 +289,65 @@ _DEFINED: dict[Any, Callable[..., Any]] = {
 }
 
 
-def _power(x: Any, y: Any, dtype: Any = None) -> Any:
-    if isinstance(y, (int, np.integer)) and not isinstance(y, bool) and y >= 0:
-        return elementwise(np.power, (x, y), dtype, nonneg=True)
-    return elementwise(np.power, (x, y), dtype)
+def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
+    """`spelled(x, y)` for np.power, np.float_power or operator.pow; `how` may have a dtype."""
+    ufunc = np.power if spelled is operator.pow else spelled
+    if spelled is operator.pow and isinstance(x, TracedArray):
+        if _is_static_number(y):
+            ufunc = operator_ufunc(x.dtype, y)
+            if ufunc.nin == 1:
+                return elementwise(ufunc, (x,))
+        elif x.dtype.kind == "b" and exponents_with_ufuncs(x.dtype, y):
+            # The dtype depends on the exponent's value: bool ** 2 is int8, bool ** 3 is int64.
+            raise TraceError("TJ001", "the exponent of a boolean array", user_line())
+    operands = [v if _is_static_number(v) else lift(v) for v in (x, y)]
+    signature = (None, None, how["dtype"]) if how else None
+    dtypes = resolve(ufunc, tuple(map(_operand_dtype, operands)), signature)
+    loop = check_dtype(dtypes[0])
+    if loop.kind == "f" and loop == dtypes[1]:
+        return _real_power(spelled, operands, loop, **how)
+    if ufunc is np.float_power:
+        return elementwise(np.power, [operand_tracer(v, loop) for v in operands])
+    counts = isinstance(y, (int, np.integer)) and not isinstance(y, bool) and y >= 0
+    if counts:
+        how["nonneg"] = True
+    out = elementwise(np.power, (x, y), **how)
+    if spelled is operator.pow and isinstance(x, TracedArray) and isinstance(y, Tracer | SymInt):
+        # Some exponents that the run may bring have a ufunc of their own.
+        for value, other in exponents_with_ufuncs(x.dtype, y).items():
+            taken = operand(binary_operator(operator.eq, lift(y), value), np.dtype(bool))
+            values = [taken, elementwise(other, (x,)).value(), out.value()]
+            out = apply("select", values, shape_of(out.type), (x,))
+    return out
 
 
-def power_operator(x: Tracer, y: Any) -> Any:
-    """`x ** y`: ndarray's operator replaces some constant exponents by cheaper ufuncs."""
-    d = dtype_of(x.type)
-    if isinstance(x, TracedArray) and type(y) in (int, float) and d.kind in "fc":
-        fast = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(y)
-        if fast is not None:
-            return elementwise(fast, (x,))
-    if isinstance(x, TracedArray) and type(y) is int and y == 2 and d.kind in "biu":
-        return elementwise(np.square, (x,))
-    traced = isinstance(y, (TracedScalar, SymInt)) and _is_python_number(y)
-    if traced and d.kind == "b" and isinstance(x, TracedArray):
-        # The dtype depends on the exponent's value: bool ** 2 is int8, bool ** 3 is int64.
-        raise TraceError("TJ001", "the exponent of a boolean array", user_line())
-    return _power(x, y)
+def _real_power(spelled: Any, operands: list[Any], loop: np.dtype[Any], **how: Any) -> Tracer:
+    """A power in a loop of floats, which may take other functions for some exponents."""
+    x, y = operands
+    uniform = takes_root(spelled, x, y, loop, **how)
+    numbers = [operand(v, loop) for v in operands]
+    name = "power"
+    if uniform and not _is_static_number(y):
+        name = "uniform_power"
+    elif uniform and float(y) in UNIFORM_POWERS:
+        name = UFUNC_OPS[UNIFORM_POWERS[float(y)]].name
+        del numbers[1]
+    shape = broadcast_dims([shape_of(v.type) for v in operands if isinstance(v, Tracer)])
+    out = apply(name, numbers, shape, operands)
+    if uniform is None:
+        # NumPy gives the root of -0.0 or -infinity, or the power, as its buffers happen to lie.
+        x, y = (here().wrap(v) for v in numbers)
+        double = elementwise(np.add, (x, x))
+        of_two = elementwise(np.logical_and, (np.equal(double, x), np.signbit(x)))
+        _refuse(elementwise(np.logical_and, (of_two, elementwise(np.equal, (y, 0.5)))))
+    return out
+
+
+def _refuse(condition: Any) -> None:
+    """Bail out where the condition holds of any element."""
+    trace = here()
+    fine = np.logical_not(np.any(condition))
+    trace.emit_all("check", (fine.value(),), {})
 
 
 _PY_OPS: dict[Any, str] = {
@@ -370,10 +422,10 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
 
         return call_function(np.matmul, (x, y), {})
     if f is operator.pow:
-        return power_operator(x, y) if isinstance(x, Tracer) else _power(x, y)
+        return power(f, x, y)
     if f is divmod:
         return _divmod(x, y)
-    return elementwise(_UFUNC_OPERATORS[f], (x, y))
+    return elementwise(_UFUNC_OPERATORS[f], (x, y), spelled=f)
 
 
 #: The operators of Python's complex: it is asked first, and takes np.float64 for a Python float.
@@ -461,7 +513,7 @@ def unary_operator(f: Any, x: Any) -> Any:
         if f not in _PY_OPS:
             raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
         return here().wrap(_emit_current(_PY_OPS[f], x.value()))
-    return elementwise(_UFUNC_OPERATORS[f], (x,))
+    return elementwise(_UFUNC_OPERATORS[f], (x,), spelled=f)
 
 
 def _emit_current(op: str, *values: Value) -> Value:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
+
+from tracejit.locks import once_computed
 
 __all__ = [
     "Atom",
@@ -42,7 +43,7 @@ class Atom:
     fn: str
     args: tuple[Dim, Dim]
 
-    @cached_property
+    @once_computed
     def text(self) -> str:
         """The atom as a Python call."""
         return f"{self.fn}({', '.join(map(str, self.args))})"
@@ -60,7 +61,7 @@ class Poly:
 
     terms: tuple[tuple[Monomial, int], ...]
 
-    @cached_property
+    @once_computed
     def _hash(self) -> int:
         return hash(self.terms)
 
@@ -92,7 +93,7 @@ class Poly:
 
     __rmul__ = __mul__
 
-    @cached_property
+    @once_computed
     def text(self) -> str:
         """The polynomial as a Python expression."""
         out = ""

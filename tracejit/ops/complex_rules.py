@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-from tracejit.ir.kernel import Call, Const, Expr
+import numpy as np
 
-__all__ = ["COMPLEX_RULES", "Element", "Pair", "parts_dtype", "real"]
+from tracejit.ir.fma import fma
+from tracejit.ir.kernel import Call, Const, Expr, Var
+from tracejit.ir.types import DTYPES, dtype_name
+
+__all__ = [
+    "COMPLEX_RULES",
+    "Element",
+    "Pair",
+    "SEVERAL_FORMULAS",
+    "fused_product",
+    "on_values",
+    "parts_dtype",
+    "real",
+    "scaled_absolute",
+]
+
+#: The parts of a complex number.
+PARTS = ("real", "imag")
+#: Ops that NumPy computes by another formula in some of its loops: `numpy_formulas` has those.
+SEVERAL_FORMULAS = frozenset({"multiply", "square", "absolute"})
 
 Pair: TypeAlias = tuple[Expr, Expr]
 Element: TypeAlias = "Expr | Pair"
@@ -83,36 +102,14 @@ def _c_conjugate(d: str, args: tuple[Pair, ...]) -> Element:
 
 
 def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
-    """sqrt(a**2 + b**2), within 1.03 ulp: of parts scaled by a power of two where a square would
-    leave the range, of float32 in float64. An infinite part counts more than a NaN.
-    """
+    """C's hypot: of float32 the root of the squares' sum in float64, as the C libraries have it."""
     ((a, b),) = args
-    parts = [real("absolute", d, x) for x in (a, b)]
-    infinite = _either(*(real("equal", "b1", x, Const(math.inf, d)) for x in parts))
-    back: Expr | None = None
-    if d == "f32":
-        x, y = (real("cast", "f64", part) for part in parts)
-    else:
-        big = _either(*(real("greater", "b1", x, Const(2.0**500, d)) for x in parts))
-        tiny = [real("less", "b1", x, Const(2.0**-480, d)) for x in parts]
-        small = real("logical_and", "b1", *tiny)
-        scale, back = (
-            real("select", d, big, Const(2.0**-k, d), _unless(d, small, 2.0**k))
-            for k in (600, -600)
-        )
-        x, y = (real("multiply", d, part, scale) for part in parts)
-    squares = [real("multiply", "f64", part, part) for part in (x, y)]
-    root = real("sqrt", "f64", real("add", "f64", *squares))
-    out = real("cast", d, root) if back is None else real("multiply", d, root, back)
-    return real("select", d, infinite, Const(math.inf, d), out)
-
-
-def _either(a: Expr, b: Expr) -> Expr:
-    return real("logical_or", "b1", a, b)
-
-
-def _unless(d: str, small: Expr, factor: float) -> Expr:
-    return real("select", d, small, Const(factor, d), Const(1.0, d))
+    if d == "f64":
+        return real("hypot", d, a, b)
+    infinite = (real("isinf", "b1", part) for part in (a, b))
+    squares = [real("square", "f64", real("cast", "f64", part)) for part in (a, b)]
+    root = real("cast", d, real("sqrt", "f64", real("add", "f64", *squares)))
+    return real("select", d, real("logical_or", "b1", *infinite), Const(math.inf, d), root)
 
 
 def _c_square(d: str, args: tuple[Pair, ...]) -> Element:
@@ -194,6 +191,70 @@ def _c_exp(d: str, args: tuple[Pair, ...]) -> Element:
     re = real("select", d, up, infinity, real("select", d, down, zero, re))
     im = real("select", d, down, real("copysign", d, zero, b), im)
     return re, real("select", d, real("equal", "b1", b, zero), b, im)
+
+
+def fused_product(d: str, args: tuple[Pair, ...]) -> Element:
+    """The product where each part is one rounded product in one fused operation."""
+    (a, b), (c, e) = args
+    re = real("fma", d, a, c, real("negative", d, real("multiply", d, b, e)))
+    return re, real("fma", d, a, e, real("multiply", d, b, c))
+
+
+def scaled_absolute(fused: bool) -> Callable[..., Element]:
+    """The larger part times sqrt(1 + r * r) for the quotient r of the parts, `fused` or not."""
+
+    def rule(d: str, args: tuple[Pair, ...]) -> Element:
+        ((a, b),) = args
+        a, b = real("absolute", d, a), real("absolute", d, b)
+        zero, one, infinity = (Const(x, d) for x in (0.0, 1.0, math.inf))
+        larger, smaller = real("maximum", d, a, b), real("minimum", d, a, b)
+        ratio = real("divide", d, smaller, larger)
+        # 0 / 0 is as 0 here.
+        ratio = real("select", d, real("equal", "b1", larger, zero), zero, ratio)
+        square = real("multiply", d, ratio, ratio)
+        total = real("fma", d, ratio, ratio, one) if fused else real("add", d, square, one)
+        size = real("multiply", d, real("sqrt", d, total), larger)
+        # An infinite part counts more than a NaN.
+        infinite = (real("equal", "b1", x, infinity) for x in (a, b))
+        return real("select", d, real("logical_or", "b1", *infinite), infinity, size)
+
+    return rule
+
+
+def on_values(rule: Callable[..., Element], inputs: Sequence[Any]) -> Any:
+    """What a rule gives for complex NumPy arrays or scalars: its expressions, function by function.
+
+    Arrays keep the memory order of the first.
+    """
+    part = dtype_name(inputs[0].real.dtype)
+    values = {f"{k}.{name}": getattr(x, name) for k, x in enumerate(inputs) for name in PARTS}
+    operands = tuple(tuple(Var(f"{k}.{p}", part) for p in PARTS) for k in range(len(inputs)))
+
+    def value(e: Expr) -> Any:
+        match e:
+            case Const(number, kind):
+                return DTYPES[kind].type(number)
+            case Var(name):
+                return values[name]
+            case Call("select", args):
+                return np.where(*map(value, args))
+            case Call("cast", (a,), kind):
+                return value(a).astype(DTYPES[kind])
+            case Call("fma", args):
+                return fma(*map(value, args))
+            case Call(name, args):
+                return getattr(np, name)(*map(value, args))
+        raise NotImplementedError(f"{e} in a rule of complex numbers")
+
+    element = rule(part, operands)
+    whole = isinstance(element, tuple)
+    out = np.empty_like(inputs[0], dtype=inputs[0].dtype if whole else DTYPES[part])
+    with np.errstate(all="ignore"):
+        if isinstance(element, tuple):
+            out.real, out.imag = map(value, element)
+        else:
+            out[...] = value(element)
+    return out if isinstance(inputs[0], np.ndarray) else out[()]
 
 
 #: Op name -> its rule: (dtype of the parts, operands) -> element.

@@ -20,7 +20,14 @@ from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const
 from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
-from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
+from tracejit.ops.complex_rules import (
+    COMPLEX_RULES,
+    SEVERAL_FORMULAS,
+    Element,
+    on_values,
+    parts_dtype,
+    real,
+)
 from tracejit.ops.elementwise_calculus import CONSTANT, TIMES, TRANSPOSED
 from tracejit.ops.partials import Partials
 
@@ -135,6 +142,8 @@ class Elementwise(Partials):
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The NumPy value."""
+        if self.name in SEVERAL_FORMULAS and inputs[0].dtype.kind == "c":
+            return on_values(COMPLEX_RULES[self.name], inputs)
         return self.numpy(*inputs)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -273,6 +282,16 @@ class Power(Elementwise):
     arity = 2
     parity = "ulp(2)"
     work = 40.0
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        x, y = inputs
+        if x.dtype.kind != "f":
+            return super().compute(inputs, attrs)
+        # Next to another exponent: of a single one NumPy's loops make a square or a root.
+        pairs = (np.append(v, v.dtype.type(n)) for v, n in ((x, 1), (y, 3)))
+        out = np.empty_like(x)
+        out[...] = np.power(*pairs)[:-1].reshape(x.shape)
+        return out if isinstance(x, np.ndarray) else out[()]
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))

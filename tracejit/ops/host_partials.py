@@ -9,7 +9,7 @@ computes with them as with numbers; what it does not use is neither kept nor com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
+from tracejit.locks import once_computed
 from tracejit.ops.host_calculus import HostSite, as_array, host, matched, rule
 from tracejit.ops.host_linalg_calculus import real_dtype
 
@@ -40,7 +41,7 @@ class Term:
         """Where nodes are recorded."""
         return self.site.c
 
-    @cached_property
+    @once_computed
     def value(self) -> Value:
         """The numbers."""
         return self._make()

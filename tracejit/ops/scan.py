@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.ir.graph import Attrs, Graph, Value
-from tracejit.ir.op import Op, register, require
+from tracejit.ir.op import OPS, Op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, Type
 from tracejit.ops.reduction_calculus import CumProdRules, CumSumRules, LinearRecurrenceRules
 from tracejit.ops.rules import array_of, axis_of, c_array, only_attrs, take
@@ -121,7 +121,7 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
         y = np.moveaxis(out, attrs["axis"], 0)
         with np.errstate(all="ignore"):
             for k in range(1, len(y)):
-                y[k] = a[k] * y[k - 1] + b[k]
+                y[k] = OPS["multiply"].evaluate((a[k], y[k - 1]), {})[0] + b[k]
         return (out,)
 
     def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.kernel import Const, Expr
-from tracejit.ir.op import register, require
+from tracejit.ir.op import OPS, register, require
 from tracejit.ops.complex_rules import COMPLEX_RULES, Element, parts_dtype, real
 from tracejit.ops.elementwise import Elementwise, edge_values
 
@@ -66,7 +66,7 @@ class _Strong(Elementwise):
         return dtypes[0]
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        out = type(self).plain(*inputs)
+        (out,) = OPS[type(self).plain.__name__].evaluate(inputs, {})
         for v in reversed(inputs[: self.strong]):
             out = np.where((v == 0) & np.isnan(out), v, out)
         return out if isinstance(inputs[0], np.ndarray) else out[()]

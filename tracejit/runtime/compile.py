@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+from tracejit.locks import once_computed
 from tracejit.passes.bounds import without_checks
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.manager import run_passes
@@ -345,7 +345,7 @@ class Lowered:
         self.name = f"tj_program_{next(_COUNT)}"
         self.seconds["passes"] = time.perf_counter() - start
 
-    @functools.cached_property
+    @once_computed
     def dataflow(self) -> DataflowGraph:
         """The flat form of the last graph, checked where the configuration says so."""
         from tracejit.ir.verify_dataflow import verify_dataflow
@@ -357,7 +357,7 @@ class Lowered:
             verify_dataflow(flat)
         return flat
 
-    @functools.cached_property
+    @once_computed
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
         from tracejit.codegen.engine import host_target

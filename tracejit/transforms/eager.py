@@ -16,7 +16,6 @@ from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.concrete_arguments import Arguments, in_containers
 from tracejit.frontend.concrete_calls import ConcreteHooks
-from tracejit.frontend.reached import reached_arrays
 
 if TYPE_CHECKING:
     from tracejit.frontend.trace import Trace
@@ -69,7 +68,8 @@ def _run(
                 result = record(hooks, arguments.args, arguments.kwargs)
             if trace.lost is not None:
                 raise trace.lost
-            _require_no_other_name(arguments, function)
+            if function is not None:
+                arguments.require_no_other_name(function)
             arguments.put_back()
         except LostGradient:
             raise
@@ -89,15 +89,3 @@ def _run(
         finally:
             arguments.finish()
     return in_containers(arguments.original, result)
-
-
-def _require_no_other_name(arguments: Arguments, function: Callable[..., Any] | None) -> None:
-    """Raise LostGradient where the function may have read an argument that it stores into under a
-    name from outside: there it was what it was before the call.
-    """
-    written = [x for x, tracer in arguments.arrays if tracer.cell.written]
-    if not written or function is None:
-        return
-    for other in reached_arrays(function):
-        if any(np.may_share_memory(other, x) for x in written):
-            raise LostGradient("a store into an argument that has another name in the function")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
@@ -82,14 +81,6 @@ class Decorated(Transformed):
 
 
 def _positions(function: Callable[..., Any]) -> dict[str, int]:
-    try:
-        return _known_positions(function)
-    except TypeError:  # an object with __call__ and no __hash__
-        return _known_positions.__wrapped__(function)
-
-
-@functools.lru_cache(maxsize=256)
-def _known_positions(function: Callable[..., Any]) -> dict[str, int]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

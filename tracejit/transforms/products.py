@@ -35,7 +35,7 @@ from tracejit.transforms.segments import Segment
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
 
-__all__ = ["Jvp", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
+__all__ = ["Jvp", "JvpOfAny", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
 
 
 def direction(x: Any, t: Type, what: str) -> Value:
@@ -153,6 +153,22 @@ class Jvp(Transformed):
         out = [_tangent(c, lift(x), table) for x in leaves]
         tangent = unflatten(tree, out, hooks.new)
         return (result, tangent, aux) if self.has_aux else (result, tangent)
+
+
+class JvpOfAny(Traceable):
+    """(function, primals, tangents) -> what the `jvp` of the function gives."""
+
+    __name__ = __qualname__ = "jvp"
+
+    def __init__(self, has_aux: bool) -> None:
+        self.has_aux = has_aux
+
+    def __call__(self, function: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+        return Jvp(function, self.has_aux)(primals, tangents)
+
+    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function, primals, tangents = args
+        return hooks.call(hooks.new(Jvp(function, self.has_aux)), primals, tangents)
 
 
 def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:

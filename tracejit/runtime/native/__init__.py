@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tracejit.locks import short_lock
+from tracejit.locks import once, short_lock
 from tracejit.runtime.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
@@ -64,7 +63,7 @@ class _Environment(NamedTuple):
     errors: ErrorState
 
 
-@lru_cache(maxsize=1)
+@once
 def _environment() -> _Environment | str:
     """The environment, or why native entries do not work in it."""
     try:
@@ -172,7 +171,7 @@ def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
     obj._slow = slow
 
 
-@cache
+@once
 def _gate(offset: int) -> _Linked:
     """The library of the gate of objects that are called through the word at `offset`."""
     environment = _environment()
@@ -194,7 +193,7 @@ def _bail(*args: Any, **kwargs: Any) -> object:
     return BAIL
 
 
-@lru_cache(maxsize=1)
+@once
 def _flat_type() -> type[Any]:
     return _native_type(_Flat)
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from tracejit.codegen.blocks import BLOCK_FUNCTIONS, MOST_KEPT, block_address
 from tracejit.codegen.engine import Library, load_object, object_code
+from tracejit.locks import once
 
 __all__ = ["new_array_address"]
 
@@ -188,7 +188,7 @@ class _Handler(ctypes.Structure):
     ]
 
 
-@lru_cache(maxsize=1)
+@once
 def _library(new: int, swap: int, drop: int, clear: int) -> tuple[Library, Any, Any]:
     """The code, the handler and the capsule around it; all live as long as the process."""
     taken = ("tj_take", "tj_give")
