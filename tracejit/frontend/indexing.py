@@ -4,17 +4,21 @@ scatter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.cells import laid_out
+from tracejit.frontend.layout import broadcast_order
 from tracejit.frontend.one_element import is_element, takes_no_array
 from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
 from tracejit.frontend.slices import slice_extent
 from tracejit.frontend.tracer import (
+    Cell,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -303,8 +307,34 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     out = trace.emit("gather", (moved, *plan.indices), **attrs)
     assert isinstance(out.type, ArrayType)
     if out.type.ndim or _has_ellipsis(key):
-        return trace.wrap(_permute(out, _move_index_axes(plan, out.type.ndim)))
+        return _in_order_of_elements(base, plan, [a.index for a in axes], out)
     return trace.wrap(trace.emit("element", (out,)))
+
+
+def _in_order_of_elements(
+    base: TracedArray, plan: _Advanced, keys: Sequence[Tracer | None], out: Value
+) -> TracedArray:
+    """What was gathered, with its axes where NumPy puts them in shape and memory.
+
+    In memory the index axes come first, in their own order where all axes are indexed; then come
+    the others as they lie in `base`.
+    """
+    trace, b = here(), len(plan.shape)
+    rest = plan.to_front[len(plan.indices) :]
+    order: tuple[int, ...] | None
+    if rest:
+        lying = broadcast_order([base], base.ndim)
+        order = None if lying is None else tuple(b + rest.index(a) for a in lying if a in rest)
+        order = None if order is None else (*range(b), *order)
+    else:
+        order = broadcast_order([x for x in keys if isinstance(x, TracedArray)], b)
+    if order is not None and order != tuple(range(len(order))):
+        out = laid_out(trace, out, order)
+    made = TracedArray(trace, Cell(trace, _permute(out, _move_index_axes(plan, b + len(rest)))))
+    made.cell.order = None if order is None else made.type.order
+    if order is not None:
+        trace.unordered.discard(made.value())
+    return made
 
 
 def _has_ellipsis(key: Any) -> bool:

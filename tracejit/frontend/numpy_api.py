@@ -176,6 +176,7 @@ _OF_AXES = frozenset(
 
 def asarray(x: Any, dtype: Any = None) -> TracedArray:
     """A number, tracer or nested sequence of them as a traced array."""
+    from tracejit.frontend.memory_orders import in_c_order
     from tracejit.frontend.numpy_join import stack
 
     trace = here()
@@ -187,7 +188,7 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         parts = [_element(item, wanted) for item in x]
         stacked = stack([astype(p, wanted) for p in parts])
         assert isinstance(stacked, TracedArray)
-        return stacked
+        return in_c_order(stacked)
     t = lift(x)
     if not isinstance(t, TracedArray):
         from tracejit.frontend.tracer import as_array
@@ -260,6 +261,8 @@ def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[
             allowed.setdefault("axis", 0)
             return call_function(REDUCTIONS[ufunc], inputs, allowed)
     if method == "accumulate" and ufunc in ACCUMULATIONS:
+        if not asarray(inputs[0]).ndim:
+            raise TypeError("cannot accumulate on a scalar")
         allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
         if not kwargs and len(inputs) == 1:
             allowed.setdefault("axis", 0)

@@ -83,13 +83,15 @@ def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
 @handles(np.real)
 def real(val: Any) -> Any:
     """The real part: of a Python number a Python number."""
-    return (val if is_number(val) else as_operand(val)).real
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.real
 
 
 @handles(np.imag)
 def imag(val: Any) -> Any:
     """The imaginary part: of a Python number a Python number."""
-    return (val if is_number(val) else as_operand(val)).imag
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.imag
 
 
 @handles(np.angle)

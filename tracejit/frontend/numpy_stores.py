@@ -9,9 +9,10 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.memory_orders import copy_of
 from tracejit.frontend.numpy_api import SUBSCRIPTS, asarray, astype, handles
 from tracejit.frontend.numpy_creation import iota, stand_in
-from tracejit.frontend.numpy_shape import copy_of, reshaped, shape_dims
+from tracejit.frontend.numpy_shape import reshaped, shape_dims
 from tracejit.frontend.one_element import takes_no_array
 from tracejit.frontend.operators import constant_array, has_traced
 from tracejit.frontend.outputs import store_masked

@@ -99,7 +99,8 @@ def _call(
 
 def _in_order(results: Any, order: str, name: str) -> Any:
     """The results in the memory order that was asked for."""
-    from tracejit.frontend.numpy_shape import in_c_order, reversed_axes
+    from tracejit.frontend.memory_orders import in_c_order
+    from tracejit.frontend.numpy_shape import reversed_axes
 
     if order == "K":
         return results
