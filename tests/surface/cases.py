@@ -66,6 +66,7 @@ TYPED: dict[str, Callable[[], np.ndarray]] = {
 CRASHES = {
     ("np.cumsum(a, axis=0, out=b)", "zero_d"),
     ('np.einsum("iij->ij", h)', "empty"),
+    ('np.einsum("ii->i", m)', "empty"),
     ('np.pad(a, 1, mode="empty")[1:-1, 1:-1]', "empty"),
 }
 #: Numbers: the value that suits most functions, in place of which edges are tried.

@@ -71,6 +71,8 @@ def _item(x: Any, *args: Any) -> Any:
             if not trace.env.expect(size, "==", 1):
                 raise ValueError("can only convert an array of size 1 to a Python scalar")
             x = trace.wrap(trace.emit("element", (x.reshape(()).value(),)))
+    elif args and args != (0,):
+        raise TraceError("TJ004", f"item{args} of a scalar", user_line())
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
     d = dtype_of(x.type)
     if d == np.uint64:
