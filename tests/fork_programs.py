@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
-import logging  # noqa: F401  # Forks meanwhile would upset its own hooks.
+import logging
 import multiprocessing
 import os
 import random
@@ -260,6 +260,58 @@ def blocks() -> None:
     number = forked(act)
     act()
     finish(number)
+
+
+def locks_are_known(planted: float = 0) -> None:
+    """All locks that this package holds are those that a fork takes care of; `planted` is none."""
+    from tracejit import locks
+    from tracejit.runtime import native
+
+    if planted:
+        native.__dict__["_mine"] = {"lock": [threading.RLock()]}
+    f = tracejit.jit(chain)
+    for _ in range(3):
+        f(np.arange(8.0))
+    tracejit.grad(lambda x: np.sin(x).sum())(np.ones(3))
+    kinds = (type(threading.Lock()), type(threading.RLock()))
+    known = {id(lock) for lock in (*locks._SHORT, *locks._LONG)}
+    seen: set[int] = set()
+    todo: list[Any] = [f]
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "tracejit":
+            todo += [v for k, v in vars(module).items() if k != "__builtins__"]
+    unknown = []
+    # Names of the user's modules are captured: what those hold is theirs.
+    theirs = {id(vars(m)) for n, m in list(sys.modules.items()) if not n.startswith("tracejit")}
+    while todo:
+        x = todo.pop()
+        if id(x) in seen or isinstance(x, (types.ModuleType, types.FrameType)):
+            continue
+        if id(x) in theirs:
+            continue
+        seen.add(id(x))
+        if isinstance(x, (logging.Logger, logging.Handler)):
+            continue  # These see to forks themselves.
+        if isinstance(x, kinds):
+            if id(x) not in known:
+                unknown.append(x)
+            continue
+        module = getattr(x, "__module__", None)
+        if isinstance(x, (type, types.FunctionType)):
+            # Not into the standard library and others by way of their functions' globals.
+            if not isinstance(module, str) or module.partition(".")[0] != "tracejit":
+                continue
+        if isinstance(x, types.FunctionType):
+            todo += [*(x.__closure__ or ()), x.__defaults__, x.__kwdefaults__]
+            todo.append(vars(x))
+            continue
+        todo.extend(gc.get_referents(x))
+    assert len(seen) > 10_000
+    assert id(f._lock) in known
+    if planted:
+        print(len(unknown), "unknown", flush=True)
+        os._exit(0)
+    assert unknown == []
 
 
 PROGRAMS_OF_FORKS = ("in_a_trace", "from_a_trace", "streams", "blocks")

@@ -527,7 +527,7 @@ def _fallbacks(jitted: Any) -> tuple[str, ...]:
     return tuple(f"{x.code} {x.reason}" for x in report().fallbacks) if report else ()
 
 
-def script(case: Case, verdict: Verdict) -> str:
+def script(case: Case, verdict: Verdict, program: str) -> str:
     """A program that shows the difference by itself."""
     return "\n".join(
         [
@@ -538,7 +538,7 @@ def script(case: Case, verdict: Verdict) -> str:
             "    import sys",
             "",
             "    from tests.compare import assert_parity",
-            f"    from {type(case).__module__} import generate",
+            f"    from {program} import generate",
             "",
             f"    first, *more = generate({case.seed}).calls()",
             "    jitted = assert_parity(f, *first, also=more, calls=1, parity='order', ulp=4)",
@@ -580,7 +580,7 @@ def search(program: str, doc: str | None, generate: Callable[[int], Case]) -> in
         if arguments.tries:
             kind = verdict.kind
             case = shrink(case, lambda c, kind=kind: examine(c).kind == kind, arguments.tries)
-        text = script(case, verdict)
+        text = script(case, verdict, program)
         print(text, flush=True)
         if arguments.out is not None:
             arguments.out.mkdir(parents=True, exist_ok=True)

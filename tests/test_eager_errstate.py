@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import inspect
 import platform
 import sys
 import sysconfig
@@ -473,7 +474,7 @@ def test_an_unknown_error_state_turns_the_fast_path_off(monkeypatch: pytest.Monk
         monkeypatch.setattr(umath, "_extobj_contextvar", variable)
         with pytest.raises(LayoutError, match=reason):
             gate.reflect_error_state()
-        assert native._environment.__wrapped__() == str(_reason())
+        assert inspect.unwrap(native._environment)() == str(_reason())
     monkeypatch.delattr(umath, "_extobj_contextvar")
     with pytest.raises(LayoutError, match="elsewhere"):
         gate.reflect_error_state()

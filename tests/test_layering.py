@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tracejit"
 LAYERS = (
-    ("config", "errors", "forms", "locks", "sparse"),
+    ("config", "errors", "forms", "library_names", "locks", "sparse"),
     ("ir",),
     ("ops",),
     ("frontend",),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests import sequence_stores
 from tests.compare import assert_parity
 from tests.operator_table import FORMS, KNOWN, TRACED, check_all, part
 from tests.sequence_programs import PROGRAMS, repeated_by_an_argument
@@ -39,6 +40,13 @@ def test_table_of_operators() -> None:
     assert {c.form for c in chosen} == set(FORMS)
     assert {c.left for c in chosen} >= {*TRACED, *KNOWN} - {"empty range"}
     wrong = [f"{cell}: {found.wrong}" for cell, found in check_all(chosen) if found.wrong]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_stores_of_sequences() -> None:
+    """The whole table: python -m tests.sequence_stores."""
+    found = sequence_stores.check_all(5, 29)
+    wrong = [f"{text}: {message}" for text, message in found if message]
     assert not wrong, "\n".join(wrong)
 
 

@@ -123,7 +123,10 @@ def grad(
     It is compiled when it is called, like a function under `jit`, through branches, loops and
     stores; under `eager()` it runs operation by operation on real values. Of a function of complex
     z = x + iy the gradient is du/dx - i du/dy, as in JAX. At kinks: `abs` and `norm` at 0 give 0,
-    `maximum` of equal operands half to each, `sqrt` at 0 infinity.
+    `maximum` of equal operands half to each, `sqrt` at 0 infinity. Of functions that read one
+    triangle of a matrix A (`cholesky`, `eigh`, `eigvalsh` and their kind) it is, as in JAX, that of
+    the function of (A + A^H) / 2: along a change of A that is not Hermitian it is not the limit of
+    differences.
 
     With `sparse_rows`, True or the numbers and names of some of the chosen arguments, the gradient
     by these is kept as a `RowGradient`: the rows that `function` has read, as `table[idx]`, and

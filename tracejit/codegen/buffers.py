@@ -430,7 +430,8 @@ def _is_write(graph: DataflowGraph, output: int) -> bool:
 def _closed(turn: dict[Storage, Storage]) -> dict[Storage, Storage]:
     """A permutation: storage that is taken over gets what lies free at the chain's other end."""
     out = dict(turn)
-    for start in turn.keys() - set(turn.values()):
+    taken = set(turn.values())
+    for start in [storage for storage in turn if storage not in taken]:
         end = start
         while end in turn:
             end = turn[end]

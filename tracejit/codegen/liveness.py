@@ -174,25 +174,26 @@ class Liveness:
 
     def _walk(self, section: Section) -> None:
         live = self.live_out(section)
-        merged: set[Value] = set()
+        merged: dict[Value, None] = {}
         for node in reversed(section.nodes):
             if node.op.name == "merge":
-                merged |= set(filter(is_array, node.outputs))
+                merged |= dict.fromkeys(filter(is_array, node.outputs))
                 continue
             if node not in self.overwritable:
                 continue
             read = self.roots(node.inputs)
-            outs = set(filter(is_array, node.outputs)) - self.fixed
+            written = [v for v in node.outputs if is_array(v) and v not in self.fixed]
+            outs = set(written)
             live -= outs
             scratch = self.scratch.get(node, [])
-            for v in outs:
+            for v in written:
                 spared = set(self.overwritable[node].get(v, ()))
                 self.during[v] = (live | (read - spared) | outs) - {v}
             for v in scratch:
                 self.during[v] = (live | read | outs | set(scratch)) - {v}
             live |= read
         for v in merged:
-            self.during[v] = (live | merged) - {v}
+            self.during[v] = (live | merged.keys()) - {v}
 
     def operands(self, section: Section) -> Mapping[int, list[tuple[Node, Value]]]:
         """For each predecessor the merges of arrays with what it hands to them."""

@@ -190,8 +190,9 @@ def _cast(value: Any, dtype: type) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def _power(x: Any, y: Any) -> Any:
-    return OPS["power"].evaluate((x, y), {})[0]
+def _op(name: str) -> Callable[..., Any]:
+    """The function of an op, whose ufunc may differ on single elements."""
+    return lambda *args: OPS[name].evaluate(args, {})[0]
 
 
 def _special(name: str) -> Callable[[Any], Any]:
@@ -210,7 +211,8 @@ def _functions() -> dict[str, Any]:
         "np": np,
         "wrap_index": _wrap_index,
         "fma": fma,
-        "power": _power,
+        "power": _op("power"),
+        "uniform_power": _op("uniform_power"),
         "select": _select,
         "cast": _cast,
         "unlikely": lambda condition: condition,

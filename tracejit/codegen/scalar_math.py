@@ -100,7 +100,35 @@ def _in_double(name: str) -> Emitter:
     return emit
 
 
+def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """A power whose exponent hardly ever is one that NumPy has a function of its own for."""
+
+    def build(s: Lanes, a: list[str]) -> str:
+        x, y = a
+        value = MATH["power"](s, a, (r, r), r)
+        own = [s.compare("oeq", r, y, s.const(e, r)) for e in (2.0, 1.0, -1.0, 0.5)]
+        any_own = own[0]
+        for condition in own[1:]:
+            any_own = s.op("or", "b1", any_own, condition)
+
+        def then() -> Sequence[str]:
+            # Lanes may have other exponents in code that has been batched.
+            reciprocal = s.op("fdiv", r, s.const(1.0, r), x)
+            values = s.op("fmul", r, x, x), x, reciprocal, s.intrinsic("sqrt", r, x)
+            out = value
+            for condition, result in zip(own, values, strict=True):
+                out = s.select(condition, r, result, out)
+            return [out]
+
+        carried = [(s.type(r), value)]
+        (out,) = s.fb.if_then(s.any(any_own), carried, then, unlikely=True)
+        return out
+
+    return s.helper(f"uniform_power.{r}", r, t, a, build)
+
+
 MATH: dict[str, Emitter] = {
+    "uniform_power": _uniform_power,
     **{name: libm(function) for name, function in LIBM.items()},
     **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
     **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},

@@ -207,6 +207,9 @@ def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str,
     if handler is not None:
         return handler(hooks, *args, **kwargs)
     if issubclass(cls, (np.bool_, np.number)):
+        if np.dtype(cls).char in "qQ" and np.dtype(cls).name in ("int64", "uint64"):
+            # Equal to another type of 64 bits, and yet another class.
+            raise TraceError("TJ004", _name(cls), user_line())
         return _convert(hooks, cls, args, kwargs)
     if cls in (np.dtype, np.finfo, np.iinfo) or issubclass(cls, np.dtype):
         require_known([*args, *kwargs.values()], "an argument")

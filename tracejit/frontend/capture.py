@@ -7,7 +7,8 @@ identity, containers by their structure and then element by element. A later cal
 fails must be traced anew.
 
 Names that hold a module of NumPy, SciPy or the standard library, and builtins, are exempt: they are
-listed in `bindings`, and checked only where there is something else to check.
+listed in `bindings`, and checked only where there is something else to check. What those modules
+hold is watched by `library_names.py`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from tracejit.frontend.places import (
 )
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import Trace, Tracer, check_dtype, user_line
+from tracejit.library_names import note_name
 
 __all__ = ["MISSING", "Capture", "Source", "Step", "class_lookup", "is_exempt_module"]
 
@@ -104,6 +106,8 @@ class Capture:
         self.inputs: list[Source] = []
         #: (namespace, name, value or MISSING) of exempt names.
         self.bindings: list[tuple[dict[str, Any], str, Any]] = []
+        #: The same of names in libraries, which machine code need not look up at each call.
+        self.names: list[tuple[dict[str, Any], str, Any]] = []
         #: id -> source of every object that is known by identity.
         self.objects: dict[int, Source] = {}
         #: id -> object of the arguments that are static by identity.
@@ -125,16 +129,26 @@ class Capture:
         """The value of a global name or a builtin. Raises NameError and TraceError."""
         value = namespace.get(name, MISSING)
         if value is MISSING:
-            value = _builtin(namespace, name)
+            value = _builtins(namespace).get(name, MISSING)
             if value is MISSING:
                 raise NameError(f"name '{name}' is not defined")
             self._bind(namespace, name, MISSING)
+            self.library_name(_builtins(namespace), name, value)
             return value
         if isinstance(value, ModuleType) and is_exempt_module(value):
             self._bind(namespace, name, value)
             return value
         key = ("global", id(namespace), name)
         return self.reach(self._source(key, None, GlobalRead(namespace, name), name, value))
+
+    def library_name(self, namespace: dict[str, Any], name: str, value: Any) -> None:
+        """Note that a library's dict holds `value` under a name."""
+        if namespace.get(name, MISSING) is not value:
+            return  # What a module computes at each access is not replaced there.
+        if not note_name(namespace, name, value):
+            self._bind(namespace, name, value)
+        elif not any(d is namespace and n == name for d, n, _ in self.names):
+            self.names.append((namespace, name, value))
 
     def _bind(self, namespace: dict[str, Any], name: str, value: Any) -> None:
         entry = (namespace, name, value)
@@ -380,11 +394,11 @@ class Capture:
     @property
     def trivial(self) -> bool:
         """Whether nothing but exempt names was read."""
-        return not self.steps and not self.codes
+        return not self.steps and not self.codes and not self.names
 
     def reread(self) -> list[Any] | str:
         """The present values of `inputs`, or what has changed so that the trace does not hold."""
-        for namespace, name, expected in self.bindings:
+        for namespace, name, expected in (*self.bindings, *self.names):
             if namespace.get(name, MISSING) is not expected:
                 return f"{name} is bound to something else"
         for get, code in self.codes:
@@ -402,13 +416,9 @@ class Capture:
         return [values[s.index] for s in self.inputs]
 
 
-def _builtin(namespace: dict[str, Any], name: str) -> Any:
+def _builtins(namespace: dict[str, Any]) -> dict[str, Any]:
     table = namespace.get("__builtins__", builtins)
-    return (
-        vars(table).get(name, MISSING)
-        if isinstance(table, ModuleType)
-        else table.get(name, MISSING)
-    )
+    return vars(table) if isinstance(table, ModuleType) else table
 
 
 def _is_key(key: Any) -> bool:

@@ -203,7 +203,8 @@ class _Array(Carry):
         return known and self.shared == before.shared
 
     def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
-        found = [c for a in self.arrays(x) for c in a.cell.roots() if c in inner]
+        roots = set().union(*(a.cell.roots() for a in self.arrays(x)))
+        found = [c for c in inner if c in roots]
         self.passes, self.group = bool(found), group
         for cell in found:
             self.outer |= dict.fromkeys(inner[cell])

@@ -141,7 +141,10 @@ def laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
 
 
 class View:
-    """One step from a base to a view: an index op, its indices (of a trace) and its attributes."""
+    """One step from a base to a view: an index op, its indices (of a trace) and its attributes.
+
+    `writeable` is None for what only NumPy may store into, where it warns.
+    """
 
     __slots__ = ("attrs", "indices", "op", "trace", "writeable")
 
@@ -151,7 +154,7 @@ class View:
         op: str,
         indices: tuple[Value, ...],
         attrs: dict[str, Attr],
-        writeable: bool,
+        writeable: bool | None,
     ) -> None:
         self.trace, self.op, self.indices = trace, op, indices
         self.attrs, self.writeable = attrs, writeable

@@ -137,7 +137,9 @@ class ConcreteArray(_Concrete, TracedArray):
         trace = innermost(self.trace)
         return ConcreteArray(trace, Cell(trace, value, -1, self.cell))
 
-    def view(self, op: Any = None, *indices: Any, writeable: bool = True, **attrs: Any) -> Any:
+    def view(
+        self, op: Any = None, *indices: Any, writeable: bool | None = True, **attrs: Any
+    ) -> Any:
         """A view through an index op; of the program's own calls, what `ndarray.view` gives."""
         if type(op) is not str or op not in OPS:
             return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)

@@ -4,16 +4,21 @@ scatter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.cells import laid_out
+from tracejit.frontend.layout import broadcast_order
 from tracejit.frontend.one_element import is_element, takes_no_array
+from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.shapes import ShapeEnv, SymInt, as_dim
 from tracejit.frontend.slices import slice_extent
 from tracejit.frontend.tracer import (
+    Cell,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -302,8 +307,34 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     out = trace.emit("gather", (moved, *plan.indices), **attrs)
     assert isinstance(out.type, ArrayType)
     if out.type.ndim or _has_ellipsis(key):
-        return trace.wrap(_permute(out, _move_index_axes(plan, out.type.ndim)))
+        return _in_order_of_elements(base, plan, [a.index for a in axes], out)
     return trace.wrap(trace.emit("element", (out,)))
+
+
+def _in_order_of_elements(
+    base: TracedArray, plan: _Advanced, keys: Sequence[Tracer | None], out: Value
+) -> TracedArray:
+    """What was gathered, with its axes where NumPy puts them in shape and memory.
+
+    In memory the index axes come first, in their own order where all axes are indexed; then come
+    the others as they lie in `base`.
+    """
+    trace, b = here(), len(plan.shape)
+    rest = plan.to_front[len(plan.indices) :]
+    order: tuple[int, ...] | None
+    if rest:
+        lying = broadcast_order([base], base.ndim)
+        order = None if lying is None else tuple(b + rest.index(a) for a in lying if a in rest)
+        order = None if order is None else (*range(b), *order)
+    else:
+        order = broadcast_order([x for x in keys if isinstance(x, TracedArray)], b)
+    if order is not None and order != tuple(range(len(order))):
+        out = laid_out(trace, out, order)
+    made = TracedArray(trace, Cell(trace, _permute(out, _move_index_axes(plan, b + len(rest)))))
+    made.cell.order = None if order is None else made.type.order
+    if order is not None:
+        trace.unordered.discard(made.value())
+    return made
 
 
 def _has_ellipsis(key: Any) -> bool:
@@ -333,6 +364,9 @@ def _may_be_empty(d: Dim, env: ShapeEnv) -> bool:
 def set_item(x: TracedArray, key: Any, value: Any) -> None:
     """`x[key] = value`. Raises what NumPy raises, TraceError for stores the caller would see."""
     trace = here()
+    nested = is_sequence(value)
+    if nested and x.dtype.kind == "b" and is_element(key, x.ndim):
+        value = len(value) > 0  # An element of bools takes the truth of any object.
     if not isinstance(value, (Tracer, bool, int, float, complex, np.generic, SymInt)):
         value = lift(value)
     d = dtype_of(value.type) if isinstance(value, Tracer) else np.asarray(value).dtype
@@ -342,12 +376,16 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     if shape_of(v.type) and is_element(key, x.ndim) and takes_no_array(x.dtype):
         raise ValueError("setting an array element with a sequence.")
     mask = _lone_mask(key)
+    if mask is not None and mask.ndim == x.ndim and len(shape_of(v.type)) > 1:
+        raise TypeError("a boolean index takes a value with one axis at most")
     if mask is not None and mask.ndim <= x.ndim and not shape_of(v.type):
         _store_number(x, mask, v)
         return
     axes = _with_static_ints(_parse(x, key))
     base = _basic(x, axes)
     if not any(a.kind == "array" for a in axes):
+        if nested and len(shape_of(v.type)) > base.ndim:
+            raise ValueError("setting an array element with a sequence")
         if not _is_there(base, value):
             base.store(_fit(v, base.type.shape))
         return
@@ -361,6 +399,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     rest = t.shape[len(plan.indices) :]
     natural = _move_index_axes(plan, len(plan.shape) + len(rest))
     target = (*plan.shape, *rest)
+    if nested and not plan.shape and len(shape_of(v.type)) > len(target):
+        raise ValueError("setting an array element with a sequence")
     v = _fit(v, tuple(target[k] for k in natural))
     v = _permute(v, tuple(natural.index(k) for k in range(len(natural))))
     # The places at which a mask holds are inside, and differ from each other.

@@ -12,7 +12,13 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.elementwise import k_order
 
-__all__ = ["axis_signs", "broadcast_order", "is_c_contiguous", "is_view_after_reshape"]
+__all__ = [
+    "axis_signs",
+    "broadcast_order",
+    "is_c_contiguous",
+    "is_packed",
+    "is_view_after_reshape",
+]
 
 
 class _Unknown(Exception):
@@ -46,6 +52,22 @@ def is_c_contiguous(x: TracedArray) -> bool | None:
         return None
 
 
+def is_packed(x: TracedArray) -> bool:
+    """Whether memory without gaps in the axis order of the type has the strides of `x`.
+
+    So it is said of arrays whose layout is not known, too.
+    """
+    shape, order = x.type.shape, x.type.order
+    try:
+        layout = _layout(x)
+        if layout is None or any(_holds(x.trace.env, d, "==", 0) for d in shape):
+            return True
+        pairs = zip(shape, layout[1], _packed(shape, order)[1], strict=True)
+        return all(have == want for d, have, want in pairs if d != 1)
+    except _Unknown:
+        return False
+
+
 def _is_dense(shape: tuple[Dim, ...], strides: tuple[Dim, ...], env: ShapeEnv) -> bool:
     if strides == _dense_strides(shape):
         return True
@@ -68,16 +90,22 @@ def _holds(env: ShapeEnv, a: Dim, relation: str, b: Dim) -> bool:
     return env.decide(a, relation, b)
 
 
-def broadcast_order(operands: Sequence[TracedArray], ndim: int) -> tuple[int, ...] | None:
+def broadcast_order(
+    operands: Sequence[TracedArray], ndim: int, own: Sequence[int] = ()
+) -> tuple[int, ...] | None:
     """The axis order of NumPy's result of a function of elements; None where it is not known.
 
-    An axis along which an operand is repeated has no say.
+    An axis along which an operand is repeated has no say, nor have the last axes of each operand,
+    as many as `own` says.
     """
     types = []
-    for x in operands:
+    for k, x in enumerate(operands):
         t = _ordered_type(x)
         if t is None:
             return None
+        if own:
+            count = t.ndim - own[k]
+            t = ArrayType(t.dtype, t.shape[:count], tuple(a for a in t.order if a < count))
         lead = ndim - t.ndim
         order = (*range(lead), *(lead + a for a in t.order))
         types.append(ArrayType(t.dtype, (1,) * lead + t.shape, order))
@@ -130,7 +158,7 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
     t = x.type
     if t.ndim < 2:
         return t
-    if x.cell.order is None or any(v.op == "gather" for v in x.views):
+    if x.cell.order is None:
         return None
     shape: tuple[Dim, ...] = x.cell.value.type.shape  # type: ignore[union-attr]
     kind = ArrayType(t.dtype, shape, x.cell.order)
@@ -145,12 +173,28 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
         elif view.op == "slice":
             sizes = zip(kind.shape, view.attrs["size"], strict=True)
             kind = ArrayType(t.dtype, tuple(1 if d == 1 else n for d, n in sizes), kind.order)
+        elif view.op == "gather":
+            kind = _gathered(kind, view)
         else:
             try:
                 (kind,) = OPS[view.op].infer((kind,), view.attrs, (), ())  # type: ignore[assignment]
             except GraphError:
                 return None
     return kind
+
+
+def _gathered(t: ArrayType, view: View) -> ArrayType:
+    """The type of a view at numbers, or along a diagonal of the first axes, which steps further
+    than either of them: it lies where the outer one does.
+    """
+    count = len(view.indices)
+    index = view.indices[0].type
+    if not isinstance(index, ArrayType):
+        kept = tuple(a - count for a in t.order if a >= count)
+        return ArrayType(t.dtype, t.shape[count:], kept)
+    outer = next(a for a in t.order if a < count)
+    kept = tuple(0 if a == outer else a - count + 1 for a in t.order if a == outer or a >= count)
+    return ArrayType(t.dtype, (*index.shape, *t.shape[count:]), kept)
 
 
 def _layout(x: TracedArray) -> Layout | None:

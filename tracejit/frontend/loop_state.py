@@ -52,7 +52,7 @@ class Loop:
         self.parts: dict[int, list[Carry]] = {}
         self.inputs: list[Value] = []
         #: What the loop begins with and stores into under other names.
-        self.lost: set[Cell] = set()
+        self.lost: dict[Cell, None] = {}
         #: The arrays that the loop carries by value, as they are in the body.
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
@@ -240,8 +240,8 @@ class Loop:
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            lost = set(side.lost)
-            if not grown and lost <= self.lost:
+            lost = dict.fromkeys(side.lost)
+            if not grown and lost.keys() <= self.lost.keys():
                 self._check_aliases(side)
                 return side
             self.lost |= lost

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import copied, in_order_of, laid_out_as, memory_order
 from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
-from tracejit.frontend.numpy_shape import copy_of, in_c_order, of_unknown_order
+from tracejit.frontend.numpy_misc import as_scalar
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
+from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, user_line
 from tracejit.frontend.ufuncs import cast_value, elementwise
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
@@ -27,9 +29,11 @@ _METHODS: dict[str, Any] = {
 }
 
 
-def _reshape(x: TracedArray, *shape: Any, order: str = "C") -> Any:
+def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
     new = shape[0] if len(shape) == 1 else shape
-    return HANDLERS[np.reshape](x, new, order=order)
+    return HANDLERS[np.reshape](x, new, order=order, copy=copy)
 
 
 def _transpose(x: TracedArray, *axes: Any) -> Any:
@@ -38,24 +42,21 @@ def _transpose(x: TracedArray, *axes: Any) -> Any:
 
 
 def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
-    if order != "K":
-        raise TraceError("TJ004", "astype with order=", user_line())
     plain_options("astype", {"dtype": dtype})
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
         return here().wrap(cast_value(x.value(), d))
-    if x.dtype == d:
-        return copy_of(x) if copy else x
-    return astype(x, d)
+    if x.dtype != d:
+        new = astype(x, d)
+        return new if order == "K" else copied(new, memory_order(x) if order == "A" else order)
+    return copied(x, order) if copy else laid_out_as(x, order)
 
 
 def _copy(x: Any, order: str = "C") -> Any:
     """A new cell with the same value."""
     if isinstance(x, TracedScalar):
         return x
-    if order not in ("C", "K"):
-        raise TraceError("TJ004", f"copy with order={order!r}", user_line())
-    return copy_of(x) if order == "K" else in_c_order(x)
+    return copied(x, order)
 
 
 def _item(x: Any, *args: Any) -> Any:
@@ -78,6 +79,8 @@ def _item(x: Any, *args: Any) -> Any:
 
 
 def _fill(x: TracedArray, value: Any) -> None:
+    if is_sequence(value) or isinstance(value, TracedArray) and value.ndim:
+        raise TraceError("TJ004", "fill() with a sequence", user_line())
     x[...] = value
 
 
@@ -119,9 +122,8 @@ def _part(x: Any, name: str) -> Any:
     if isinstance(x, TracedScalar):
         return trace.wrap(trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype)))
     # NumPy's zeros cannot be stored into.
-    zeros = of_unknown_order(HANDLERS[np.zeros_like](x), x)
-    zeros.cell.input = -1
-    return zeros
+    zeros = in_order_of(HANDLERS[np.zeros_like](x, order="C"), x)
+    return zeros.view("reshape", shape=zeros.type.shape, writeable=False)
 
 
 def _bound(x: Tracer, name: str) -> Any:
@@ -171,7 +173,8 @@ def scalar_attribute(x: TracedScalar, name: str) -> Any:
         f = _EXTRA[name]
         return lambda *args, **kwargs: f(x, *args, **kwargs)
     if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
-        return getattr(asarray(x), name)
+        method = getattr(asarray(x), name)
+        return lambda *args, **kwargs: as_scalar(method(*args, **kwargs))
     return _unknown(name, x.dtype.type)
 
 

@@ -7,6 +7,7 @@ records graph nodes and gives tracers. A form it does not know raises TraceError
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -14,8 +15,16 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.tracer import TracedArray, Tracer, check_dtype, here, lift, user_line
-from tracejit.ir.types import ArrayType
+from tracejit.frontend.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    check_dtype,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.ir.types import ArrayType, dtype_of
 
 __all__ = [
     "HANDLERS",
@@ -74,46 +83,100 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
         bound = inspect.signature(handler).bind(*args, **kwargs)
     except TypeError as e:
         raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
-    bound.arguments |= plain_options(name, bound.arguments)
+    given = bound.arguments
+    given |= plain_options(name, given)
+    if "others" in given:
+        given["others"] |= plain_options(name, given["others"])
+    if isinstance(given.get("axis"), tuple) and func.__name__ not in _OF_AXES:
+        raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
-
-
-#: Options that many functions have, and the classes of the values for which handlers are written.
-_OPTIONS: dict[str, tuple[type, ...]] = {
-    "axis": (int, np.integer, tuple, SymInt, Tracer),
-    "casting": (str,),
-    "copy": (bool,),
-    "ddof": (int, float, np.integer, np.floating, SymInt, Tracer),
-    "dtype": (type, str, np.dtype),
-    "keepdims": (bool,),
-    "kind": (str,),
-    "optimize": (bool, str),
-    "order": (str,),
-    "stable": (bool,),
-    "subok": (bool,),
-}
 
 
 def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The options among a call's arguments, with flags as bools.
 
-    Raises TraceError for values of other classes: what NumPy makes of those it must say itself.
+    Raises TraceError for values for which no handler is written: what NumPy makes of those it must
+    say itself.
     """
     found = {}
-    for option in _OPTIONS.keys() & arguments.keys():
-        x = arguments[option]
-        classes = _OPTIONS[option]
+    for option, x in arguments.items():
+        accepts = _ACCEPTED.get(option)
+        if accepts is None:
+            continue
         if option == "keepdims" and isinstance(x, (int, np.integer)) and x in (0, 1):
             x = bool(x)
-        is_known = isinstance(x, classes) and (bool in classes or not isinstance(x, bool))
-        if not (is_known or x is NOT_GIVEN or (x is None and option != "keepdims")):
+        if not accepts(x):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
         found[option] = x
     return found
 
 
+def _is_int(x: Any) -> bool:
+    """Whether `x` is an int or None; NumPy's unsigned ones overflow where they are subtracted."""
+    if isinstance(x, TracedScalar):
+        return dtype_of(x.type).kind == "i"
+    return x is None or type(x) is int or isinstance(x, (SymInt, np.signedinteger))
+
+
+def _are_ints(x: Any) -> bool:
+    if isinstance(x, (TracedArray, np.ndarray)):
+        return x.dtype.kind in "iu"
+    return all(map(_are_ints, x)) if isinstance(x, (list, tuple)) else _is_int(x)
+
+
+def _is_axis(x: Any) -> bool:
+    return all(map(_is_int, x)) if isinstance(x, tuple) else _is_int(x)
+
+
+def _is_flag(x: Any) -> bool:
+    return x is NOT_GIVEN or isinstance(x, bool)
+
+
+def _is_flag_or_none(x: Any) -> bool:
+    return x is None or _is_flag(x)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, SymInt) or type(x) in (int, float) and math.isfinite(x)
+
+
+def _one_of(*words: str | None) -> Callable[[Any], bool]:
+    return lambda x: (x is None or type(x) is str) and x in words
+
+
+#: What handlers take parameters of these names to be. NumPy truncates other numbers in some
+#: functions and raises in others: then it decides.
+_ACCEPTED: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("N", "M", "k", "n", "num", "ndim", "ndmax", "ndmin", "offset"), _is_int),
+    **dict.fromkeys(("axis1", "axis2", "axisa", "axisb", "axisc", "decimals"), _is_int),
+    **dict.fromkeys(("axes", "destination", "source"), _are_ints),
+    **dict.fromkeys(("edge_order", "pad_width", "repeats", "reps"), _are_ints),
+    "axis": _is_axis,
+    **dict.fromkeys(("bias", "deg", "endpoint", "equal_nan", "include_initial"), _is_flag),
+    **dict.fromkeys(("keepdims", "retstep", "returned", "rowvar", "sparse", "upper"), _is_flag),
+    **dict.fromkeys(("copy", "stable"), _is_flag_or_none),
+    **dict.fromkeys(("correction", "mean"), lambda x: x is NOT_GIVEN),
+    **dict.fromkeys(("indices", "nan"), lambda x: x is not None),
+    "casting": lambda x: type(x) is str,
+    "ddof": _is_number,
+    "dimensions": lambda x: isinstance(x, (tuple, list)),
+    "dtype": lambda x: x is None or isinstance(x, (type, str, np.dtype)),
+    "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),
+    "optimize": lambda x: isinstance(x, (bool, str)),
+    "order": _one_of(None, "C", "F", "A", "K"),
+    "subok": _is_flag,
+}
+#: Functions that take several axes; of all others `axis` is one.
+_OF_AXES = frozenset(
+    "all amax amin any average count_nonzero expand_dims flip matrix_norm max mean median min "
+    "nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm prod ptp roll rot90 "
+    "squeeze std sum var vector_norm".split()
+)
+
+
 def asarray(x: Any, dtype: Any = None) -> TracedArray:
     """A number, tracer or nested sequence of them as a traced array."""
+    from tracejit.frontend.memory_orders import in_c_order
     from tracejit.frontend.numpy_join import stack
 
     trace = here()
@@ -125,7 +188,7 @@ def asarray(x: Any, dtype: Any = None) -> TracedArray:
         parts = [_element(item, wanted) for item in x]
         stacked = stack([astype(p, wanted) for p in parts])
         assert isinstance(stacked, TracedArray)
-        return stacked
+        return in_c_order(stacked)
     t = lift(x)
     if not isinstance(t, TracedArray):
         from tracejit.frontend.tracer import as_array
@@ -196,10 +259,12 @@ def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[
         allowed = {k: kwargs.pop(k) for k in known if k in kwargs}
         if not kwargs and len(inputs) == 1:
             allowed.setdefault("axis", 0)
-            return HANDLERS[REDUCTIONS[ufunc]](inputs[0], **allowed)
+            return call_function(REDUCTIONS[ufunc], inputs, allowed)
     if method == "accumulate" and ufunc in ACCUMULATIONS:
+        if not asarray(inputs[0]).ndim:
+            raise TypeError("cannot accumulate on a scalar")
         allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
         if not kwargs and len(inputs) == 1:
             allowed.setdefault("axis", 0)
-            return HANDLERS[ACCUMULATIONS[ufunc]](inputs[0], **allowed)
+            return call_function(ACCUMULATIONS[ufunc], inputs, allowed)
     raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())

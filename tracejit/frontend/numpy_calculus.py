@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from tracejit.frontend.memory_orders import in_k_order
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles
 from tracejit.frontend.numpy_join import concatenate
 from tracejit.frontend.numpy_misc import where
@@ -57,7 +58,8 @@ def diff(
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours of all elements."""
     x = ravel(ary)
-    parts = [diff(x)]
+    # Of bools too, for which there is no loop.
+    parts = [asarray(elementwise(np.subtract, (x[1:], x[:-1])))]
     for extra, first in ((to_begin, True), (to_end, False)):
         if extra is not None:
             e = ravel(extra)
@@ -125,13 +127,13 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
                 "at least (edge_order + 1) elements are required."
             )
         if not np.ndim(step):
-            out.append(_derivative(x, k, _uniform(step, edge_order), kind))
+            out.append(in_k_order(_derivative(x, k, _uniform(step, edge_order), kind), x))
             continue
         # NumPy takes the formulas for even spacing where all differences are equal.
         even = np.all(elementwise(np.equal, (step, step[0])))
         one = _derivative(x, k, _uniform(step[0], edge_order), kind)
         many = _derivative(x, k, _uneven(step, edge_order, k, x.ndim), kind)
-        out.append(where(even, one, many))
+        out.append(in_k_order(where(even, one, many), x))
     return out[0] if len(axes) == 1 else tuple(out)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.memory_orders import copied, laid_out_as
 from tracejit.frontend.numpy_api import asarray, handles, only
-from tracejit.frontend.numpy_shape import copy_of, in_c_order, permuted, shape_dims
+from tracejit.frontend.numpy_shape import permuted, shape_dims
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -104,7 +105,7 @@ def full(
 ) -> Any:
     """A new array of one value, or of an array broadcast to its shape."""
     only("np.full", device=device, like=like)
-    if isinstance(fill_value, (TracedArray, list, tuple)):
+    if isinstance(fill_value, (TracedArray, list, tuple, range)):
         x = asarray(fill_value)
         d = x.dtype if dtype is None else np.dtype(dtype)
         result = _with_order(shape_dims(shape), d.type(0), d, order)
@@ -180,20 +181,11 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """A new array like `a` of one value, or of an array broadcast to its shape."""
-    if not isinstance(fill_value, (TracedArray, list, tuple)):
+    if not isinstance(fill_value, (TracedArray, list, tuple, range)):
         return _filled_like("full_like", a, fill_value, dtype, order, shape, device)
     result = _filled_like("full_like", a, 0, dtype, order, shape, device)
     result[...] = _castable(asarray(fill_value), result.dtype)
     return result
-
-
-def _as_given(x: Any, dtype: Any, order: Any) -> TracedArray:
-    out = asarray(x, dtype)
-    if order == "C" and not out.type.is_c:
-        return in_c_order(out)
-    if order == "F" and out.ndim > 1:
-        raise TraceError("TJ004", f"a conversion to order={order!r}", user_line())
-    return out
 
 
 @handles(np.asarray, np.asanyarray, creates=True)
@@ -210,25 +202,35 @@ def asarray_(
     only("np.asarray", device=device, like=like)
     if copy is False:
         raise TraceError("TJ004", "np.asarray with copy=False", user_line())
-    out = _as_given(a, dtype, order)
-    return copy_of(out) if copy and out is a else out
+    return _array(a, dtype, bool(copy), order)
+
+
+def _array(a: Any, dtype: Any, copy: bool, order: Any) -> TracedArray:
+    """`a` as an array in a memory order; `a` itself where it is one and `copy` is not set."""
+    order = "K" if order is None else order
+    x = asarray(a)
+    out = x if dtype is None or x.dtype == np.dtype(dtype) else asarray(a, dtype)
+    if out is not a:
+        # What is made of a list is in C order.
+        made = "C" if order in ("K", "A") and not isinstance(a, TracedArray) else order
+        return out if made == "K" or out.ndim < 2 else copied(out, made)
+    return copied(out, order) if copy else laid_out_as(out, order)
 
 
 @handles(np.ascontiguousarray, creates=True)
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """`a` in C order with at least one axis; whether it is a copy depends on its layout."""
-    from tracejit.frontend.layout import is_c_contiguous
-
     only("np.ascontiguousarray", like=like)
     out = asarray(a, dtype)
-    if not out.ndim:
-        return out.reshape(1)
-    if not out.type.is_c:
-        return in_c_order(out)
-    dense = is_c_contiguous(out)
-    if dense is None:
-        return out.snapshot(copy_of(out).value())
-    return out if dense else copy_of(out)
+    return laid_out_as(out, "C") if out.ndim else out.reshape(1)
+
+
+@handles(np.asfortranarray, creates=True)
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """`a` in Fortran order; whether it is a copy depends on its layout."""
+    only("np.asfortranarray", like=like)
+    out = asarray(a, dtype)
+    return laid_out_as(out, "F") if out.ndim else out.reshape(1)
 
 
 @handles(np.array, creates=True)
@@ -247,15 +249,11 @@ def array(
     only("np.array", like=like, ndmax=ndmax or None)
     if copy is False:
         raise TraceError("TJ004", "np.array with copy=False", user_line())
-    out = _as_given(object, dtype, None if order in ("K", "A") else order)
-    if copy and out is object:
-        out = copy_of(out)
+    out = _array(object, dtype, bool(copy), order)
     return out[(None,) * (ndmin - out.ndim)] if ndmin > out.ndim else out
 
 
 @handles(np.copy)
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
     """A new array with the same contents."""
-    if order != "K":
-        raise TraceError("TJ004", f"np.copy with order={order!r}", user_line())
-    return copy_of(asarray(a))
+    return copied(asarray(a), order)

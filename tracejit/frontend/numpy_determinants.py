@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import copy_of
 from tracejit.frontend.numpy_api import asarray, astype, handles
-from tracejit.frontend.numpy_linalg import inexact, inv, matrix_product, square
+from tracejit.frontend.numpy_linalg import in_stack_order, inexact, inv, matrix_product, square
 from tracejit.frontend.numpy_misc import as_scalar, where
 from tracejit.frontend.numpy_ranges import eye
-from tracejit.frontend.numpy_shape import copy_of
 from tracejit.frontend.tracer import TracedArray, Tracer, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.types import dtype_name
@@ -74,7 +74,8 @@ def slogdet(a: Any) -> Any:
     d = _diagonal(x)
     _no_empty(d)
     sign, logarithm = _sign_and_logarithm(d)
-    return _SlogdetResult(_narrow(sign, dtype), _narrow(logarithm, dtype))
+    parts = (_narrow(v, dtype) for v in (sign, logarithm))
+    return _SlogdetResult(*(in_stack_order(v, x) if v.ndim else v for v in parts))
 
 
 @handles(np.linalg.det)
@@ -88,7 +89,8 @@ def det(a: Any) -> Any:
     sign, logarithm = _sign_and_logarithm(d)
     product: Any = elementwise(np.multiply, (sign, elementwise(np.exp, (logarithm,))))
     same: Any = as_scalar(asarray(trace.wrap(trace.emit("determinant", (x.value(),)))))
-    return _narrow(trace.wrap(trace.emit("derived_as", (product.value(), same.value()))), dtype)
+    out = _narrow(trace.wrap(trace.emit("derived_as", (product.value(), same.value()))), dtype)
+    return in_stack_order(out, x) if out.ndim else out
 
 
 @handles(np.linalg.matrix_power)

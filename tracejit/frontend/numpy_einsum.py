@@ -85,6 +85,8 @@ def _without_repeats(x: TracedArray, labels: str) -> tuple[TracedArray, str]:
         while labels.count(c) > 1:
             i = labels.index(c)
             j = labels.index(c, i + 1)
+            if not here().env.expect(x.type.shape[i], "==", x.type.shape[j]):
+                raise TraceError("TJ004", "np.einsum of a label of several sizes", user_line())
             x = diagonal_view(x, 0, i, j, True)
             labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + c
     return x, labels

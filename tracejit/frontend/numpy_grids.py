@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import in_c_order, in_fortran_order, memory_order
 from tracejit.frontend.numpy_api import SUBSCRIPTS, asarray, astype, handles
 from tracejit.frontend.numpy_creation import iota, stand_in
 from tracejit.frontend.numpy_join import concatenate
+from tracejit.frontend.numpy_masks import columns
 from tracejit.frontend.numpy_ranges import arange
-from tracejit.frontend.numpy_shape import copy_of, in_c_order, reshaped, reversed_axes, shape_dims
+from tracejit.frontend.numpy_shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.operators import constant_array
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, Tracer, here, user_line
@@ -147,7 +150,7 @@ def ix_(*args: Any) -> Any:
             raise ValueError("Cross index must be 1 dimensional")
         if x.dtype.kind == "b":
             raise TraceError("TJ015", "np.ix_ of a boolean mask", user_line())
-        if here().env.decide(x.type.shape[0], "==", 0):
+        if not isinstance(arg, TracedArray) and here().env.decide(x.type.shape[0], "==", 0):
             x = astype(x, np.dtype(np.intp))
         n = x.type.shape[0]
         out.append(reshaped(x, tuple(n if j == k else 1 for j in range(len(args)))))
@@ -157,6 +160,8 @@ def ix_(*args: Any) -> Any:
 def _static(n: Any, what: str) -> int:
     if isinstance(n, Tracer):
         raise TraceError("TJ015", f"{what} of a traced size", user_line())
+    if isinstance(n, bool) or not isinstance(n, _INTEGERS):
+        raise TraceError("TJ004", f"{what} of a {type(n).__name__}", user_line())
     return int(n)
 
 
@@ -226,7 +231,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
         out.append(elementwise(np.remainder, (rest, size)))
         rest = asarray(elementwise(np.floor_divide, (rest, size)))
     parts = [reshaped(asarray(v), x.type.shape) for v in reversed(out)]
-    return tuple(p if x.ndim else p[()] for p in parts)
+    return columns(parts) if x.ndim else tuple(p[()] for p in parts)
 
 
 def _require_range(x: TracedArray, size: Dim) -> None:
@@ -245,7 +250,7 @@ def _require_range(x: TracedArray, size: Dim) -> None:
 def block(arrays: Any) -> Any:
     """A matrix of blocks, given as a list of rows, or a row of blocks."""
     if isinstance(arrays, TracedArray):
-        return copy_of(arrays)
+        return in_c_order(arrays)
     if not isinstance(arrays, list) or not arrays:
         raise TraceError("TJ004", "np.block of anything but lists", user_line())
     nested = [isinstance(row, list) for row in arrays]
@@ -253,9 +258,21 @@ def block(arrays: Any) -> Any:
         parts = [asarray(x) for x in arrays]
         if any(not x.ndim for x in parts) or len({x.ndim for x in parts}) > 1:
             raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
-        return in_c_order(asarray(concatenate(parts, axis=-1)))
+        return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
     rows = [[asarray(x) for x in row] for row in arrays]
     if not all(nested) or any(x.ndim != 2 for row in rows for x in row):
         raise TraceError("TJ004", "np.block of anything but matrices", user_line())
-    joined = [concatenate(row, axis=-1) for row in rows]
-    return in_c_order(asarray(concatenate(joined, axis=-2)))
+    joined = [asarray(concatenate(row, axis=-1)) for row in rows]
+    return _of_rows([x for row in rows for x in row], joined)
+
+
+def _of_rows(parts: Sequence[TracedArray], rows: Sequence[TracedArray]) -> TracedArray:
+    """Rows of blocks under each other, laid out as NumPy does: large ones in its own way."""
+    out = rows[0] if len(rows) == 1 else asarray(concatenate(rows, axis=-2))
+    size = out.type.size
+    if isinstance(size, int) and (1 + (len(rows) > 1)) * size <= 2 * 512 * 512:
+        return out
+    orders = {memory_order(x) if x.ndim > 1 else "C" for x in parts}
+    if len(orders) > 1 or None in orders or (orders == {"F"} and not isinstance(size, int)):
+        raise TraceError("TJ004", "np.block of arrays in several memory orders", user_line())
+    return in_fortran_order(out) if orders == {"F"} else in_c_order(out)

@@ -50,6 +50,8 @@ def concatenate(
     for x in parts:
         if not np.can_cast(x.dtype, common, casting):
             raise TypeError(f"Cannot cast array data from {x.dtype} to {common}")
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
     axis = normalize_axis_index(axis, parts[0].ndim)
     fitted = [_fit_beside(x, parts[0], axis) for x in parts]
     values = [astype(x, common).value() for x in fitted]

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_shape import fit_dims, permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.outputs import accepts_out
-from tracejit.frontend.tracer import TracedArray, broadcast_dims, here, user_line
+from tracejit.frontend.tracer import Cell, TracedArray, broadcast_dims, here, user_line
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["diagonal_view", "inexact", "matrix_product", "scalar", "square"]
+__all__ = ["diagonal_view", "in_stack_order", "inexact", "matrix_product", "scalar", "square"]
 
 
 def scalar(x: Any) -> Any:
@@ -55,10 +57,30 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
     b = _stack_like(b, stack, tail)
     # A stack times one matrix is one product.
     if a.ndim > 1 and b.ndim > 2 and isinstance(inner, int) and 0 < inner <= _SMALL:
-        return _sum_of_products(a, b, inner)
-    out = trace.wrap(trace.emit("matmul", (a.value(), b.value())))
-    assert isinstance(out, TracedArray)
-    return out
+        return in_stack_order(_sum_of_products(a, b, inner), a, b)
+    return in_stack_order(_made("matmul", a, b), a, b)
+
+
+def _made(op: str, *operands: TracedArray, **attrs: Any) -> TracedArray:
+    """The result of an op that is always laid out as its type says."""
+    trace = here()
+    value = trace.emit(op, [x.value() for x in operands], **attrs)
+    trace.unordered.discard(value)
+    return TracedArray(trace, Cell(trace, value))
+
+
+def in_stack_order(out: TracedArray, *operands: TracedArray, own: int = 2) -> TracedArray:
+    """`out`, computed matrix by matrix, as NumPy lays it out.
+
+    The stack axes lie as those of the operands do, each of which has `own` axes behind them; then
+    come the axes of the results in C order.
+    """
+    axes = [min(own, x.ndim) for x in operands]
+    stack = max(x.ndim - n for x, n in zip(operands, axes, strict=True))
+    order = broadcast_order(operands, stack, axes) if stack > 1 else tuple(range(stack))
+    if order is None:
+        return of_unknown_order(out)
+    return in_order(out, (*order, *range(stack, out.ndim)))
 
 
 def _sum_of_products(a: TracedArray, b: TracedArray, inner: int) -> TracedArray:
@@ -100,11 +122,17 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Products of numbers or vectors, or over the last axis of `a` and the last but one of `b`."""
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
-        return scalar(elementwise(np.multiply, (x, y)))
+        return _multiple(x, y)
     _same_inner(x, y, x.ndim - 1, max(y.ndim - 2, 0))
     if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
         return scalar(matrix_product(x, y, "dot"))
     return _contract(x, y, [x.ndim - 1], [y.ndim - 2])
+
+
+def _multiple(x: TracedArray, y: TracedArray) -> Any:
+    """The product with a number: NumPy's is in C order whatever the order of the operand."""
+    out = elementwise(np.multiply, (x, y))
+    return in_c_order(out) if isinstance(out, TracedArray) else out
 
 
 def _same_inner(x: TracedArray, y: TracedArray, i: int, j: int) -> None:
@@ -131,7 +159,7 @@ def inner(a: Any, b: Any, /) -> Any:
     """Products summed over the last axes."""
     x, y = _common(a, b)
     if not x.ndim or not y.ndim:
-        return scalar(elementwise(np.multiply, (x, y)))
+        return _multiple(x, y)
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
     if y.ndim == 1:
         return scalar(matrix_product(x, y))
@@ -149,7 +177,16 @@ def vdot(a: Any, b: Any, /) -> Any:
     return scalar(matrix_product(x, y))
 
 
-@handles(np.outer, np.linalg.outer)
+@handles(np.linalg.outer)
+def linalg_outer(x1: Any, x2: Any, /) -> Any:
+    """All products of an element of one vector and one of another."""
+    x, y = asarray(x1), asarray(x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {x.ndim=}, {y.ndim=}")
+    return outer(x, y)
+
+
+@handles(np.outer)
 @accepts_out("np.outer", "same_kind")
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """All products of an element of `a` and one of `b`."""
@@ -238,21 +275,21 @@ def solve(a: Any, b: Any) -> Any:
         stack = broadcast_dims([x.type.shape[:-2], y.type.shape[:-2]])
         x = _stack_like(x, stack, (n, n))
         y = _stack_like(y, stack, (n, y.type.shape[-1]))
-    return trace.wrap(trace.emit("solve", (x.value(), y.value()), vector=vector))
+    return in_stack_order(_made("solve", x, y, vector=vector), *((x,) if vector else (x, y)))
 
 
 @handles(np.linalg.inv)
 def inv(a: Any) -> Any:
     """The inverse."""
     (x,) = inexact(square(asarray(a), "inv"))
-    return here().wrap(here().emit("inv", (x.value(),)))
+    return in_stack_order(_made("inv", x), x)
 
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
-    """The Cholesky factor."""
+    """The Cholesky factor; its derivative is that of the factor of (A + A^H) / 2."""
     (x,) = inexact(square(asarray(a), "cholesky"))
-    return here().wrap(here().emit("cholesky", (x.value(),), upper=bool(upper)))
+    return in_stack_order(_made("cholesky", x, upper=bool(upper)), x)
 
 
 @handles(np.linalg.matrix_transpose)
@@ -277,7 +314,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     return scalar(matrix_product(left, right)[..., 0, 0])
 
 
-@handles(np.trace, np.linalg.trace)
+@handles(np.linalg.trace)
+def linalg_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+    """The sums along the diagonals of the last two axes."""
+    return trace(x, offset, -2, -1, dtype)
+
+
+@handles(np.trace)
 @accepts_out("np.trace")
 def trace(
     a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None
@@ -304,6 +347,7 @@ def diagonal_view(a: Any, offset: Any, axis1: Any, axis2: Any, writeable: bool) 
         raise ValueError("axis1 and axis2 cannot be the same")
     rest = [k for k in range(x.ndim) if k not in (i, j)]
     x = permuted(x, (i, j, *rest))
+    offset = int(offset) if isinstance(offset, np.integer) else offset
     env = here().env
     rows, columns = x.type.shape[:2]
     first, second = (0, offset) if offset >= 0 else (-offset, 0)

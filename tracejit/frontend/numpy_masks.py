@@ -5,10 +5,12 @@ How many there are is known only at run time: a size symbol stands for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.memory_orders import in_c_order
 from tracejit.frontend.numpy_api import NOT_GIVEN, asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import stand_in
 from tracejit.frontend.numpy_misc import truth, where
@@ -17,7 +19,7 @@ from tracejit.frontend.tracer import Cell, TracedArray, here, is_number
 from tracejit.frontend.ufuncs import elementwise
 from tracejit.ir.dims import Dim, prod
 
-__all__ = ["axis_positions", "flat_positions"]
+__all__ = ["axis_positions", "columns", "flat_positions"]
 
 
 def flat_positions(mask: TracedArray) -> TracedArray:
@@ -62,7 +64,15 @@ def nonzero(a: Any) -> Any:
             "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
             "instead."
         )
-    return tuple(axis_positions(truth(x)))
+    return columns(axis_positions(truth(x)))
+
+
+def columns(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """Vectors as the columns of one table, in whose memory they lie side by side."""
+    if len(parts) == 1:
+        return tuple(parts)
+    table = np.stack(parts, axis=-1)
+    return tuple(table[..., k] for k in range(len(parts)))
 
 
 @handles(np.flatnonzero)
@@ -77,8 +87,8 @@ def argwhere(a: Any) -> Any:
     x = asarray(a)
     if not x.ndim:
         x = reshaped(x, (1,))
-        return np.stack(axis_positions(truth(x)), axis=-1)[:, :0]
-    return np.stack(axis_positions(truth(x)), axis=-1)
+        return np.stack(axis_positions(truth(x)))[:0].T
+    return np.stack(axis_positions(truth(x))).T
 
 
 @handles(np.extract)
@@ -114,4 +124,4 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     *choices, out = (astype(asarray(v), dtype) for v in sides)
     for c, choice in zip(reversed(conditions), reversed(choices), strict=True):
         out = where(c, choice, out)
-    return out
+    return in_c_order(out)

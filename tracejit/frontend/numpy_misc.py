@@ -9,12 +9,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import along_axis, copy_of, in_c_order, in_order_of
 from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate, stack
 from tracejit.frontend.numpy_ranges import lower_mask
 from tracejit.frontend.numpy_reduce import normalize_axes
-from tracejit.frontend.numpy_shape import copy_of, moveaxis, of_unknown_order, ravel
+from tracejit.frontend.numpy_shape import moveaxis, ravel
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim
 from tracejit.frontend.tracer import (
@@ -27,7 +28,7 @@ from tracejit.frontend.tracer import (
     lift,
     user_line,
 )
-from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand
+from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
@@ -118,7 +119,7 @@ def clip(
         return elementwise(np.maximum, (x, low))
     dtype = np.result_type(*(stand_in(v if is_number(v) else asarray(v)) for v in (x, low, high)))
     if dtype.kind == "b":
-        raise TypeError("ufunc 'clip' did not contain a loop with a matching signature")
+        raise TraceError("TJ004", "np.clip of booleans", user_line())
     parts = [here().wrap(operand(v if is_number(v) else asarray(v), dtype)) for v in (x, low, high)]
     return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
 
@@ -141,7 +142,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
         new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
         new = here().wrap(cast_value(new.value(), d))
-        return of_unknown_order(new, x) if isinstance(new, TracedArray) else new
+        return in_order_of(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
     if places == 0:
@@ -149,7 +150,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     power = 10.0 ** abs(places)
     to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
     scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
-    return of_unknown_order(elementwise(back, (scaled, power)), x)
+    out = elementwise(back, (scaled, power))
+    return in_order_of(out, x) if isinstance(x, TracedArray) and x.ndim else out
 
 
 @handles(np.fix)
@@ -217,6 +219,8 @@ def nan_to_num(
         raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
     if v.dtype.kind != "f":
         return as_scalar(copy_of(v))
+    if not is_number(nan):
+        raise TraceError("TJ004", f"np.nan_to_num with nan={nan!r}", user_line())
     info = np.finfo(v.dtype)
     high = info.max if posinf is None else posinf
     low = info.min if neginf is None else neginf
@@ -251,6 +255,8 @@ def average(
             raise ValueError("Shape of weights must be consistent with shape of a along axis.")
         w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
     scale = np.sum(w, axis=axis, dtype=common, **keep)
+    # NumPy raises ZeroDivisionError.
+    refuse(elementwise(np.equal, (scale, 0.0)))
     product = asarray(elementwise(np.multiply, (x, w), common))
     return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
 
@@ -313,7 +319,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     if axis is None:
         x, axis = ravel(x), 0
     k = normalize_axis_index(axis, x.ndim)
-    return here().wrap(here().emit("sort", (x.value(),), axis=k))
+    return along_axis("sort", x, k)
 
 
 @handles(np.argsort)
@@ -330,7 +336,15 @@ def argsort(
     return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
 
 
-@handles(np.cross, np.linalg.cross)
+@handles(np.linalg.cross)
+def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    """The vector product of vectors with three components along an axis."""
+    if axis is None:
+        raise TypeError("an axis is an int")
+    return cross(x1, x2, axis=axis)
+
+
+@handles(np.cross)
 def cross(
     a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
 ) -> Any:
@@ -343,4 +357,4 @@ def cross(
         raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
     (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
     parts: list[Any] = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    return moveaxis(stack([asarray(p) for p in parts], axis=-1), -1, axisc)
+    return moveaxis(in_c_order(asarray(stack([asarray(p) for p in parts], axis=-1))), -1, axisc)

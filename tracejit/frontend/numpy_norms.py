@@ -18,6 +18,12 @@ from tracejit.frontend.ufuncs import elementwise, root_of_squares
 __all__: list[str] = []
 
 
+def _require_ints(axes: tuple[Any, ...]) -> None:
+    """Raise TraceError for an axis that NumPy would take as an int though it is none."""
+    if not all(isinstance(k, (int, np.integer)) for k in axes):
+        raise TraceError("TJ004", f"a norm along axes {axes}", user_line())
+
+
 @handles(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     """Norms of vectors and matrices that need no singular values."""
@@ -34,6 +40,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         root = root_of_squares(total)
         return asarray(root).reshape((1,) * v.ndim) if keep else root
     axes = tuple(range(v.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    _require_ints(axes)
     axes = tuple(normalize_axis_index(k, v.ndim) for k in axes)
     if len(axes) == 1:
         return _vector_norm(v, ord, axes[0], keep)
@@ -107,6 +114,8 @@ def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Norms of vectors: all elements, or those along axes."""
     v = asarray(x)
+    if axis is not None:
+        _require_ints(axis if isinstance(axis, tuple) else (axis,))
     axes = normalize_axis_tuple(range(v.ndim) if axis is None else axis, v.ndim)
     rest = [k for k in range(v.ndim) if k not in axes]
     row = v

@@ -13,12 +13,12 @@ from tracejit.frontend.numpy_creation import stand_in
 from tracejit.frontend.numpy_misc import as_operand, as_scalar
 from tracejit.frontend.tracer import (
     TracedArray,
-    TracedScalar,
     here,
     is_number,
+    lift,
     user_line,
 )
-from tracejit.frontend.ufuncs import elementwise, operand
+from tracejit.frontend.ufuncs import elementwise, is_python_number, operand
 
 __all__: list[str] = []
 
@@ -26,8 +26,11 @@ __all__: list[str] = []
 @handles(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     """Whether |a - b| <= atol + rtol * |b|, infinities equal to themselves."""
-    x, y = (v if isinstance(v, np.generic) else as_operand(v) for v in (a, b))
-    y = here().wrap(operand(y, np.result_type(stand_in(y), 1.0)))
+    x, y = (v if is_number(v) else as_operand(v) for v in (a, b))
+    if not is_python_number(y):
+        y = here().wrap(operand(y, np.result_type(stand_in(y), 1.0)))
+    elif str(lift(y).type) in ("int", "bool"):
+        y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
     distance = elementwise(np.absolute, (elementwise(np.subtract, (x, y)),))
     size = elementwise(np.absolute, (y,))
     limit = elementwise(np.add, (atol, elementwise(np.multiply, (rtol, size))))
@@ -79,14 +82,16 @@ def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
 
 @handles(np.real)
 def real(val: Any) -> Any:
-    """The real part."""
-    return (val if isinstance(val, TracedScalar) else as_operand(val)).real
+    """The real part: of a Python number a Python number."""
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.real
 
 
 @handles(np.imag)
 def imag(val: Any) -> Any:
-    """The imaginary part."""
-    return (val if isinstance(val, TracedScalar) else as_operand(val)).imag
+    """The imaginary part: of a Python number a Python number."""
+    part: Any = lift(val if is_number(val) else asarray(val))
+    return part.imag
 
 
 @handles(np.angle)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.memory_orders import in_c_order
 from tracejit.frontend.numpy_api import asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
-from tracejit.frontend.numpy_shape import in_c_order, shape_dims
+from tracejit.frontend.numpy_shape import shape_dims
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.slices import int64_of
 from tracejit.frontend.tracer import (
@@ -200,7 +201,7 @@ def linspace(
     base = iota(size, work)
     ndim = delta.ndim if isinstance(delta, TracedArray) else 0
     y: Any = base[(slice(None), *([None] * ndim))]
-    step: Any = np.float64(np.nan)
+    step: Any = math.nan
     if env.decide(0, "<", steps):
         div = unwrap(steps, env)
         step = elementwise(np.divide, (delta, div))
@@ -312,7 +313,7 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     ndim = len(xi)
-    out = []
+    out: Any = []
     for k, x in enumerate(xi):
         place = 1 - k if indexing == "xy" and ndim > 1 and k < 2 else k
         flat = asarray(x)
@@ -320,5 +321,5 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
         shape = tuple(size if j == place else 1 for j in range(ndim))
         out.append(np.reshape(flat, shape))
     if not sparse:
-        out = list(np.broadcast_arrays(*out))
-    return tuple(in_c_order(asarray(x)) for x in out) if copy else tuple(out)
+        out = np.broadcast_arrays(*out)
+    return tuple(in_c_order(asarray(x)) for x in out) if copy else out

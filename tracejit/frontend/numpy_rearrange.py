@@ -10,17 +10,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.indexing import accumulate_item
+from tracejit.frontend.memory_orders import copy_of, in_c_order, in_order_of
 from tracejit.frontend.numpy_api import asarray, astype, handles
-from tracejit.frontend.numpy_creation import filled, iota
+from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate
-from tracejit.frontend.numpy_shape import (
-    copy_of,
-    in_c_order,
-    of_unknown_order,
-    ravel,
-    reshaped,
-    swapaxes,
-)
+from tracejit.frontend.numpy_shape import ravel, reshaped, swapaxes
 from tracejit.frontend.outputs import accepts_out
 from tracejit.frontend.shapes import SymInt, as_dim, unwrap
 from tracejit.frontend.slices import int64_of
@@ -236,6 +230,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 @handles(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """Views of consecutive parts of one size, or cut at the given places."""
+    if isinstance(ary, (list, tuple)):
+        raise TraceError("TJ004", "np.split of a sequence", user_line())
     x = asarray(ary)
     if isinstance(indices_or_sections, (int, np.integer, SymInt)):
         if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections != 0:
@@ -245,6 +241,8 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def _split_along(name: str, least: int, axis: int) -> Any:
     def run(ary: Any, indices_or_sections: Any) -> Any:
+        if isinstance(ary, (list, tuple)):
+            raise TraceError("TJ004", f"np.{name} of a sequence", user_line())
         x = asarray(ary)
         if x.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
@@ -308,7 +306,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
     x = asarray(array)
     value = kwargs.pop("constant_values", 0)
-    if kwargs or isinstance(value, (tuple, list, TracedArray)):
+    if kwargs or isinstance(value, (tuple, list, TracedArray)) or not _fits(value, x.dtype):
         raise TraceError("TJ004", f"np.pad with {sorted(kwargs) or 'constant_values'}", user_line())
     widths = _pad_widths(pad_width, x.ndim)
     if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
@@ -317,12 +315,17 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     for axis, (before, after) in enumerate(widths):
         if before != 0 or after != 0:
             out = _pad_axis(out, axis, before, after, mode, value)
-    # NumPy allocates in C order unless the operand is in Fortran order only.
-    return of_unknown_order(in_c_order(out), x)
+    return in_order_of(out, x)
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number can be stored as `dtype` without a warning or an error."""
+    return dtype.kind == "c" or np.asarray(stand_in(value)).dtype.kind in "biuf"
 
 
 def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
-    if not isinstance(pad_width, (list, tuple, int, np.integer, SymInt)):
+    given = (list, tuple, int, np.integer, SymInt)
+    if isinstance(pad_width, bool) or not isinstance(pad_width, given):
         raise TraceError("TJ004", f"np.pad with a {type(pad_width).__name__}", user_line())
     if not isinstance(pad_width, (list, tuple)):
         w = as_dim(pad_width)
@@ -387,4 +390,4 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     k = obj + n if obj < 0 else obj
     parts = [_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))]
-    return of_unknown_order(concatenate(parts, axis), x)
+    return in_order_of(asarray(concatenate(parts, axis)), x)

@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.memory_orders import along_axis, copy_of, in_order, of_unknown_order
 from tracejit.frontend.numpy_api import HANDLERS, NOT_GIVEN, asarray, astype, handles, only
 from tracejit.frontend.numpy_creation import filled, stand_in
 from tracejit.frontend.outputs import accepts_out
-from tracejit.frontend.tracer import TracedArray, as_array, broadcasts_to, here, user_line
-from tracejit.frontend.ufuncs import elementwise, operand, root_of_squares
+from tracejit.frontend.tracer import (
+    TracedArray,
+    Tracer,
+    as_array,
+    broadcasts_to,
+    here,
+    user_line,
+)
+from tracejit.frontend.ufuncs import elementwise, operand, operand_tracer, root_of_squares
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType
+from tracejit.ir.types import ArrayType, dtype_of
 
 __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
 
@@ -37,6 +46,8 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     out = []
     for a in axes:
+        if isinstance(a, bool):
+            raise TypeError("an integer is required for the axis")
         a = operator.index(a)
         if not -ndim <= a < ndim:
             raise np.exceptions.AxisError(a, ndim)
@@ -63,14 +74,19 @@ def _in_memory_order(x: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int,
     return moved, new_axes, kept
 
 
-def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool) -> Any:
-    """One reduction op over some axes; scalars where no axis is left and `keepdims` is not set."""
+def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any = None) -> Any:
+    """One reduction op over some axes; scalars where no axis is left and `keepdims` is not set.
+
+    Over no axes the result is a new array too, of each element with the neutral one of the ufunc
+    `neutral`, where it has one.
+    """
     trace = here()
     shape = x.type.shape
     axes = normalize_axes(_no_axis(axis, shape), len(shape))
     if not axes:
-        v = x.value()
-        return x if shape else trace.wrap(trace.emit("element", (v,)))
+        if neutral is not None:
+            return elementwise(neutral, (x.dtype.type(neutral.identity), x))
+        return copy_of(x) if shape else trace.wrap(trace.emit("element", (x.value(),)))
     v, inner, kept = _in_memory_order(x.value(), axes)
     if len(inner) > 1 and inner == tuple(range(inner[0], inner[0] + len(inner))):
         v, inner = _flatten(v, inner)
@@ -78,12 +94,21 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool) -> Any:
     left = [a for a in range(len(shape)) if a not in axes]
     if kept and kept != left:
         out = trace.emit("transpose", (out,), axes=tuple(kept.index(a) for a in left))
+    result = trace.wrap(out)
+    if isinstance(result, TracedArray) and len(left) > 1:
+        lying = broadcast_order([x], len(shape))
+        order = None if lying is None else tuple(left.index(a) for a in lying if a in left)
+        trace.unordered.discard(out)
+        result = of_unknown_order(result) if order is None else in_order(result, order)
     if keepdims:
         full: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in enumerate(shape))
-        return trace.wrap(trace.emit("reshape", (out,), shape=full))
+        order = result.cell.order if isinstance(result, TracedArray) else ()
+        result = asarray(trace.wrap(trace.emit("reshape", (result.value(),), shape=full)))
+        result.cell.order = None if order is None else result.type.order
+        return result
     if not left:
         return trace.wrap(trace.emit("element", (out,)))
-    return trace.wrap(out)
+    return result
 
 
 def _flatten(v: Value, axes: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
@@ -164,10 +189,32 @@ def _accumulate(name: str, op: str, ufunc: Any) -> Any:
         x = asarray(a)
         x = _masked(astype(x, _sum_dtype(x.dtype, dtype)), where, neutral, name)
         start = _start(initial, x.dtype, name)
-        result = reduce_axes(op, x, axis, keepdims is True)
-        return result if start is None else elementwise(ufunc, (start, result))
+        if start is None:
+            return reduce_axes(op, x, axis, keepdims is True, ufunc)
+        result = elementwise(ufunc, (start, reduce_axes(op, x, axis, keepdims is True)))
+        if ufunc is not np.add or x.dtype.kind not in "fc" or not _may_be_negative_zero(initial):
+            return result
+        if x.dtype.kind == "c":
+            raise TraceError("TJ004", "np.sum of complex numbers with initial=-0.0", user_line())
+        # The sum of an array begins with 0, and this one with -0: all elements may be -0 as well.
+        zeros = elementwise(np.bitwise_and, (elementwise(np.equal, (x, 0.0)), _sign(x)))
+        none = reduce_axes("reduce_all", asarray(zeros), axis, keepdims is True)
+        out = HANDLERS[np.where](none, start, result)
+        return out if out.ndim else out[()]
 
     return run
+
+
+def _sign(x: TracedArray) -> Any:
+    return elementwise(np.signbit, (x,))
+
+
+def _may_be_negative_zero(initial: Any) -> bool:
+    """Whether the sign of a zero sum depends on the first summand."""
+    if isinstance(initial, Tracer):
+        return dtype_of(initial.type).kind in "fc"
+    parts = np.array([np.real(initial), np.imag(initial)])
+    return bool((np.signbit(parts) & (parts == 0)).any())
 
 
 HANDLERS[np.sum] = _accumulate("sum", "reduce_sum", np.add)
@@ -312,6 +359,8 @@ def var(
     """The mean of squared deviations from the mean, NumPy's two passes."""
     only("np.var", mean=mean, correction=correction)
     x = asarray(a)
+    if np.asarray(stand_in(ddof)).dtype.kind not in "biuf":
+        raise TraceError("TJ004", f"np.var with ddof={ddof!r}", user_line())
     if dtype is not None or x.dtype == np.float16:
         raise TraceError("TJ004", "np.var with dtype= or of float16", user_line())
     if x.dtype.kind in "iub":
@@ -324,7 +373,10 @@ def var(
     total = HANDLERS[np.sum](squares, axis=axis, keepdims=keepdims, where=where)
     if where is NOT_GIVEN or where is True:
         left = _count(x, axis) - ddof
-        left = _as_float(max(left, 0) if isinstance(left, (int, float)) else left, total.dtype)
+        if isinstance(left, (int, float)):
+            left = _as_float(max(left, 0), total.dtype)
+        else:
+            left = elementwise(np.maximum, (operand_tracer(left, total.dtype), 0))
     else:
         count = _selected(x, axis, where, keepdims is True, total.dtype)
         left = elementwise(np.maximum, (elementwise(np.subtract, (count, ddof)), 0))
@@ -389,10 +441,10 @@ def _cumulative(name: str) -> Any:
         x = astype(x, _sum_dtype(x.dtype, dtype))
         if isinstance(axis, tuple):
             raise TraceError("TJ004", f"np.{name} along several axes", user_line())
-        if axis is None or _no_axis(axis, x.type.shape) == ():
+        if axis is None or isinstance(_no_axis(axis, x.type.shape), tuple):
             x, axis = x.reshape(-1), 0
         (k,) = normalize_axes(axis, x.ndim)
-        return here().wrap(here().emit(name, (x.value(),), axis=k))
+        return along_axis(name, x, k)
 
     return run
 

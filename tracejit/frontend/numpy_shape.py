@@ -9,7 +9,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.layout import broadcast_order, is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy_api import asarray, handles
 from tracejit.frontend.shapes import as_dim
 from tracejit.frontend.slices import int64_of
@@ -26,9 +27,7 @@ from tracejit.frontend.tracer import (
 from tracejit.ir.dims import Dim, floordiv, mod, prod
 
 __all__ = [
-    "copy_of",
     "fit_dims",
-    "in_c_order",
     "permuted",
     "reshaped",
     "shape_dims",
@@ -55,33 +54,6 @@ def _size(x: Any, text: str) -> Dim:
     if isinstance(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
         raise TypeError(text)
     return here().bound_as_given(int64_of(x)) if isinstance(x, Tracer) else as_dim(x)
-
-
-def copy_of(x: TracedArray) -> TracedArray:
-    """A new array with the same contents."""
-    wrapped = here().wrap(x.value())
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
-
-
-def in_c_order(x: TracedArray) -> TracedArray:
-    """A new array with the same contents whose axes lie in C order."""
-    trace = here()
-    value = x.value()
-    if not x.type.is_c or value in trace.unordered:
-        flat = trace.emit("reshape", (value,), shape=(x.type.size,))
-        value = trace.emit("reshape", (flat,), shape=x.type.shape)
-    out = TracedArray(trace, Cell(trace, value))
-    out.cell.order = tuple(range(x.ndim))
-    return out
-
-
-def of_unknown_order(x: Any, like: TracedArray) -> Any:
-    """The new array `x`, whose memory order is NumPy's own choice unless `like` is in C order."""
-    if isinstance(x, TracedArray) and x.ndim > 1 and not (like.type.is_c and like.cell.order):
-        x = TracedArray(here(), Cell(here(), x.value()))
-        x.cell.order = None
-    return x
 
 
 def whole_view(x: TracedArray) -> TracedArray:
@@ -150,22 +122,24 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     """The elements under another shape; a view where NumPy gives one."""
     x = asarray(a)
     dims = shape_dims(shape)
+    if isinstance(a, TracedScalar) and not a.is_python and not dims:
+        return a
     if order == "A":
         order = _memory_order(x)
     if order == "C":
-        return reshaped(x, dims, copy=copy is True)
+        return in_c_order(reshaped(x, dims)) if copy is True else reshaped(x, dims)
     if order != "F":
         raise TraceError("TJ004", f"np.reshape with order={order!r}", user_line())
-    return reversed_axes(reshaped(reversed_axes(x), dims[::-1], copy=copy is True))
+    flat = reshaped(reversed_axes(x), dims[::-1])
+    return reversed_axes(in_c_order(flat) if copy is True else flat)
 
 
 def _memory_order(x: TracedArray) -> str:
     """What order "A" means for `x`. Raises TraceError where that is not known."""
-    if x.ndim < 2 or x.type.is_c:
-        return "C"
-    if is_c_contiguous(reversed_axes(x)):
-        return "F"
-    raise TraceError("TJ004", 'order="A" of an array that is not in C order', user_line())
+    order = memory_order(x)
+    if order is None:
+        raise TraceError("TJ004", 'order="A" of an array of unknown layout', user_line())
+    return order
 
 
 def reversed_axes(x: TracedArray) -> TracedArray:
@@ -177,7 +151,9 @@ def reversed_axes(x: TracedArray) -> TracedArray:
 def ravel(a: Any, order: Any = "C") -> Any:
     """All elements along one axis; a view where NumPy gives one."""
     x = asarray(a)
-    if order in ("A", "K"):
+    if order == "K":
+        return _ravel_in_k_order(x)
+    if order == "A":
         order = _memory_order(x)
     if order == "F":
         x = reversed_axes(x)
@@ -187,6 +163,23 @@ def ravel(a: Any, order: Any = "C") -> Any:
     if flat is None:
         return x.snapshot(here().emit("reshape", (x.value(),), shape=(x.type.size,)))
     return reshaped(x, (x.type.size,), copy=not flat)
+
+
+def _ravel_in_k_order(x: TracedArray) -> Any:
+    """The elements as they lie in memory."""
+    order = broadcast_order([x], x.ndim)
+    if order is None or any(view.op == "broadcast_to" for view in x.views):
+        raise TraceError("TJ004", 'np.ravel with order="K" of unknown layout', user_line())
+    if is_c_contiguous(permuted(x, order)) is None or _steps_back(x):
+        raise TraceError("TJ004", 'np.ravel with order="K" of unknown layout', user_line())
+    return ravel(permuted(x, order))
+
+
+def _steps_back(x: TracedArray) -> bool:
+    """Whether `x` may run through its memory backwards."""
+    strides = x.cell.strides or ()
+    steps = [s for view in x.views if view.op == "slice" for s in view.attrs["step"]]
+    return any(not isinstance(s, int) or s < 0 for s in (*strides, *steps))
 
 
 @handles(np.transpose, np.permute_dims)
@@ -330,17 +323,17 @@ def broadcast_to(array: Any, shape: Any, subok: Any = False) -> Any:
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {x.type.shape} and requested shape {target}"
         )
-    return _broadcast_view(x, target)
+    return _broadcast_view(x, target, False)
 
 
-def _broadcast_view(x: TracedArray, target: tuple[Dim, ...]) -> TracedArray:
+def _broadcast_view(x: TracedArray, target: tuple[Dim, ...], writeable: bool | None) -> TracedArray:
     env = here().env
     lead = len(target) - x.ndim
     own = tuple(
         d if d in (1, t) else (1 if env.is_one(d) else t)
         for d, t in zip(x.type.shape, target[lead:], strict=True)
     )
-    return fit_dims(x, own).view("broadcast_to", shape=target, writeable=False)
+    return fit_dims(x, own).view("broadcast_to", shape=target, writeable=writeable)
 
 
 @handles(np.broadcast_arrays)
@@ -348,6 +341,11 @@ def broadcast_arrays(*args: Any, subok: Any = False) -> Any:
     """Views of all arguments under their common shape."""
     arrays = [asarray(a) for a in args]
     shape = broadcast_dims([x.type.shape for x in arrays])
-    if all(x.type.shape == shape for x in arrays):
-        return tuple(arrays)
-    return tuple(_broadcast_view(x, shape) for x in arrays)
+    return tuple(x if _has_shape(x, shape) else _broadcast_view(x, shape, None) for x in arrays)
+
+
+def _has_shape(x: TracedArray, shape: tuple[Dim, ...]) -> bool:
+    """Whether `x`, which broadcasts to a shape, has it."""
+    env = here().env
+    pairs = zip(x.type.shape, shape, strict=False)
+    return x.ndim == len(shape) and all(d == n or not env.is_one(d) for d, n in pairs)

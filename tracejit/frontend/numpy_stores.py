@@ -9,12 +9,14 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.memory_orders import copy_of
 from tracejit.frontend.numpy_api import SUBSCRIPTS, asarray, astype, handles
 from tracejit.frontend.numpy_creation import iota, stand_in
-from tracejit.frontend.numpy_shape import copy_of, reshaped, shape_dims
+from tracejit.frontend.numpy_shape import reshaped, shape_dims
 from tracejit.frontend.one_element import takes_no_array
 from tracejit.frontend.operators import constant_array, has_traced
 from tracejit.frontend.outputs import store_masked
+from tracejit.frontend.sequences import is_sequence
 from tracejit.frontend.shapes import unwrap
 from tracejit.frontend.tracer import (
     TracedArray,
@@ -90,7 +92,7 @@ class _Elements:
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask holds."""
     x = _target(dst, "np.copyto")
-    if isinstance(src, (list, tuple, TracedArray)):
+    if isinstance(src, (list, tuple, range, TracedArray)):
         new = asarray(src)
         lead = new.ndim - x.ndim
         if lead > 0 and not any(new.type.shape[k] != 1 for k in range(lead)):
@@ -146,6 +148,8 @@ def _mask(mask: Any, x: TracedArray, name: str) -> TracedArray:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Store each value where the mask holds at its place; few values are repeated."""
     x = _target(a, "np.putmask")
+    if isinstance(values, TracedArray) and not np.can_cast(values.dtype, x.dtype, "safe"):
+        raise TraceError("TJ004", f"np.putmask of {values.dtype} in {x.dtype}", user_line())
     m, v = _mask(mask, x, "np.putmask"), _values(values, x.dtype)
     if v.type.shape != x.type.shape:
         v = reshaped(_repeated(v, x.type.size), x.type.shape)
@@ -263,13 +267,15 @@ class TracedFlat:
         x = self.array
         key = _flat_key(key)
         selected = elements.flat[key]
+        if x.dtype.kind == "b" and is_sequence(value) and not isinstance(selected, TracedArray):
+            value = len(value) > 0  # An element of bools takes the truth of any object.
         v = _values(value, x.dtype)
         if isinstance(selected, TracedArray):
             count = selected.type.size
             if here().env.decide(count, "==", 0):
                 return
             elements.flat[key] = reshaped(_repeated(v, count), selected.type.shape)
-        elif v.ndim and takes_no_array(x.dtype):
+        elif v.ndim and (takes_no_array(x.dtype) or not here().env.decide(v.type.size, "==", 1)):
             raise ValueError("Error setting single item of array.")
         else:
             elements.flat[key] = _repeated(v, 1)[0]
@@ -296,7 +302,7 @@ def set_attribute(x: TracedArray, name: str, value: Any) -> None:
     if name in ("real", "imag"):
         if name == "imag" and x.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        getattr(x, name)[...] = value
+        getattr(x, name)[...] = asarray(value) if is_sequence(value) else value
     elif name == "flat":
         TracedFlat(x)[...] = value
     elif name == "shape":

@@ -79,6 +79,8 @@ def tensorinv(a: Any, ind: Any = 2) -> Any:
     x = asarray(a)
     if not ind > 0:
         raise ValueError("Invalid ind argument.")
+    if not x.ndim:
+        raise TypeError("an array without axes is no map of tensors")
     shape = x.type.shape
     rows = prod(shape[ind:])
     whole = reshaped(x, (rows, prod(shape[:ind])))

@@ -120,6 +120,7 @@ def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
             raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
         return hooks.capture.global_value(vars(module), name)
     value = getattr(module, name)
+    hooks.capture.library_name(vars(module), name, value)
     if module.__name__ == "numpy.random":
         drawing = random_function(name, value)
         if drawing is not None:

@@ -70,12 +70,27 @@ def class_of(x: Any) -> type:
 
 
 def constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
-    """An array computed while tracing, as a constant of the graph."""
+    """An array computed while tracing, as a constant of the graph that is laid out as it is.
+
+    Gaps between its elements are not kept.
+    """
     trace = here()
-    t = ArrayType(check_dtype(array.dtype), array.shape)
-    out = trace.wrap(trace.constant(array, t))
+    strides = zip(array.shape, array.strides, strict=True)
+    repeated = [array.size > 0 and d > 1 and s == 0 for d, s in strides]
+    own = array[(*(slice(0, 1) if again else slice(None) for again in repeated), ...)]
+    order = sorted(range(own.ndim), key=lambda a: -abs(own.strides[a]) if own.shape[a] > 1 else 0)
+    if own.flags.c_contiguous:
+        order = list(range(own.ndim))
+    moved = own.transpose(order)
+    out = trace.wrap(trace.constant(moved, ArrayType(check_dtype(array.dtype), moved.shape)))
     assert isinstance(out, TracedArray)
-    return out
+    if order != list(range(own.ndim)):
+        out = out.view("transpose", axes=tuple(order.index(k) for k in range(own.ndim)))
+    # The flag as NumPy keeps it: reading it warns where elements are repeated.
+    writeable = array.flags._writeable_no_warn  # type: ignore[attr-defined]
+    if any(repeated):
+        return out.view("broadcast_to", shape=array.shape, writeable=None if writeable else False)
+    return out if writeable else out.view("reshape", shape=array.shape, writeable=False)
 
 
 def has_traced(x: Any) -> bool:

@@ -196,7 +196,7 @@ class Trace:
             known = known or _lengths(arrays[0].type) != _lengths(outputs[0].type)
         elif op.kind == "elementwise":
             known = known and len({v.type.order for v in arrays}) == 1  # type: ignore[union-attr]
-        elif op.name != "broadcast_to":
+        elif op.name not in ("broadcast_to", "concatenate"):
             known = False
         if not known:
             self.unordered.update(v for v in outputs if is_several_axes(v.type))

@@ -154,7 +154,9 @@ class TracedArray(Tracer):
         trace = innermost(self.trace)
         return TracedArray(trace, Cell(trace, value, -1, self.cell))
 
-    def view(self, op: str, *indices: Value, writeable: bool = True, **attrs: Attr) -> TracedArray:
+    def view(
+        self, op: str, *indices: Value, writeable: bool | None = True, **attrs: Attr
+    ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
         view = View(trace, op, indices, attrs, writeable)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.outputs import into, same_shape, shares_memory, store_masked, target_of
-from tracejit.frontend.tracer import TracedArray, check_dtype, lift, user_line
+from tracejit.frontend.tracer import TracedArray, broadcasts_to, check_dtype, lift, user_line
 from tracejit.frontend.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.ir.types import shape_of
 from tracejit.ops.elementwise import UFUNC_OPS
@@ -56,7 +56,9 @@ def _gufunc(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if out == (None,):
         return result
     name = f"np.{ufunc.__name__}"
-    if not same_shape(shape_of(lift(result).type), target_of(out).type.shape):
+    have, want = shape_of(lift(result).type), target_of(out).type.shape
+    stacked = len(have) != len(want) or broadcasts_to(have, want)
+    if stacked and not same_shape(have, want):
         raise TraceError("TJ004", f"{name} with an out= of another shape", user_line())
     return into(out, result, name, "same_kind")
 
@@ -97,7 +99,8 @@ def _call(
 
 def _in_order(results: Any, order: str, name: str) -> Any:
     """The results in the memory order that was asked for."""
-    from tracejit.frontend.numpy_shape import in_c_order, reversed_axes
+    from tracejit.frontend.memory_orders import in_c_order
+    from tracejit.frontend.numpy_shape import reversed_axes
 
     if order == "K":
         return results

@@ -51,6 +51,8 @@ __all__ = [
     "cast_value",
     "check_casting",
     "elementwise",
+    "is_python_number",
+    "refuse",
     "resolve",
     "root_of_squares",
     "unary_operator",
@@ -339,12 +341,12 @@ def _real_power(spelled: Any, operands: list[Any], loop: np.dtype[Any], **how: A
         x, y = (here().wrap(v) for v in numbers)
         double = elementwise(np.add, (x, x))
         of_two = elementwise(np.logical_and, (np.equal(double, x), np.signbit(x)))
-        _refuse(elementwise(np.logical_and, (of_two, elementwise(np.equal, (y, 0.5)))))
+        refuse(elementwise(np.logical_and, (of_two, elementwise(np.equal, (y, 0.5)))))
     return out
 
 
-def _refuse(condition: Any) -> None:
-    """Bail out where the condition holds of any element."""
+def refuse(condition: Any) -> None:
+    """Leave the call to Python where the condition holds of any element."""
     trace = here()
     fine = np.logical_not(np.any(condition))
     trace.emit_all("check", (fine.value(),), {})
@@ -399,7 +401,8 @@ _UFUNC_OPERATORS: dict[Any, Any] = {
 }
 
 
-def _is_python_number(x: Any) -> bool:
+def is_python_number(x: Any) -> bool:
+    """Whether `x` is a Python number, traced or not, or a size."""
     return type(x) in (bool, int, float, complex, SymInt) or (
         isinstance(x, TracedScalar) and x.is_python
     )
@@ -415,7 +418,7 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
         tried(f, x, y)
     if f in _OF_COMPLEX and _is_python_complex(x) and _is_float64(y):
         y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
-    if _is_python_number(x) and _is_python_number(y):
+    if is_python_number(x) and is_python_number(y):
         return _python_operator(f, x, y)
     if f is operator.matmul:
         from tracejit.frontend.numpy_api import call_function

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
     from tracejit.ir.calculus import Calculus
 
-__all__ = ["UFUNC_OPS", "Element", "Elementwise", "k_order", "parts_dtype"]
+__all__ = ["UFUNC_OPS", "Element", "Elementwise", "element_strides", "k_order", "parts_dtype"]
 
 #: NumPy ufunc -> the op that means it.
 UFUNC_OPS: dict[Any, Elementwise] = {}
 
 
-def _element_strides(t: ArrayType) -> list[int]:
+def element_strides(t: ArrayType) -> list[int]:
     """Ranks that compare as the axes' strides do; 0 for an axis of static size 1."""
     ranks = [0] * t.ndim
     for rank, axis in enumerate(reversed(t.order)):
@@ -57,7 +57,7 @@ def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
     disagrees.
     """
     ndim = operands[0].ndim
-    strides = [_element_strides(t) for t in operands]
+    strides = [element_strides(t) for t in operands]
     # `perm` lists the axes from the innermost to the outermost, starting from C order.
     perm = list(range(ndim - 1, -1, -1))
     for i in range(1, ndim):

@@ -273,6 +273,7 @@ def _eigenvectors(site: HostSite) -> tuple[Value, Value]:
 
 
 def _eigh_jvp(site: HostSite, tangents: Tangents) -> Results:
+    """Of the eigenvalues and vectors of (A + A^H) / 2, though NumPy reads one triangle of A."""
     c = site.c
     w, v = _eigenvectors(site)
     inner = product(c, adjoint(c, v), hermitian(c, tangents["a"]), v)

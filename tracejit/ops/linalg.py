@@ -261,7 +261,8 @@ class Inv(InvRules, Op):
 class Cholesky(CholeskyRules, Op):
     """The Cholesky factor, lower or `upper`, of Hermitian matrices, from one triangle of each.
 
-    Bails out for a matrix that is not positive definite.
+    Bails out for a matrix that is not positive definite. The derivative is that of the factor of
+    (A + A^H) / 2, not that of what the triangle alone decides.
     """
 
     name: ClassVar[str] = "cholesky"

@@ -20,15 +20,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tracejit.ir.graph import Attrs
-from tracejit.ir.kernel import Const
 from tracejit.ir.op import OPS, register, require
 from tracejit.ir.types import DTYPES, dtype_name
 from tracejit.ops.complex_rules import (
-    Element,
     fused_product,
     on_values,
     parts_dtype,
-    real,
     scaled_absolute,
 )
 from tracejit.ops.elementwise import Elementwise, edge_values
@@ -169,15 +166,6 @@ class UniformPower(Elementwise):
         result = np.empty_like(x)
         result[...] = out
         return result if isinstance(x, np.ndarray) else result[()]
-
-    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
-        x, y = args
-        assert not isinstance(x, tuple) and not isinstance(y, tuple)
-        value = real("power", out, x, y)
-        for exponent, ufunc in UNIFORM_POWERS.items():
-            taken = real("equal", "b1", y, Const(exponent, out))
-            value = real("select", out, taken, real(ufunc.__name__, out, x), value)
-        return value
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         values = [[edge_values(np.dtype(d), k) for k in (0, 1)] for d in ("f2", "f4", "f8")]

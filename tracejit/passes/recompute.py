@@ -38,7 +38,11 @@ def worth_storing(
         if any(_own(n) >= EXPENSIVE for n in inlined(c, roots)):
             continue
         fewer = roots - {c}
-        trees = {r: inlined(r, fewer) for r in fewer if order.place[r] > order.place[c]}
+        trees = {
+            r: inlined(r, fewer)
+            for r in sorted(fewer, key=order.place.__getitem__)
+            if order.place[r] > order.place[c]
+        }
         readers = {r: tree for r, tree in trees.items() if c in tree}
         if not readers or not all(_may_read(r, c, tree, order) for r, tree in readers.items()):
             continue

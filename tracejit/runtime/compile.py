@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit import config
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.containers import LEAF, Alternative
+from tracejit.frontend.layout import is_packed
 from tracejit.frontend.notes import Note
 from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
@@ -258,7 +259,7 @@ def _plan_results(
             plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
             plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
-        if isinstance(x, TracedArray) and (shared[id(x.cell)] > 1 or _is_read_only(x)):
+        if isinstance(x, TracedArray) and (shared[id(x.cell)] > 1 or _is_view(x)):
             # Results that share memory: the base is an output, its views are made from it.
             if id(x.cell) not in bases:
                 bases[id(x.cell)] = len(outputs)
@@ -274,9 +275,12 @@ def _plan_results(
     return values, outputs, plans
 
 
-def _is_read_only(x: TracedArray) -> bool:
-    """Whether NumPy gives a view that cannot be stored into."""
-    return any(not view.writeable for view in x.views)
+def _is_view(x: TracedArray) -> bool:
+    """Whether a result can be told from an array that has its memory to itself.
+
+    It cannot be stored into, or there are gaps between its elements.
+    """
+    return any(not view.writeable for view in x.views) or bool(x.views) and not is_packed(x)
 
 
 def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
 from tracejit.runtime.binding import Binder, Form
@@ -322,6 +323,7 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
     """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
+    refresh()
     given = args, kwargs
     form = len(args), tuple(kwargs)
     if kwargs:

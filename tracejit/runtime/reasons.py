@@ -293,7 +293,7 @@ def _broken_guards(
 
 def _changed(capture: Any) -> str | None:
     """The first value from outside that is not what it was."""
-    for namespace, name, expected in capture.bindings:
+    for namespace, name, expected in (*capture.bindings, *capture.names):
         if namespace.get(name, at.MISSING) is not expected:
             return f"changed global: {name}"
     values: list[Any] = [None]

@@ -263,7 +263,7 @@ def apply_views(
         if sizes:
             attrs = {k: _concrete(a, sizes) for k, a in attrs.items()}
         if view.op == "broadcast_to":
-            array = np.broadcast_to(array, attrs["shape"])
+            array = _broadcast(array, attrs["shape"], view.writeable)
         elif view.op == "gather":
             count = len(view.indices)
             base, array = array, _gathered(array, remaining[:count])
@@ -275,7 +275,16 @@ def apply_views(
             array = getattr(array, view.op)
         else:
             (array,) = OPS[view.op].evaluate([array], attrs)
+            if not view.writeable:
+                array.flags.writeable = False
     return array
+
+
+def _broadcast(array: Any, shape: tuple[int, ...], writeable: bool | None) -> Any:
+    if writeable is not None:
+        return np.broadcast_to(array, shape)
+    # NumPy lets these be stored into, and warns: the shape is that of the array it is beside.
+    return np.broadcast_arrays(array, np.broadcast_to(False, shape))[0]
 
 
 def _gathered(array: Any, indices: Sequence[Any]) -> Any:

@@ -3,9 +3,10 @@
     ptr gate(ptr callable, ptr args, i64 nargsf, ptr kwnames)
 
 CPython calls a jitted object through a gate. In a context that is inside `tracejit.eager()`, or
-where a floating-point error does more than warn, the gate calls `_slow`, which decides in Python.
-Otherwise it goes on to the object's first entry, and keeps the object alive until that returns.
-Beside the gate there is a way past all entries, straight to `_slow`.
+where a floating-point error does more than warn, or where a name of a library may be bound to
+something else, the gate calls `_slow`, which decides in Python. Otherwise it goes on to the
+object's first entry, and keeps the object alive until that returns. Beside the gate there is a way
+past all entries, straight to `_slow`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit import config
+from tracejit.library_names import TABLE
 from tracejit.runtime.native.jit_type import SLOW_OFFSET
 from tracejit.runtime.native.reflect import LayoutError
 from tracejit.runtime.native.text import FunctionText
@@ -144,13 +146,14 @@ def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorS
         gate.symbols | past.symbols,
         [GATE, PAST],
         glue="\n".join([*lines, ""]),
-        keep=(errors, config.eager_opened, config.eager_variable),
+        keep=(errors, config.eager_opened, config.eager_variable, TABLE),
     )
 
 
 def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.label("entry")
     text.do("%found = alloca ptr")
+    table = text.address("names", TABLE.buffer_info()[0])
     opened = text.op(
         f"load i64, ptr {text.address('opened', config.eager_opened.buffer_info()[0])}"
     )
@@ -165,6 +168,22 @@ def _write(text: FunctionText, entry_offset: int, errors: ErrorState) -> None:
     text.do("br label %pass")
 
     text.label("pass")
+    count = text.op(f"load i64, ptr {table}")
+    text.do("br label %names")
+    text.label("names")
+    # Traces may add a pair meanwhile: they write it before they count it.
+    text.do("%pair = phi i64 [ 0, %pass ], [ %next, %same ]")
+    more = text.op(f"icmp slt i64 %pair, {count}")
+    text.do(f"br i1 {more}, label %look, label %run")
+    text.label("look")
+    at = text.op(f"getelementptr [2 x i64], ptr {text.at(table, 8)}, i64 %pair")
+    current = text.op(f"load i64, ptr {text.op(f'load ptr, ptr {at}')}")
+    known = text.op(f"load i64, ptr {text.at(at, 8)}")
+    text.do(f"br i1 {text.op(f'icmp eq i64 {current}, {known}')}, label %same, label %slow")
+    text.label("same")
+    text.do("%next = add i64 %pair, 1")
+    text.do("br label %names")
+    text.label("run")
     # The program may call Python, which may drop the callable; its code goes when it dies.
     text.call("Py_IncRef", "ptr %callable")
     entry = text.field("%callable", entry_offset, "ptr")
