@@ -108,7 +108,7 @@ def once(build: Callable[_P, _T]) -> Callable[_P, _T]:
     """
     cached = cache(build)
 
-    @wraps(cached)
+    @wraps(build)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         with _BUILDING:
             return cached(*args, **kwargs)  # type: ignore[arg-type]

@@ -158,16 +158,18 @@ def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
     obj._slow = function
     if available():
         at = call_offset(obj)
+        gate = _gate(at)
         with _publishing:
-            word_at(id(obj) + at).value = _gate(at).address(PAST)
+            word_at(id(obj) + at).value = gate.address(PAST)
 
 
 def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
     """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
     if available():
         at = call_offset(obj)
+        gate = _gate(at)
         with _publishing:
-            word_at(id(obj) + at).value = _gate(at).address(GATE) if obj._entries else 0
+            word_at(id(obj) + at).value = gate.address(GATE) if obj._entries else 0
     obj._slow = slow
 
 
