@@ -21,9 +21,7 @@ def assert_as_numpy(text: str, *forms: str) -> None:
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean"])
 def test_a_reduction_over_no_axes_is_a_new_array(name: str) -> None:
-    assert_as_numpy(
-        f"r = np.{name}(a, axis=()); r |= True; return r".replace("|= True", "[0] = 1"), *FORMS
-    )
+    assert_as_numpy(f"r = np.{name}(a, axis=()); r[0] = 1; return r", *FORMS)
     assert_as_numpy(f"r = a.{name}(axis=(), keepdims=True); r[0] = 1; return r, a", *FORMS)
 
 
