@@ -29,8 +29,8 @@ import numpy as np
 
 from tests.fuzz.program import Program, Statement, start
 
-RUNS = 8
-FACTOR = 4.0
+RUNS = 16
+FACTOR = 3.75
 ULPS = 3.0
 
 
