@@ -1,7 +1,11 @@
 """Functions that raise what their trace raises, too; called with an array and an int."""
 # ruff: noqa: F821
 
+import weakref
+
 import numpy as np
+
+import tracejit
 
 D = {"a": 1.0}
 
@@ -67,3 +71,40 @@ def fail_unpack(x, k):
 def append_and_fail(x, seen):
     seen.append(1)
     return x * (1 // 0)
+
+
+def times_shape(x, s):
+    if x.shape[0] == 4:
+        return x + np.ones(5)
+    return x * s
+
+
+def sinks(x, n):
+    return x * D["b"] if n == 0 else compiled_sinks(x, n - 1)
+
+
+class Hidden:
+    """Shows no class where it is looked at, as stand-ins do that are set up later."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("set up later")
+
+
+HIDDEN = Hidden()
+GONE = weakref.proxy(Hidden())
+RELEASED = memoryview(b"abc")
+RELEASED.release()
+
+
+def names_odd_objects(x, k):
+    if k < -20:
+        return HIDDEN, GONE, RELEASED
+    return x[k]
+
+
+def takes_anything(x, k):
+    return x * 2
+
+
+compiled_sinks = tracejit.jit(sinks)

@@ -262,6 +262,48 @@ def blocks() -> None:
     finish(number)
 
 
+@tracejit.jit
+def sinks(n: Any) -> Any:
+    """As deep as it is told; calls wait at the bottom until they may go on."""
+    if n <= 0:
+        ARRIVED.set()
+        GO_ON.wait(PATIENCE)
+        return 0
+    return 1 + sinks(n - 1)
+
+
+def deep_threads() -> None:
+    """A child has none of the threads that run deep, or compile, when their process forks."""
+    from tracejit.runtime.nesting import room
+
+    def compiles() -> None:
+        with room:
+            GO_ON.wait(PATIENCE)
+
+    limit = sys.getrecursionlimit()
+    ARRIVED.clear()
+    GO_ON.clear()
+    threads = [threading.Thread(target=target) for target in (lambda: sinks(30), compiles)]
+    for thread in threads:
+        thread.start()
+    assert ARRIVED.wait(PATIENCE)
+    while sys.getrecursionlimit() == limit:
+        time.sleep(0.001)
+    assert sinks._slow is sinks.__tracejit__
+
+    def act() -> None:
+        assert sys.getrecursionlimit() == limit
+        assert sinks._slow is not sinks.__tracejit__
+        child(0)
+
+    finish(forked(act))
+    GO_ON.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sys.getrecursionlimit() == limit
+    assert sinks._slow is not sinks.__tracejit__
+
+
 def locks_are_known(planted: float = 0) -> None:
     """All locks that this package holds are those that a fork takes care of; `planted` is none."""
     from tracejit import locks
@@ -314,7 +356,7 @@ def locks_are_known(planted: float = 0) -> None:
     assert unknown == []
 
 
-PROGRAMS_OF_FORKS = ("in_a_trace", "from_a_trace", "streams", "blocks")
+PROGRAMS_OF_FORKS = ("in_a_trace", "from_a_trace", "streams", "blocks", "deep_threads")
 
 if __name__ == "__main__":
     arguments = [float(a) for a in sys.argv[2:]]

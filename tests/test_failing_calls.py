@@ -100,3 +100,45 @@ def test_strict_functions_raise_the_same() -> None:
     f = tracejit.jit(failing_samples.fail_broadcast, strict=True)
     for _ in range(3):
         assert outcome(f, X, 7) == outcome(failing_samples.fail_broadcast, X, 7)
+
+
+def test_calls_that_pass_are_compiled_however_many_have_raised() -> None:
+    f = tracejit.jit(failing_samples.times_shape)
+    for k in range(12):
+        assert outcome(f, np.ones(4), 2.5 + k) == outcome(f.__wrapped__, np.ones(4), 2.5 + k)
+    for k in range(4):
+        assert np.array_equal(f(X, 0.5 + k), X * (0.5 + k))
+    assert f.report().variants and not f.report().fallbacks
+
+
+@pytest.mark.parametrize("how", ["strict", "mode"])
+def test_no_call_runs_eagerly_where_that_is_an_error(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "mode":
+        monkeypatch.setenv("TRACEJIT_FALLBACK", "error")
+    f = tracejit.jit(failing_samples.fail_key, strict=how == "strict")
+    assert outcome(f, X, 7)[0] is KeyError
+    monkeypatch.setitem(failing_samples.D, "b", 3.0)
+    assert np.array_equal(f(X, 7), X * 3)
+    assert len(f.report().variants) == 1
+
+
+def test_a_deep_recursion_that_raises() -> None:
+    for depth in (370, 371, 371, 370):
+        assert outcome(failing_samples.compiled_sinks, X, depth) == (KeyError, "'b'")
+    assert not failing_samples.compiled_sinks.report().fallbacks
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_odd_objects_that_a_function_names_are_let_alone(strict: bool) -> None:
+    f = tracejit.jit(failing_samples.names_odd_objects, strict=strict)
+    for k in (1, 2, 5, 1, 9, -9):
+        assert outcome(f, X, k) == outcome(failing_samples.names_odd_objects, X, k), k
+
+
+def test_an_argument_that_shows_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEJIT_FALLBACK", "ignore")
+    f = tracejit.jit(failing_samples.takes_anything)
+    for _ in range(3):
+        assert np.array_equal(f(X, failing_samples.HIDDEN), X * 2)

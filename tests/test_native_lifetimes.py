@@ -14,6 +14,8 @@ import pytest
 import tracejit
 from tests.programs import publishing as p
 from tests.test_native_publish import agree, fresh
+from tracejit.ops import templates
+from tracejit.ops.templates import refer, referred
 from tracejit.runtime import native
 from tracejit.runtime.watch import watch
 
@@ -151,3 +153,29 @@ def test_names_that_are_rebound_while_other_threads_call(monkeypatch: pytest.Mon
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", ["watched", "numbered"])
+def test_an_interrupt_while_an_object_dies(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first Python that runs then is interrupted: no later object is taken for the dead one."""
+    obj, later = p.Model(np.arange(4.0)), p.Model(np.arange(4.0))
+    record = watch(obj) if kind == "watched" else None
+    number = refer(obj) if kind == "numbered" else 0
+
+    def interrupt(frame: Any, event: str, argument: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: None)
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        # No frame begins here but that of a callback.
+        del obj
+    finally:
+        sys.settrace(before)
+    if record is not None:
+        assert record.get() is None and record.word.value == 0
+    else:
+        # A later object has the address of the dead one.
+        templates._NUMBERS[id(later)] = number
+        assert refer(later) != number and referred(refer(later)) is later

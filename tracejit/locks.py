@@ -24,13 +24,23 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-__all__ = ["holding", "holds_lock", "long_lock", "once", "once_computed", "short_lock"]
+__all__ = [
+    "holding",
+    "holds_lock",
+    "in_child",
+    "long_lock",
+    "once",
+    "once_computed",
+    "short_lock",
+]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SHORT: list[Any] = []
 _LONG: weakref.WeakSet[Any] = weakref.WeakSet()
+#: What a child does when all locks are free.
+_IN_CHILD: list[Callable[[], object]] = []
 #: What the thread that forks has taken for that: no other thread can have all of them meanwhile.
 _taken: list[Any] = []
 #: Packages that are imported when they are needed, and seconds that a fork waits for imports.
@@ -49,6 +59,12 @@ def long_lock() -> Any:
     lock = threading.RLock()
     _LONG.add(lock)
     return lock
+
+
+def in_child(work: Callable[[], _T]) -> Callable[[], _T]:
+    """Do it in every child, which has none of the other threads: what is known of them is over."""
+    _IN_CHILD.append(work)
+    return work
 
 
 class _Thread(threading.local):
@@ -162,6 +178,8 @@ def _in_child() -> None:
     for lock in [*_SHORT, *_LONG]:
         if not lock._is_owned():
             lock._at_fork_reinit()
+    for work in _IN_CHILD:
+        work()
 
 
 if hasattr(os, "register_at_fork"):

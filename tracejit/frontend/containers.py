@@ -87,7 +87,7 @@ class Identity:
 
     def __init__(self, value: Any, get: Callable[[], Any] | None = None) -> None:
         self.get = get or reference(value)
-        parts = (value.__self__, value.__func__) if isinstance(value, MethodType) else (value,)
+        parts = (value.__self__, value.__func__) if type(value) is MethodType else (value,)
         self._hash = hash((type(value), *map(id, parts)))
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +118,7 @@ def _identity(value: Any) -> Identity:
         if record is not None and record.get is reference:
             del _IDENTITIES[key]
 
-    if isinstance(value, MethodType):
+    if type(value) is MethodType:
         return Identity(value)
     try:
         made = Identity(value, weakref.ref(value, forget))
@@ -164,7 +164,7 @@ class TreeDef:
 
 def reference(obj: Any) -> Callable[[], Any]:
     """A weak reference where there can be one: compiled code keeps no caller's object alive."""
-    if isinstance(obj, MethodType):
+    if type(obj) is MethodType:
         owner, function = reference(obj.__self__), reference(obj.__func__)
         return lambda: _bound(owner(), function())
     try:
@@ -179,7 +179,7 @@ def _bound(owner: Any, function: Any) -> Any:
 
 def same_object(a: Any, b: Any) -> bool:
     """Whether two objects are one; a bound method is made anew each time it is looked up."""
-    if isinstance(a, MethodType) and isinstance(b, MethodType):
+    if type(a) is type(b) is MethodType:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     return a is b
 
@@ -194,7 +194,7 @@ def is_constant(value: Any) -> bool:
     cls = type(value)
     if cls is slice:
         return all(map(is_constant, (value.start, value.stop, value.step)))
-    return cls in _PLAIN or cls is range or isinstance(value, np.dtype)
+    return cls in _PLAIN or cls is range or issubclass(cls, np.dtype)
 
 
 def is_namedtuple(cls: type) -> bool:
@@ -255,7 +255,7 @@ class Flattener:
     def node(self, x: Any) -> Any:
         """The tree of `x`. Raises TraceError for what cannot be taken apart."""
         cls = type(x)
-        if cls in _LEAVES or isinstance(x, np.generic):
+        if cls in _LEAVES or issubclass(cls, np.generic):
             if cls not in _NUMBERS and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
             self.leaves.append(x)
@@ -273,7 +273,7 @@ class Flattener:
             return _static(x)
         elif is_constant(x):
             return Static(x)
-        elif isinstance(x, np.ndarray):
+        elif issubclass(cls, np.ndarray):
             raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
         elif is_plain_dataclass(x):
             self.once(x)
@@ -290,6 +290,12 @@ class Flattener:
 
     def other(self, x: Any) -> Any:
         """What stands for an object that is not taken apart."""
+        try:
+            isinstance(x, Tracer)
+        except Exception as e:
+            # Stand-ins for objects that are set up later may raise anything.
+            what = f"a {type(x).__name__}, whose class cannot be read: {e}"
+            raise TraceError("TJ003", what, user_line()) from None
         return _identity(x)
 
     def once(self, x: Any) -> None:

@@ -7,6 +7,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -32,7 +33,7 @@ def _arrays(x: Any, seen: dict[int, int], depth: int) -> Iterator[np.ndarray[Any
     if depth <= seen.get(id(x), -1):
         return
     seen[id(x)] = depth
-    if isinstance(x, np.ndarray):
+    if issubclass(type(x), np.ndarray):
         yield x
         if not x.dtype.hasobject:
             return
@@ -41,25 +42,32 @@ def _arrays(x: Any, seen: dict[int, int], depth: int) -> Iterator[np.ndarray[Any
 
 
 def _parts(x: Any) -> Iterator[Any]:
-    if isinstance(x, FunctionType):
+    # By the class that an object has: the one that it shows may be computed, and raise.
+    cls = type(x)
+    if cls is FunctionType:
         if not is_library_file(x.__code__.co_filename):
             yield from _named(x)
-    elif isinstance(x, MethodType):
+    elif cls is MethodType:
         yield from (x.__func__, x.__self__)
-    elif isinstance(x, np.ndarray):
+    elif issubclass(cls, np.ndarray):
         yield from x.ravel().tolist()
-    elif isinstance(x, functools.partial):
+    elif issubclass(cls, functools.partial):
         yield from (x.func, *x.args, *x.keywords.values())
-    elif hasattr(type(x), "__tracejit__"):
+    elif hasattr(cls, "__tracejit__"):
         yield x.__tracejit__
-    elif isinstance(x, type):
+    elif issubclass(cls, type):
         if _is_of_program(x):
             yield from (v for base in x.__mro__ if _is_of_program(base) for v in _held(base))
-    elif isinstance(x, weakref.ref):
+    elif issubclass(cls, weakref.ref):
         yield x()
-    elif isinstance(x, memoryview):
-        yield x.obj
-    elif not isinstance(x, ModuleType):
+    elif cls in weakref.ProxyTypes:
+        # Every attribute is that of what the proxy stands for.
+        with suppress(ReferenceError):
+            yield x.__repr__.__self__
+    elif cls is memoryview:
+        with suppress(ValueError):
+            yield x.obj
+    elif not issubclass(cls, ModuleType):
         # Whatever an object holds, be it a container, an iterator or a descriptor, and its class.
         yield from gc.get_referents(x)
 
@@ -90,7 +98,7 @@ def _named(f: FunctionType) -> Iterator[Any]:
         held = modules.pop()
         done.add(id(held))
         for found in (held[name] for name in names if name in held):
-            if not isinstance(found, ModuleType):
+            if not issubclass(type(found), ModuleType):
                 yield found
             elif id(vars(found)) not in done:
                 modules.append(vars(found))

@@ -53,17 +53,22 @@ _COUNT = itertools.count(1)
 def refer(x: Any) -> int:
     """The number of an object in this process."""
     key = id(x)
-    number = _NUMBERS.get(key)
-    if number is None:
-        number = _NUMBERS[key] = next(_COUNT)
+    known = _NUMBERS.get(key)
+    # An interrupt may have kept the number of a dead object from being forgotten.
+    if known is not None and _OBJECTS[known]() is x:
+        return known
+    number = next(_COUNT)
 
-        def forget(_: Any, key: int = key, number: int = number) -> None:
-            del _NUMBERS[key], _OBJECTS[number]
+    def forget(_: Any) -> None:
+        if _NUMBERS.get(key) == number:
+            del _NUMBERS[key]
+        del _OBJECTS[number]
 
-        try:
-            _OBJECTS[number] = weakref.ref(x, forget)
-        except TypeError:
-            _OBJECTS[number] = lambda: x
+    try:
+        _OBJECTS[number] = weakref.ref(x, forget)
+    except TypeError:
+        _OBJECTS[number] = lambda: x
+    _NUMBERS[key] = number
     return number
 
 

@@ -42,7 +42,7 @@ _IMPLICIT = {
     "__new__": staticmethod,
 }
 #: Calls of one kind that are remembered as ending in an exception before a trace gets to its end;
-#: where there are as many, one that is new is only traced when it has ended otherwise.
+#: where there are as many, none is traced before one has ended otherwise.
 _FAILED = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
@@ -60,10 +60,8 @@ class _Structure:
         self.eager: Fallback | None = None
         #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
         self.suspect: Fallback | None = None
-        #: Shapes and numbers of calls that raise an exception which stops the trace, too, and of
-        #: calls that have not after all.
+        #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
-        self.passed: set[Any] = set()
 
 
 def _of_function(name: str) -> property:
@@ -270,12 +268,8 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     report.bailouts += 1
     restore = keep_contents(function, args, kwargs) if self._fallbacks.is_strict else None
     try:
-        with skipping(printed):
-            self._eager_runs.enter(self)
-            try:
-                result = self.__tracejit__(*args, **kwargs)
-            finally:
-                self._eager_runs.leave(self)
+        with skipping(printed), self._eager_runs:
+            result = self.__tracejit__(*args, **kwargs)
     except Exception as e:
         report.repeats[f"{type(e).__name__} at {line_in(function, e)}"] += 1
         raise
@@ -301,11 +295,8 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         else:
             if result is not native.MISS:
                 return result
-    self._eager_runs.enter(self)
-    try:
+    with self._eager_runs:
         return self.__tracejit__(*args, **kwargs)
-    finally:
-        self._eager_runs.leave(self)
 
 
 @functools.cache
@@ -379,23 +370,23 @@ def _numbers(leaves: Any) -> Any:
 
 def _fails(self: Any, structure: _Structure, what: Any) -> bool:
     """Whether such a call is expected to raise an exception that stops the trace, too."""
-    if self._strict or not structure.failed:
+    if self._fallbacks.is_strict:
         return False
-    often = len(structure.failed) >= _FAILED and what not in structure.passed
-    return what in structure.failed or often
+    return what in structure.failed or len(structure.failed) >= _FAILED
 
 
 def _fail(self: Any, structure: _Structure, what: Any, given: Any) -> Any:
-    """Run eagerly, which is always right. A call that does not raise is traced the next time."""
+    """Run eagerly, which is always right. Once that does not raise, calls are traced again."""
     try:
-        result = self.__tracejit__(*given[0], **given[1])
+        with self._eager_runs:
+            result = self.__tracejit__(*given[0], **given[1])
     except Exception as e:
         _count_error(self, e)
         raise
-    structure.failed.discard(what)
-    if len(structure.passed) >= _STRUCTURES:
-        structure.passed.clear()
-    structure.passed.add(what)
+    if len(structure.failed) < _FAILED:
+        structure.failed.discard(what)
+    else:
+        structure.failed.clear()
     return result
 
 
@@ -460,7 +451,8 @@ def _first(
     told = self._fallbacks
     restore = keep_contents(self.__tracejit__, args, kwargs) if told.may_raise(fallback) else None
     try:
-        result = self.__tracejit__(*args, **kwargs)
+        with self._eager_runs:
+            result = self.__tracejit__(*args, **kwargs)
     except Exception as e:
         if structure is not None:
             _count_error(self, e)

@@ -164,8 +164,8 @@ def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Calla
 def _containers(x: Any) -> Iterator[Any]:
     if type(x) in (list, dict, set):
         yield x
-    if isinstance(x, (list, tuple, set)):
+    if issubclass(type(x), (list, tuple, set)):
         for item in x:
             yield from _containers(item)
-    elif isinstance(x, dict):
+    elif issubclass(type(x), dict):
         yield from _containers(tuple(x.values()))

@@ -13,7 +13,7 @@ import threading
 from contextlib import ContextDecorator
 from typing import Any
 
-from tracejit.locks import short_lock
+from tracejit.locks import in_child, short_lock
 from tracejit.runtime import native
 
 __all__ = ["EagerRuns", "room"]
@@ -23,7 +23,7 @@ _FRAMES = 8_000
 #: Eager runs of a function inside each other before further calls of it run as plain Python.
 _DEEP = 8
 
-#: For what is counted of all threads.
+#: For what is known of all threads.
 _LOCK = short_lock()
 
 
@@ -31,59 +31,94 @@ class _Room(ContextDecorator):
     """While a thread is inside, calls may nest to at least `_FRAMES` frames."""
 
     def __init__(self) -> None:
-        self._inside = 0
+        #: How often each thread is inside.
+        self._inside: dict[int, int] = {}
         self._outer = 0
 
     def __enter__(self) -> None:
+        me = threading.get_ident()
         with _LOCK:
             if not self._inside:
                 self._outer = sys.getrecursionlimit()
                 sys.setrecursionlimit(max(self._outer, _FRAMES))
-            self._inside += 1
+            self._inside[me] = self._inside.get(me, 0) + 1
 
     def __exit__(self, *_: object) -> None:
+        self._leave(threading.get_ident())
+
+    def _leave(self, thread: int) -> None:
         with _LOCK:
-            self._inside -= 1
+            self._inside[thread] -= 1
+            if not self._inside[thread]:
+                del self._inside[thread]
             # The program may have set another limit meanwhile.
             if not self._inside and sys.getrecursionlimit() == max(self._outer, _FRAMES):
                 sys.setrecursionlimit(self._outer)
+
+    def forget_others(self) -> None:
+        """Take out all threads but this one: in a child, where they do not exist."""
+        for thread in [t for t in self._inside if t != threading.get_ident()]:
+            self._inside[thread] = 1
+            self._leave(thread)
 
 
 #: `with room:` or `@room`, around what the compiler does.
 room = _Room()
 
 
+class _Depth(threading.local):
+    """Eager runs that this thread has begun and not ended."""
+
+    runs = 0
+
+
 class EagerRuns:
-    """Eager runs of one decorated function inside each other.
+    """Eager runs of one decorated function inside each other: `with` it, one begins and ends.
 
     The first few look for compiled code at each call. Where they go deeper, the function calls
     itself, and all its calls run as plain Python until that run has ended.
     """
 
     def __init__(self, jitted: Any) -> None:
-        self._here = threading.local()
-        self._deep = 0
-        self._dispatch = jitted._slow
+        self._jitted, self._dispatch = jitted, jitted._slow
+        self._here = _Depth()
+        #: Threads in which runs are deep.
+        self._deep: set[int] = set()
 
-    def enter(self, jitted: Any) -> None:
-        """A run begins."""
-        depth = getattr(self._here, "depth", 0) + 1
-        if depth == _DEEP:
-            self._go(jitted, +1)
-        self._here.depth = depth
+    def __enter__(self) -> None:
+        self._here.runs += 1
+        if self._here.runs == _DEEP:
+            self._stand_aside()
 
-    def leave(self, jitted: Any) -> None:
-        """A run ends."""
-        depth = self._here.depth
-        if depth == _DEEP:
-            self._go(jitted, -1)
-        self._here.depth = depth - 1
+    def __exit__(self, *_: object) -> None:
+        self._here.runs -= 1
+        if self._here.runs == _DEEP - 1:
+            self.go_on({threading.get_ident()})
 
     @room
-    def _go(self, jitted: Any, step: int) -> None:
+    def _stand_aside(self) -> None:
         with _LOCK:
-            self._deep += step
-            if step > 0:
-                native.stand_aside(jitted, jitted.__tracejit__)
-            elif not self._deep:
-                native.resume(jitted, self._dispatch)
+            self._deep.add(threading.get_ident())
+            _ASIDE.add(self)
+            native.stand_aside(self._jitted, self._jitted.__tracejit__)
+
+    @room
+    def go_on(self, ended: set[int]) -> None:
+        """The deep runs of some threads have ended."""
+        with _LOCK:
+            self._deep -= ended
+            if not self._deep:
+                native.resume(self._jitted, self._dispatch)
+                _ASIDE.discard(self)
+
+
+#: Runs that are deep in some thread.
+_ASIDE: set[EagerRuns] = set()
+
+
+@in_child
+def _forget_threads() -> None:
+    """The other threads have ended with the fork, in the middle of whatever they did."""
+    room.forget_others()
+    for runs in list(_ASIDE):
+        runs.go_on(runs._deep - {threading.get_ident()})

@@ -7,6 +7,7 @@ at the same address is never taken for it.
 from __future__ import annotations
 
 import ctypes
+import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -14,20 +15,23 @@ from typing import Any
 __all__ = ["Watched", "watch"]
 
 
+#: `memset` as the callback of a reference, whose argument it does not look at. No Python runs, in
+#: which an interrupt would be raised before the word is changed.
+_SET = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object)(
+    ctypes.cast(ctypes.memset, ctypes.c_void_p).value or 0
+)
+
+
 class Watched:
     """An object while it lives: `word` holds its address, then 0; `get()` gives it, then None."""
 
-    __slots__ = ("get", "word")
+    __slots__ = ("_end", "get", "word")
 
-    def __init__(self, obj: Any, died: Callable[[Any], None]) -> None:
+    def __init__(self, obj: Any, died: Callable[[Watched], None]) -> None:
         self.word = ctypes.c_size_t(id(obj))
-        word = self.word
-
-        def forget(reference: Any) -> None:
-            word.value = 0
-            died(reference)
-
-        self.get: Callable[[], Any] = weakref.ref(obj, forget)
+        clear = functools.partial(_SET, self.address, 0, ctypes.sizeof(self.word))
+        self.get: Callable[[], Any] = weakref.ref(obj, clear)
+        self._end = weakref.ref(obj, lambda _: died(self))
 
     @property
     def address(self) -> int:
@@ -49,9 +53,8 @@ def watch(obj: Any) -> Watched:
     if known is not None and known.get() is obj:
         return known
 
-    def died(reference: Any) -> None:
-        record = _WATCHED.get(key)
-        if record is not None and record.get is reference:
+    def died(record: Watched) -> None:
+        if _WATCHED.get(key) is record:
             del _WATCHED[key]
 
     made = Watched(obj, died)
