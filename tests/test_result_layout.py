@@ -122,6 +122,20 @@ def test_views_of_new_arrays_have_the_strides_of_numpys(text: str) -> None:
     assert_as_numpy(text, *FORMS)
 
 
+REPEATED = """
+np.broadcast_to(a[:1], a.shape) * a
+a + np.broadcast_to(a[0], a.shape)
+np.broadcast_arrays(a, a[0])[1] * a
+np.where(np.broadcast_to(a[0], a.shape) > 1, a, 2.0)
+np.broadcast_to(a[:, :1], a.shape) * a
+"""
+
+
+@pytest.mark.parametrize("text", REPEATED.split("\n")[1:-1])
+def test_repeated_elements_have_no_say_in_the_layout_of_results(text: str) -> None:
+    assert_as_numpy(text, *FORMS)
+
+
 FLAGS = """
 a.imag
 np.imag(a)
