@@ -230,7 +230,9 @@ class JittedObject(Jitted):
     def __setattr__(self, name: str, value: Any) -> None:
         function = getattr(self, "__tracejit__", None)
         own = name in self.__dict__ or hasattr(type(self), name)
-        if own or function is None or not hasattr(function, name):
+        # What its class declares may not be set yet.
+        theirs = hasattr(type(function), name) or hasattr(function, name)
+        if own or function is None or not theirs:
             object.__setattr__(self, name, value)
         else:
             setattr(function, name, value)
