@@ -16,7 +16,7 @@ from tests.layouts import LAYOUTS, lay_out
 from tests.programs import storing as s
 from tests.random_stores import colliding_arguments, random_arguments, random_store
 from tests.test_native_publish import counting
-from tracejit.errors import FallbackError
+from tracejit.errors import FallbackError, TraceError
 from tracejit.ir.evaluate import evaluate
 from tracejit.runtime import native
 
@@ -24,8 +24,13 @@ REFUSED = {"TJ019", "TJ030"}
 V, A = np.arange(1.0, 7.0), np.arange(1.0, 21.0).reshape(4, 5)
 
 
+#: Of reversed arrays of complex64 NumPy rounds products differently from size to size.
+UNKNOWN_ROUNDING = "of complex numbers, whose rounding is not known here"
+
+
 def codes(jitted: Any) -> set[str]:
-    return {fallback.code for fallback in jitted.report().fallbacks}
+    found = jitted.report().fallbacks
+    return {fallback.code for fallback in found if UNKNOWN_ROUNDING not in fallback.reason}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +262,11 @@ def test_graphs_of_random_functions_hold_the_final_values(first: int) -> None:
     for seed in range(first, first + 20):
         f, count = random_store(seed)
         args = random_arguments(np.random.default_rng(seed), count, integers=False)
-        graph = tracejit.jit(f).trace(*args)
+        try:
+            graph = tracejit.jit(f).trace(*args)
+        except TraceError as e:
+            assert UNKNOWN_ROUNDING in e.detail and any(x.dtype == np.complex64 for x in args)
+            continue
         with np.errstate(all="ignore"):
             values = evaluate(graph, copy.deepcopy(args))
             f(*args)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
 from tests.tracing import check, wave
 
 F = Callable[..., Any]
@@ -86,6 +87,17 @@ def test_products(k: int) -> None:
         a, b = wave(3, 4, dtype=dtype), wave(4, 3, dtype=dtype)
         c, d = wave(5, 6, dtype=dtype), wave(6, 4, dtype=dtype)
         check(ORDER[k], (a, b), (c, d), parity="order", ulp=64)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 3, 3), (2, 3, 3)), ((2, 3, 1), (2, 1, 3)), ((2, 4), (2, 4))]
+)
+def test_sums_of_products_begin_with_zero(shapes: tuple[tuple[int, ...], ...]) -> None:
+    multiply = np.vecdot if len(shapes[0]) == 2 else np.matmul
+    for dtype in ("f4", "f8"):
+        a, b = np.full(shapes[0], -0.0, dtype), np.ones(shapes[1], dtype)
+        want, got = multiply(a, b), tracejit.jit(lambda a, b: multiply(a, b))(a, b)
+        assert np.array_equal(np.signbit(want), np.signbit(got))
 
 
 def test_products_of_other_dtypes() -> None:

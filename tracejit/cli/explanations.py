@@ -83,14 +83,14 @@ f(np.array([1, 2, None])[:2].astype(np.int64))
         """
 @jit
 def f(x):
-    return x.copy(order="F") + 1
+    return x.view(np.int64) + 1
 
 f(np.ones((3, 3)))
 """,
         """
 @jit
 def f(x):
-    return x.copy() + 1
+    return x.astype(np.int64) + 1
 
 f(np.ones((3, 3)))
 """,

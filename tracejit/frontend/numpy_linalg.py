@@ -92,6 +92,9 @@ def _sum_of_products(a: TracedArray, b: TracedArray, inner: int) -> TracedArray:
         column, row = a[..., :, k : k + 1], b[..., k : k + 1, :]
         product = elementwise(np.multiply, (column, row))
         out = product if out is None else elementwise(np.add, (out, product))
+    if a.dtype.kind == "f":
+        # A sum that begins with 0.0 is never -0.0.
+        out = elementwise(np.add, (out, a.dtype.type(0)))
     return asarray(out)
 
 

@@ -170,16 +170,9 @@ def _ravel_in_k_order(x: TracedArray) -> Any:
     order = broadcast_order([x], x.ndim)
     if order is None or any(view.op == "broadcast_to" for view in x.views):
         raise TraceError("TJ004", 'np.ravel with order="K" of unknown layout', user_line())
-    if is_c_contiguous(permuted(x, order)) is None or _steps_back(x):
+    if is_c_contiguous(permuted(x, order)) is None:
         raise TraceError("TJ004", 'np.ravel with order="K" of unknown layout', user_line())
     return ravel(permuted(x, order))
-
-
-def _steps_back(x: TracedArray) -> bool:
-    """Whether `x` may run through its memory backwards."""
-    strides = x.cell.strides or ()
-    steps = [s for view in x.views if view.op == "slice" for s in view.attrs["step"]]
-    return any(not isinstance(s, int) or s < 0 for s in (*strides, *steps))
 
 
 @handles(np.transpose, np.permute_dims)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import GraphError, TraceError
+from tracejit.frontend.cells import laid_out
 from tracejit.frontend.layout import broadcast_order
 from tracejit.frontend.numpy_loops import (
     complex_formula,
@@ -189,7 +190,12 @@ def apply_to_arrays(
     trace = here()
     order = broadcast_order([x for x in operands if isinstance(x, TracedArray)], len(shape))
     arrays = [as_array(trace.wrap(v), shape, order) for v in values]
-    out = TracedArray(trace, Cell(trace, trace.emit(op, arrays, **attrs)))
+    value = trace.emit(op, arrays, **attrs)
+    assert isinstance(value.type, ArrayType)
+    if order is not None and value.type.order != order:
+        # A view that repeats elements has a say about its value's memory, but none in NumPy.
+        value = laid_out(trace, value, order)
+    out = TracedArray(trace, Cell(trace, value))
     if len(shape) > 1:
         out.cell.order = order
     return out
