@@ -74,6 +74,21 @@ def twice(f):
     return wrapper
 
 
+class Declared:
+    __slots__ = ("w",)
+
+    @property
+    def half(self):
+        return self.w / 2
+
+    @half.setter
+    def half(self, value):
+        self.w = value * 2
+
+    def __call__(self, x):
+        return x * self.w
+
+
 class Layer:
     """A layer."""
 

@@ -86,3 +86,11 @@ def of_two(x):
 
 def of_stream(x):
     return np.random.default_rng(0).normal(size=3) + x
+
+
+def of_hasattr(x):
+    return x * 2 if hasattr(np, "added_later") else x
+
+
+def of_getattr(x):
+    return x * getattr(math, "added_later", 5.0)

@@ -220,6 +220,17 @@ def test_attributes_of_callables_that_are_no_functions():
     assert tripled(1.5) == 4.5 and tracejit.grad(tripled)(1.5) == 10.0
 
 
+def test_attributes_that_a_class_declares():
+    layer = samples.Declared()
+    compiled = tracejit.jit(layer)
+    compiled.w = 2.0
+    assert compiled(1.5) == 3.0 and layer.w == compiled.w == 2.0
+    del compiled.w
+    assert not hasattr(layer, "w")
+    compiled.half = 2.0
+    assert compiled(1.5) == 6.0 and layer.w == 4.0
+
+
 def test_names_that_an_object_shares_with_compiled_functions():
     class Reporter(samples.Layer):
         def report(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -142,3 +143,39 @@ def test_an_argument_that_shows_no_class(monkeypatch: pytest.MonkeyPatch) -> Non
     f = tracejit.jit(failing_samples.takes_anything)
     for _ in range(3):
         assert np.array_equal(f(X, failing_samples.HIDDEN), X * 2)
+
+
+class Meeting:
+    """A lock that lets threads go on together when each of them has traced inside it."""
+
+    def __init__(self, lock: Any, traces: list[Any], count: int) -> None:
+        self._lock, self._traces = lock, traces
+        self._met = threading.Barrier(count)
+        self._entered: list[int] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._entered.append(len(self._traces))
+
+    def __exit__(self, *_: object) -> None:
+        traced = len(self._traces) > self._entered.pop() and not self._entered
+        self._lock.release()
+        if traced:
+            self._met.wait(20)
+
+
+def test_threads_that_fail_at_once(traces: list[Any]) -> None:
+    for _ in range(5):
+        f: Any = tracejit.jit(failing_samples.fail_broadcast)
+        f._lock = Meeting(f._lock, traces, 3)
+        found: list[Any] = []
+
+        def call(f: Any = f, found: Any = found) -> None:
+            found.append(outcome(f, X, 7))
+
+        threads = [threading.Thread(target=call) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert found == [outcome(failing_samples.fail_broadcast, X, 7)] * 3

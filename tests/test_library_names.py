@@ -45,6 +45,8 @@ CASES: dict[str, tuple[Any, Any]] = {
     "class": (s.of_class, lambda: mock.patch("numpy.float32", np.float16)),
     "where": (s.of_two, lambda: mock.patch("numpy.where", lambda c, a, b: a)),
     "reduction": (s.of_two, lambda: mock.patch("numpy.sum", mine)),
+    "absent": (s.of_hasattr, lambda: mock.patch("numpy.added_later", 1, create=True)),
+    "default": (s.of_getattr, lambda: mock.patch("math.added_later", 2.0, create=True)),
     "generator": (s.of_stream, lambda: mock.patch("numpy.random.default_rng", np.random.Generator)),
 }
 

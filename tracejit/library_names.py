@@ -13,7 +13,7 @@ from typing import Any
 
 from tracejit.locks import once, short_lock
 
-__all__ = ["CAPACITY", "TABLE", "note_name", "refresh", "version_offset"]
+__all__ = ["CAPACITY", "NOTHING", "TABLE", "note_name", "refresh", "version_offset"]
 
 #: How many dicts have a place; names of others are checked one by one.
 CAPACITY = 64
@@ -22,7 +22,8 @@ TABLE = array("q", [0] * (1 + 2 * CAPACITY))
 #: For each pair: the dict, and what it held under the names that traces rest on.
 _KNOWN: list[tuple[dict[str, Any], dict[str, Any]]] = []
 _LOCK = short_lock()
-_NOTHING = object()
+#: What is noted of a name under which a dict holds nothing.
+NOTHING = object()
 
 
 @once
@@ -51,7 +52,9 @@ def _is_version(at: int, kind: int) -> bool:
 
 
 def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:
-    """Watch that a dict holds `value` under a name; False where calls must check that themselves.
+    """Watch that a dict holds `value` (perhaps `NOTHING`) under a name.
+
+    Gives False where calls must check that themselves.
 
     They must where the dict held something else when the name was first noted.
     """
@@ -69,7 +72,7 @@ def note_name(namespace: dict[str, Any], name: str, value: Any) -> bool:
         TABLE[1 + 2 * k], TABLE[2 + 2 * k] = address, ctypes.c_int64.from_address(address).value
         _KNOWN.append((namespace, {name: value}))
         TABLE[0] = k + 1
-        return namespace.get(name, _NOTHING) is value
+        return namespace.get(name, NOTHING) is value
 
 
 def refresh() -> None:
@@ -79,5 +82,5 @@ def refresh() -> None:
         if version != TABLE[2 + 2 * k]:
             namespace, names = _KNOWN[k]
             with _LOCK:
-                if all(namespace.get(name, _NOTHING) is v for name, v in names.items()):
+                if all(namespace.get(name, NOTHING) is v for name, v in names.items()):
                     TABLE[2 + 2 * k] = version

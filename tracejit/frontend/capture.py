@@ -53,7 +53,7 @@ from tracejit.frontend.places import (
 )
 from tracejit.frontend.source import is_library_file
 from tracejit.frontend.tracer import Trace, Tracer, check_dtype, user_line
-from tracejit.library_names import note_name
+from tracejit.library_names import NOTHING, note_name
 
 __all__ = ["MISSING", "Capture", "Source", "Step", "class_lookup", "is_exempt_module"]
 
@@ -142,10 +142,10 @@ class Capture:
         return self.reach(self._source(key, None, GlobalRead(namespace, name), name, value))
 
     def library_name(self, namespace: dict[str, Any], name: str, value: Any) -> None:
-        """Note that a library's dict holds `value` under a name."""
+        """Note that a library's dict holds `value`, or nothing (`MISSING`), under a name."""
         if namespace.get(name, MISSING) is not value:
             return  # What a module computes at each access is not replaced there.
-        if not note_name(namespace, name, value):
+        if not note_name(namespace, name, NOTHING if value is MISSING else value):
             self._bind(namespace, name, value)
         elif not any(d is namespace and n == name for d, n, _ in self.names):
             self.names.append((namespace, name, value))

@@ -119,7 +119,12 @@ def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
         if name not in vars(module):
             raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
         return hooks.capture.global_value(vars(module), name)
-    value = getattr(module, name)
+    try:
+        value = getattr(module, name)
+    except AttributeError:
+        # The program may define it later.
+        hooks.capture.library_name(vars(module), name, MISSING)
+        raise
     hooks.capture.library_name(vars(module), name, value)
     if module.__name__ == "numpy.random":
         drawing = random_function(name, value)

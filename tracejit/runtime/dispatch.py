@@ -58,8 +58,6 @@ class _Structure:
         self.variants: list[Any] = []
         self.scalars_static = False
         self.eager: Fallback | None = None
-        #: What stopped a compile that was neither compiled nor refused: user's error or compiler's.
-        self.suspect: Fallback | None = None
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
 
@@ -230,7 +228,9 @@ class JittedObject(Jitted):
     def __setattr__(self, name: str, value: Any) -> None:
         function = getattr(self, "__tracejit__", None)
         own = name in self.__dict__ or hasattr(type(self), name)
-        if own or function is None or not hasattr(function, name):
+        # What its class declares may not be set yet.
+        theirs = hasattr(type(function), name) or hasattr(function, name)
+        if own or function is None or not theirs:
             object.__setattr__(self, name, value)
         else:
             setattr(function, name, value)
@@ -334,12 +334,12 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, leaves, form)
-            variant, obstacle = None, None
+            variant, suspect, obstacle = None, None, None
             if result is native.MISS and structure.eager is None:
                 found = (known.obstacle(leaves) for known in structure.variants)
                 obstacle = next((e for e in found if e is not None), None)
                 if obstacle is None:
-                    variant = _new_variant(self, structure, leaves, tree, form)
+                    variant, suspect = _new_variant(self, structure, leaves, tree, form)
         if variant is not None:
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
@@ -356,10 +356,14 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
                 structure.eager = self._fallbacks.add(fault)
         if obstacle is not None:
             return _past_obstacle(self, obstacle, args, kwargs)
+        if suspect is not None:
+            # Only an eager run tells whether the compiler is at fault: where that ends well.
+            return _first(self, suspect, args, kwargs, structure, what)
     if result is native.BAIL:
         return _bail(self, *args, **kwargs)
     if result is native.MISS:
-        return _without_variant(self, structure, leaves, args, kwargs)
+        assert structure.eager is not None
+        self._fallbacks.tell(structure.eager)
     return result
 
 
@@ -413,20 +417,6 @@ def _publish(self: Any, variant: Any, form: Form) -> None:
             publish(self, variant, form, self._binder.places(form))
 
 
-def _without_variant(self: Any, structure: _Structure, leaves: Any, args: Any, kwargs: Any) -> Any:
-    """MISS, or the result where only an eager run tells whether the compiler is at fault.
-
-    It is where tracing failed and eager execution succeeds.
-    """
-    suspect = structure.suspect
-    if structure.eager is not None or suspect is None:
-        assert structure.eager is not None
-        self._fallbacks.tell(structure.eager)
-        return native.MISS
-    structure.suspect = None
-    return _first(self, suspect, args, kwargs, structure, _numbers(leaves))
-
-
 def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
     if e.code == "TJ019":
@@ -471,8 +461,12 @@ def _first(
     return result
 
 
-def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form) -> Any:
-    """Compile for a call, or mark its structure as eager and give None."""
+def _new_variant(
+    self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form
+) -> tuple[Any, Fallback | None]:
+    """A variant for a call, or None; then its structure is eager, or else something has stopped the
+    compile that may be the user's error, which the eager run raises on the user's line.
+    """
     from tracejit.runtime.specialize import specialize_call
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
@@ -484,11 +478,9 @@ def _new_variant(self: Any, structure: _Structure, leaves: Any, tree: Any, form:
             variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
     except TraceError as e:
         structure.eager = self._fallbacks.add(self._fallbacks.of(e))
-        return None
+        return None, None
     except Exception as e:
-        # The user's own error, which the eager run raises on the user's line, or the compiler's.
-        structure.suspect = self._fallbacks.fault(e)
-        return None
+        return None, self._fallbacks.fault(e)
     structure.variants.append(variant)
     self._report.variants.append(compiled)
-    return variant
+    return variant, None
