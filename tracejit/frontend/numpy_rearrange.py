@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.indexing import accumulate_item
-from tracejit.frontend.memory_orders import copy_of, in_c_order, in_order_of
+from tracejit.frontend.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
 from tracejit.frontend.numpy_api import asarray, astype, handles
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate
@@ -99,7 +99,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     moved = x
     for k, s in total.items():
         moved = _roll_axis(moved, s, k)
-    return copy_of(moved)
+    return in_k_order(moved, x)
 
 
 def _total(shift: Any) -> Any:
