@@ -21,10 +21,15 @@ def elementwise(a, b):
     return a * 2, a * b, b + a, np.where(a > b, a, b)
 
 
+def repeated(a, b):
+    c = np.asfortranarray(b.T[None])
+    return np.repeat(b, 2, axis=0), b.repeat(2, 1), np.repeat(c, 2, axis=0), c.repeat(3, 0) * 2
+
+
 def stored(a, b):
     new = a.copy("K")
     new[0] = 7
     return new, new * b, np.median(new, axis=1)
 
 
-SAMPLES = (copy, like, along, elementwise, stored)
+SAMPLES = (copy, like, along, elementwise, repeated, stored)
