@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tracejit
+from tests.repeated_samples import SAMPLES
 from tests.surface.cases import Case
 from tests.surface.check import check
 
@@ -134,6 +137,22 @@ np.broadcast_to(a[:, :1], a.shape) * a
 @pytest.mark.parametrize("text", REPEATED.split("\n")[1:-1])
 def test_repeated_elements_have_no_say_in_the_layout_of_results(text: str) -> None:
     assert_as_numpy(text, *FORMS)
+
+
+@pytest.mark.parametrize("f", SAMPLES, ids=lambda f: f.__name__)
+def test_copies_of_repeated_elements_have_the_repeated_axis_inside(f: Any) -> None:
+    compiled = tracejit.jit(f)
+    for rows in (3, 4, 5):
+        b = np.asfortranarray(np.arange(4.0 * rows).reshape(rows, 4))
+        a = np.broadcast_to(np.array([2.0, -1.0, 0.5, 3.0]), b.shape)
+        for got, want in zip(compiled(a, b), f(a, b), strict=True):
+            assert (got.dtype, got.shape, got.strides) == (want.dtype, want.shape, want.strides)
+            assert np.array_equal(got, want)
+
+
+def test_an_average_of_no_numbers_raises_as_numpys() -> None:
+    assert_as_numpy("np.average(a[:, :0], axis=0)", *FORMS)
+    assert_as_numpy("np.average(t[:0], axis=1)", *FORMS)
 
 
 FLAGS = """

@@ -15,6 +15,7 @@ from tracejit.ops.elementwise import k_order
 __all__ = [
     "axis_signs",
     "broadcast_order",
+    "copy_order",
     "is_c_contiguous",
     "is_packed",
     "is_view_after_reshape",
@@ -112,6 +113,19 @@ def broadcast_order(
     return k_order(types) if types else tuple(range(ndim))
 
 
+def copy_order(x: TracedArray) -> tuple[int, ...] | None:
+    """The axis order of NumPy's copy of an array; None where it is not known.
+
+    An axis along which elements are repeated has a stride of 0: it lies inside all others.
+    """
+    order = broadcast_order([x], x.ndim)
+    if order is None:
+        return None
+    pairs = enumerate(zip(x.type.shape, _strides(x), strict=True))
+    repeated = {a for a, (d, stride) in pairs if d != 1 and stride == 0}
+    return (*(a for a in order if a not in repeated), *sorted(repeated))
+
+
 def axis_signs(x: TracedArray) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Which way each axis runs in memory, and the axes from the outermost one.
 
@@ -121,14 +135,8 @@ def axis_signs(x: TracedArray) -> tuple[tuple[str, ...], tuple[int, ...]]:
     t, env = x.type, x.trace.env
     ordered = _ordered_type(x)
     order = tuple(range(t.ndim)) if ordered is None else ordered.order
-    try:
-        layout = _layout(x)
-    except _Unknown:
-        layout = None
-    if layout is None:
-        layout = _signs_of_views(x)
     signs = []
-    for d, stride in zip(t.shape, layout[1], strict=True):
+    for d, stride in zip(t.shape, _strides(x), strict=True):
         if d == 1:
             signs.append("1")
         elif stride == 0:
@@ -139,11 +147,21 @@ def axis_signs(x: TracedArray) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(signs), order
 
 
+def _strides(x: TracedArray) -> tuple[Dim, ...]:
+    """The strides, or numbers with their signs where memory is not known: that runs forward."""
+    try:
+        layout = _layout(x)
+    except _Unknown:
+        layout = None
+    return (_signs_of_views(x) if layout is None else layout)[1]
+
+
 def _signs_of_views(x: TracedArray) -> Layout:
     """A layout with the signs of the strides, of memory that is taken to run forward."""
     t = x.cell.value.type
     assert isinstance(t, ArrayType)
-    layout: Layout = (t.shape, (1,) * t.ndim)
+    own = (1,) * t.ndim if x.cell.strides is None else x.cell.strides
+    layout: Layout = t.shape, tuple(0 if stride == 0 else 1 for stride in own)
     for view in x.views:
         following = None if view.op == "reshape" else _through(layout, view, x.trace.env)
         if following is None:
@@ -161,6 +179,9 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
     if x.cell.order is None:
         return None
     shape: tuple[Dim, ...] = x.cell.value.type.shape  # type: ignore[union-attr]
+    if x.cell.strides is not None:
+        pairs = zip(shape, x.cell.strides, strict=True)
+        shape = tuple(1 if stride == 0 else d for d, stride in pairs)
     kind = ArrayType(t.dtype, shape, x.cell.order)
     for view in x.views:
         if view.op in ("real", "imag"):

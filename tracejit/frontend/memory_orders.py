@@ -6,7 +6,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.cells import laid_out
-from tracejit.frontend.layout import broadcast_order, is_c_contiguous
+from tracejit.frontend.layout import broadcast_order, copy_order, is_c_contiguous
 from tracejit.frontend.tracer import Cell, TracedArray, here, user_line
 
 __all__ = [
@@ -54,7 +54,7 @@ def in_fortran_order(x: TracedArray) -> TracedArray:
 
 def in_k_order(x: TracedArray, like: TracedArray | None = None) -> TracedArray:
     """A new array with the same contents whose axes lie as those of `like` (`x` itself) do."""
-    order = broadcast_order([x if like is None else like], x.ndim)
+    order = copy_order(x if like is None else like)
     return of_unknown_order(x) if order is None else in_order(x, order)
 
 
@@ -108,10 +108,12 @@ def memory_order(x: TracedArray) -> str | None:
     return None if in_c is None or in_fortran is None else "F" if in_fortran else "C"
 
 
-def along_axis(op: str, x: TracedArray, axis: int) -> TracedArray:
-    """An op along an axis, whose result is laid out in memory as a copy of `x` would be."""
+def along_axis(op: str, x: TracedArray, axis: int, copies: bool = False) -> TracedArray:
+    """An op along an axis, whose result is laid out as that of a function of elements of `x`, or as
+    a copy of `x`.
+    """
     trace = here()
-    value, order = x.value(), broadcast_order([x], x.ndim)
+    value, order = x.value(), copy_order(x) if copies else broadcast_order([x], x.ndim)
     if order is None or order == tuple(range(x.ndim)):
         out = TracedArray(trace, Cell(trace, trace.emit(op, (value,), axis=axis)))
     else:

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.memory_orders import copied, in_order_of, laid_out_as, memory_order
+from tracejit.frontend.memory_orders import (
+    copied,
+    in_k_order,
+    in_order_of,
+    laid_out_as,
+    memory_order,
+)
 from tracejit.frontend.numpy_api import HANDLERS, asarray, astype, call_function, plain_options
 from tracejit.frontend.numpy_misc import as_scalar
 from tracejit.frontend.numpy_stores import TracedFlat, sort_in_place
@@ -48,7 +54,9 @@ def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
         return here().wrap(cast_value(x.value(), d))
     if x.dtype != d:
         new = astype(x, d)
-        return new if order == "K" else copied(new, memory_order(x) if order == "A" else order)
+        if order == "K":
+            return in_k_order(new, x)
+        return copied(new, memory_order(x) if order == "A" else order)
     return copied(x, order) if copy else laid_out_as(x, order)
 
 

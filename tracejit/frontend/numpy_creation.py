@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.layout import broadcast_order
+from tracejit.frontend.layout import copy_order
 from tracejit.frontend.memory_orders import copied, laid_out_as
 from tracejit.frontend.numpy_api import asarray, handles, only
 from tracejit.frontend.numpy_shape import permuted, shape_dims
@@ -139,7 +139,7 @@ def _filled_like(
     d = x.dtype if dtype is None else np.dtype(dtype)
     dims = _like_dims(x, shape)
     if order in ("K", "A") and len(dims) == x.ndim > 1:
-        axes = broadcast_order([x], x.ndim) if order == "K" or x.type.is_c else None
+        axes = copy_order(x) if order == "K" or x.type.is_c else None
         if axes is None:
             made = filled(dims, _castable(value, d), d)
             made.cell.order = None

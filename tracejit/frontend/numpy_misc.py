@@ -29,6 +29,7 @@ from tracejit.frontend.tracer import (
     user_line,
 )
 from tracejit.frontend.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
+from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
 
@@ -242,7 +243,10 @@ def average(
     keep = {} if keepdims is NOT_GIVEN else {"keepdims": keepdims}
     x = asarray(a)
     if weights is None:
-        return np.mean(x, axis=axis, **keep)
+        mean = np.mean(x, axis=axis, **keep)
+        if here().env.decide(prod(shape_of(lift(mean).type)), "==", 0):
+            raise ZeroDivisionError("division by zero")
+        return mean
     w = asarray(weights)
     common = np.result_type(x.dtype, w.dtype)
     if x.dtype.kind in "iub":
@@ -319,7 +323,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     if axis is None:
         x, axis = ravel(x), 0
     k = normalize_axis_index(axis, x.ndim)
-    return along_axis("sort", x, k)
+    return along_axis("sort", x, k, copies=True)
 
 
 @handles(np.argsort)

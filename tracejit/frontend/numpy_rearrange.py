@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.indexing import accumulate_item
-from tracejit.frontend.memory_orders import copy_of, in_c_order, in_order_of
+from tracejit.frontend.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
 from tracejit.frontend.numpy_api import asarray, astype, handles
 from tracejit.frontend.numpy_creation import filled, iota, stand_in
 from tracejit.frontend.numpy_join import concatenate
@@ -99,7 +99,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     moved = x
     for k, s in total.items():
         moved = _roll_axis(moved, s, k)
-    return copy_of(moved)
+    return in_k_order(moved, x)
 
 
 def _total(shift: Any) -> Any:
@@ -148,7 +148,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     axis = normalize_axis_index(axis, x.ndim)
     counts = repeats
     if isinstance(counts, TracedArray) and counts.ndim and counts.type.shape != (1,):
-        return copy_of(_along(x, axis, _repeated_places(counts, x.type.shape[axis])))
+        return in_c_order(_along(x, axis, _repeated_places(counts, x.type.shape[axis])))
     if isinstance(counts, Tracer):
         one = counts.reshape(())[()] if isinstance(counts, TracedArray) else counts
         if dtype_of(one.type).kind not in "iu":
@@ -158,7 +158,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         if len(counts) != 1:
             n = here().env.concrete(x.type.shape[axis])
             places = np.repeat(np.arange(n), np.asarray(counts))
-            return copy_of(_along(x, axis, asarray(places.tolist(), np.int64)))
+            return in_c_order(_along(x, axis, asarray(places.tolist(), np.int64)))
         counts = counts[0]
     if not isinstance(counts, (int, np.integer, SymInt)):
         raise TraceError("TJ004", f"np.repeat by a {type(counts).__name__}", user_line())
@@ -172,7 +172,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
     whole = here().wrap(spread)
     assert isinstance(whole, TracedArray)
-    return reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]), copy=True)
+    return in_c_order(reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :])))
 
 
 def _repeated_places(counts: TracedArray, n: Dim) -> TracedArray:
