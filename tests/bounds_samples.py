@@ -168,3 +168,19 @@ CASES: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (printing, [(X, _of(n)) for n in (0, 3, 7, 8, 9)]),
     (twice, [(X, _of(*at)) for at in ((8, 8), (8, 9), (9, 8), (3, 9))]),
 ]
+
+
+def stored_behind(x, index, n):
+    v = x[index]
+    v[n:] = 0
+    return v
+
+
+def stored_behind_and_read(x, index, n):
+    v = x[index] * 2
+    v[n:] = 0
+    return v[:-1]
+
+
+#: Elements that nobody reads are NumPy's error where they are out of range, too.
+UNREAD = (stored_behind, stored_behind_and_read)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.bounds_samples import CASES
+from tests.bounds_samples import CASES, UNREAD
 from tests.compare import assert_same
 from tracejit.ir.graph import Graph, Node
 
@@ -161,3 +161,17 @@ def test_arguments_are_saved_only_where_the_loop_checks() -> None:
     # The fast version comes first.
     fast, checked = after[: after.index("@tj_take")], after[after.index("@tj_take") :]
     assert "%bail" not in fast and "%bail" in checked and "store double" in fast
+
+
+@pytest.mark.parametrize("f", UNREAD)
+def test_elements_that_are_stored_over_are_checked(f: Callable[..., Any]) -> None:
+    x, jitted = np.arange(3.0), tracejit.jit(f)
+    for n in (0, 1, 2):
+        index = np.array([0, -3, 2])
+        assert_same(f(x, index, n), jitted(x, index, n))
+        for at in range(3):
+            wrong = index.copy()
+            wrong[at] = 3
+            with pytest.raises(IndexError, match="index 3 is out of bounds"):
+                jitted(x, wrong, n)
+    assert not jitted.report().fallbacks

@@ -399,3 +399,46 @@ def test_an_array_of_run_time_size_that_the_path_taken_did_not_make() -> None:
         (np.ones(5), many, 600),
         (half, many, 600),
     )
+
+
+def test_a_size_that_may_be_one_or_none() -> None:
+    """It broadcasts, or is an error: the trace does not know which."""
+
+    def f(a: Any, b: Any, p: Any) -> Any:
+        v = b - b
+        v[-1] = a[int(p.sum()) :][:1]
+        return v
+
+    def g(a: Any, b: Any, p: Any) -> Any:
+        return a[int(p.sum()) :][:1] + b[0]
+
+    a, b = np.arange(5.0), np.ones((3, 4))
+    for h in (f, g):
+        agrees(h, (a, b, np.array([1, 1])), (a, b, np.array([4, 0])), compiled=False)
+        with pytest.raises(ValueError):
+            tracejit.jit(f)(a, b, np.array([5, 5]))
+
+
+def test_a_view_of_what_one_side_of_a_branch_makes() -> None:
+    def f(a: Any, b: Any) -> Any:
+        if a.any():
+            return a
+        a = np.repeat(a, abs(int(b.sum()) % 5))
+        v = a.T
+        return v
+
+    ones, zeros = np.ones(5), np.zeros(5)
+    agrees(f, (ones, np.arange(4)), (zeros, np.arange(3)), (zeros, np.arange(4)), compiled=False)
+
+
+def test_arrays_that_change_places_in_a_loop_and_have_sizes_of_the_run() -> None:
+    def f(a: Any, b: Any, q: int) -> Any:
+        for _ in range(4):
+            v = np.argwhere(b)
+            if len(b) == q:
+                pass
+            elif v.any():
+                v, a = a, v
+        return a
+
+    agrees(f, (np.ones((5, 2), int), np.eye(5, 4) > 0, 3), compiled=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tracejit.errors import TraceError
+from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.cells import Cell, View, laid_out
 from tracejit.frontend.choice import UNBOUND, Choice
 from tracejit.frontend.shapes import SymInt
@@ -211,9 +211,17 @@ class Joiner:
         pair = (x.cell, None) if side == 0 else (None, x.cell)
         cell = self._cell(*pair)
         views = [self._export_view(v, side) for v in x.views]
-        return lambda outs: TracedArray(
-            self.parent, cell(outs), tuple(make(outs) for make in views)
-        )
+
+        def joined(outs: Sequence[Value]) -> TracedArray:
+            try:
+                return TracedArray(self.parent, cell(outs), tuple(make(outs) for make in views))
+            except GraphError as e:
+                if not own:
+                    raise
+                what = "a view of an array whose size one side of a branch decides"
+                raise TraceError("TJ015", what, user_line()) from e
+
+        return joined
 
     def _export_copy(self, x: TracedArray, side: int) -> Recipe:
         """What an array holds, as a copy that is only read."""

@@ -18,8 +18,8 @@ from tracejit.frontend.regions import Names, Side, close_region, contents_of, en
 from tracejit.frontend.trace import Trace, here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Value, symbols
-from tracejit.ir.types import ArrayType, Type
+from tracejit.ir.graph import Graph, Value, symbols
+from tracejit.ir.types import ArrayType, Type, type_substitute
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -340,6 +340,8 @@ class Loop:
             close_region(body, inputs, self.sizes, captures, last, size_ends),
         )
         sizes = tuple((*size_starts, *symbols(g.sizes[len(self.sizes) :])) for g in graphs)
+        if _leaves_other_sizes(graphs[1]):
+            raise TraceError("TJ015", "a size that a loop leaves to another array", user_line())
         outs = parent.emit_all(
             "while_loop",
             (*first, *captures),
@@ -351,6 +353,16 @@ class Loop:
         if not exits:
             return iter(outs[:count]), None, None
         return iter(outs[:count]), parent.wrap(outs[count]), outcome(outs[count + 1 :])
+
+
+def _leaves_other_sizes(body: Graph) -> bool:
+    """Whether an array that a loop's body gives has not the sizes that the next iteration takes."""
+    left = dict(zip(body.sizes, body.size_outputs, strict=False))
+    for taken, given in zip(body.inputs, body.outputs, strict=False):
+        a, b = type_substitute(taken.type, left), given.type
+        if isinstance(a, ArrayType) and isinstance(b, ArrayType) and a.shape != b.shape:
+            return a.ndim == b.ndim
+    return False
 
 
 def _is_static(side: Side) -> bool:

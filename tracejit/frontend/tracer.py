@@ -380,6 +380,7 @@ def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
             if have == 1 or env.is_one(have):
                 out[k] = d
             elif not env.is_one(d) and not env.expect(have, "==", d):
+                _never_one(have, d)
                 text = " ".join(f"({', '.join(map(str, s))})" for s in shapes)
                 raise ValueError(f"operands could not be broadcast together with shapes {text}")
             elif (isinstance(d, int) and d != 1) or (env.is_known(d) and not env.is_known(have)):
@@ -391,10 +392,18 @@ def broadcasts_to(shape: tuple[Dim, ...], target: tuple[Dim, ...]) -> bool:
     """Whether NumPy broadcasts `shape` to exactly `target`."""
     env = here().env
     lead = len(target) - len(shape)
-    return lead >= 0 and all(
-        d in (1, t) or env.expect(d, "==", t) or env.is_one(d)
-        for d, t in zip(shape, target[lead:], strict=True)
-    )
+    for d, t in zip(shape, target[max(lead, 0) :], strict=False):
+        if not (d in (1, t) or env.expect(d, "==", t) or env.is_one(d)):
+            _never_one(d)
+            return False
+    return lead >= 0
+
+
+def _never_one(*sizes: Dim) -> None:
+    """Raise TraceError for a size that the run may find to be 1, which broadcasts to any other."""
+    env = here().env
+    if any(not env.is_known(d) and env.proved(d, "==", 1) is None for d in sizes):
+        raise TraceError("TJ015", "a size that broadcasts only if it is 1", user_line())
 
 
 def sizes_of(t: Type) -> set[str]:

@@ -141,6 +141,9 @@ class _Fuser:
         for u in users:
             if u.op.name in ("slice", "gather", "broadcast_to"):
                 return True
+            # What it stores over is not computed.
+            if u.op.name == "update_slice" and u.inputs[0] is v:
+                return True
             if u in self.fusable and not is_root_op(u) and self._read_in_part(u.outputs[0]):
                 return True
         return False
