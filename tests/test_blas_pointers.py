@@ -207,11 +207,11 @@ def scipy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pytest.importorskip("scipy.linalg")
     caches = (blas.routine, blas._library)
     for cache in caches:
-        cache.__wrapped__.cache_clear()
+        cache.cache_clear()
     monkeypatch.setattr(blas, "_of_numpy", lambda name: None)
     yield
     for cache in caches:
-        cache.__wrapped__.cache_clear()
+        cache.cache_clear()
 
 
 @pytest.mark.usefixtures("scipy_only")
@@ -262,13 +262,13 @@ def test_what_is_not_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
         blas.helper_ir("tj_gemm_f16")
     for cache in (blas.routine, blas._library):
-        cache.__wrapped__.cache_clear()
+        cache.cache_clear()
     monkeypatch.setattr(blas, "_of_numpy", lambda name: None)
     monkeypatch.setattr(blas, "_of_scipy", lambda name: None)
     assert [blas.helper_address(name) for name in blas.HELPERS] == [None] * len(blas.HELPERS)
     assert list(blas.symbols()) == [] and "dgemm" not in blas.symbols()
     for cache in (blas.routine, blas._library):
-        cache.__wrapped__.cache_clear()
+        cache.cache_clear()
 
 
 def test_a_program_calls_a_helper() -> None:

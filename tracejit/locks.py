@@ -129,6 +129,7 @@ def once(build: Callable[_P, _T]) -> Callable[_P, _T]:
         with _BUILDING:
             return cached(*args, **kwargs)  # type: ignore[arg-type]
 
+    call.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
     return call
 
 

@@ -53,9 +53,10 @@ def watch(obj: Any) -> Watched:
     if known is not None and known.get() is obj:
         return known
 
-    def died(record: Watched) -> None:
-        if _WATCHED.get(key) is record:
-            del _WATCHED[key]
+    # When the interpreter ends, objects outlive the names of modules.
+    def died(record: Watched, known: dict[int, Watched] = _WATCHED) -> None:
+        if known.get(key) is record:
+            del known[key]
 
     made = Watched(obj, died)
     # Threads that ask at once agree on one record, unless that of a dead object is in the way.
