@@ -1,6 +1,7 @@
 """The demo runs on real and generated data, writes readable pictures, and notices wrong answers."""
 
 import struct
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -50,6 +51,13 @@ def test_real_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert np.array_equal(read_png(tmp_path / "after.png"), want)
     for name in ("unsharp mask", "logistic-regression", "nearest centroid", "Black-Scholes"):
         assert name in printed
+
+
+def test_a_process_of_its_own_ends_in_silence(tmp_path: Path) -> None:
+    """What compiled code watches may die after the modules that would be told."""
+    command = [sys.executable, "-m", "tracejit", "demo", "--quick", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_generated_data_says_so(
