@@ -58,6 +58,8 @@ np.sqrt(a, out=np.zeros(4), where=1); np.sqrt(a, out=np.zeros(4), where=i)
 np.sin(a, order=m); np.sin(a, subok=n); np.sin(a, dtype=a); np.argsort(m, 0, kind=n)
 np.clip(a, a_max=1); a.clip(1); a.clip(max=n); np.std(m, ddof=[-9]); np.size(m, (0,))
 np.cumprod(m, axis=(0,)); np.prod(a, initial=None); np.fix(s, np.zeros(4)); m.item((0, 0))
+np.split(a, np.True_); np.array_split(a, 2.0); np.vsplit(m, 2.0); np.diag_indices(g)
+np.r_[np.array(f)]; np.c_[np.array(n)]
 np.real(f); np.imag(n); np.reshape(m, (3, 2), copy=n); np.put(a, 0, 1.0, mode=np.int64(1))
 a[a > 1] + a; a[a > 1] + a[a > 2]; np.arange(i[0]) * a[:2]; np.ones(int(f)) + np.ones(i[0])
 """

@@ -151,6 +151,7 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("axis1", "axis2", "axisa", "axisb", "axisc", "decimals"), _is_int),
     **dict.fromkeys(("axes", "destination", "source"), _are_ints),
     **dict.fromkeys(("edge_order", "pad_width", "repeats", "reps"), _are_ints),
+    "indices_or_sections": _are_ints,
     "axis": _is_axis,
     **dict.fromkeys(("bias", "deg", "endpoint", "equal_nan", "include_initial"), _is_flag),
     **dict.fromkeys(("keepdims", "retstep", "returned", "rowvar", "sparse", "upper"), _is_flag),

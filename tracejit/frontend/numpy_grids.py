@@ -120,7 +120,7 @@ def _joined(name: str, columns: bool) -> Any:
             if isinstance(k, slice):
                 _axes_of(k, name)
                 k = _alone(k)
-            elif isinstance(k, str) or not isinstance(k, TracedArray):
+            elif not isinstance(k, TracedArray) or not k.ndim:
                 raise TraceError("TJ004", f"np.{name} of anything but arrays", user_line())
             x = asarray(k)
             if columns:
@@ -198,6 +198,8 @@ for _name in ("tril_indices", "triu_indices"):
 def diag_indices(n: Any, ndim: Any = 2) -> Any:
     """The indices of the main diagonal."""
     (size,) = shape_dims(n)
+    if not here().env.decide(0, "<=", size):
+        raise TraceError("TJ004", "np.diag_indices of a negative size", user_line())
     return (iota(size),) * int(ndim)
 
 
