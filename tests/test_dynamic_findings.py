@@ -442,3 +442,22 @@ def test_arrays_that_change_places_in_a_loop_and_have_sizes_of_the_run() -> None
         return a
 
     agrees(f, (np.ones((5, 2), int), np.eye(5, 4) > 0, 3), compiled=False)
+
+
+def test_a_store_through_a_name_that_an_inner_loop_may_have_left_alone() -> None:
+    """After no iteration of it, `b` is still what `b` was, and `a` after that the first `a`."""
+
+    def f(x: Any, n: Any, m: Any) -> Any:
+        a, b, total = x * 2.0, x * 0.5, 0.0
+        for w in a:
+            total = total * 0.5 + w
+            a[::2] += 1.0
+            t = 0
+            while t < 2 and n > m:
+                t += 1
+                b = np.full(len(b), total - 2.5)
+            a, b = b, a
+        return total
+
+    x = np.arange(5.0)
+    agrees(f, *((x, n, m) for n, m in ((-2, 1), (1, 0), (2, 0), (-2, 2), (3, 2))), compiled=False)

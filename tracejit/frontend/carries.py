@@ -455,7 +455,11 @@ def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
     with side.reopened():
         stays = caller and any(leaf is start for leaf in leaves_of(end))
     out = _Array(t, shared, start if stays else None, sizes)
-    out.outer = {c: None for c in ends if not side.region.encloses(c.trace)}
+    # What a loop or a branch inside leaves may be what any name began the iteration with.
+    roots = set().union(*(c.roots() for c in ends))
+    out.outer = {
+        c: None for c in sorted(roots, key=lambda c: c.version) if not side.region.encloses(c.trace)
+    }
     return out
 
 
