@@ -461,3 +461,37 @@ def test_a_store_through_a_name_that_an_inner_loop_may_have_left_alone() -> None
 
     x = np.arange(5.0)
     agrees(f, *((x, n, m) for n, m in ((-2, 1), (1, 0), (2, 0), (-2, 2), (3, 2))), compiled=False)
+
+
+def test_a_store_after_a_loop_that_passes_three_names_round() -> None:
+    """Each name may then be any of the arrays, in each of the orders in which they come round."""
+
+    def rotated(x: Any, y: Any, m: float) -> Any:
+        a, f = np.zeros_like(y), 0.0
+        while f < m:
+            x, y = y, x
+            a, x = x, a
+            f += 1.0 + a[0]
+        x[0] = 5.0
+        return f
+
+    def backwards(x: Any, y: Any, m: float) -> Any:
+        a, f = np.zeros_like(y), 0.0
+        while f < m:
+            y, a, x = a, x, y
+            f += 1.0 + x[0] * y[0]
+        a[0] = 5.0
+        return f, y
+
+    def read(x: Any, y: Any, m: float) -> Any:
+        a, first, f = np.zeros_like(y), x, 0.0
+        while f < m:
+            x, y = y, x
+            a, x = x, a
+            f += 1.0 + a[0]
+        first[0] = 5.0
+        return f, x[0] + 0.0
+
+    x, y = np.array([0.0, 2.0]), np.array([0.0, 4.0])
+    for f in (rotated, backwards, read):
+        agrees(f, *((x, y, float(m)) for m in range(8)), compiled=False)

@@ -169,17 +169,19 @@ class _Array(Carry):
     def inside(
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
-        cell = Cell(trace, next(values), -2 if self.shared else None)
+        stays = x is not MISSING and (self.passes or ran is not True)
+        known = dict(self.outer)
+        if stays and self.start is None:
+            known |= dict.fromkeys(a.cell for a in arrays_in(x))
+        callers = any(c.input is not None for outer in self.outer for c in outer.roots())
+        cell = Cell(trace, next(values), -2 if self.shared or callers else None)
         cell.carried = ran is None
+        cell.twins = tuple((c, c.version) for c in known)
+        cell.group = self.group
         new = TracedArray(trace, cell)
         if self.start is not None:
             return Choice(trace.wrap(next(values)), new, self.start, new)  # type: ignore[arg-type]
-        known = dict(self.outer)
-        if x is not MISSING and not (ran is True and not self.passes):
-            known |= dict.fromkeys(a.cell for a in arrays_in(x))
-        cell.twins = tuple((c, c.version) for c in known)
-        cell.group = self.group
-        if x is MISSING or (ran is True and not self.passes):
+        if not stays:
             return new
         # It may still be the array from before the loop.
         simple = isinstance(x, TracedArray) and x.cell.input is None and not x.views
