@@ -1,5 +1,6 @@
-"""The README says what is there: its file map names every file of the package and no other."""
+"""The README says what is there; the layout names every folder of the package and no other."""
 
+import ast
 import contextlib
 import copy
 import io
@@ -12,6 +13,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def first_line(path: Path) -> str:
+    """What a file says it is."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return (docstring or "").partition("\n")[0].rstrip(".")
+
+
 def section(title: str) -> str:
     """The text under one second-level heading of the README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -20,22 +27,17 @@ def section(title: str) -> str:
     return found[1]
 
 
-def test_file_map_names_every_file_and_no_other() -> None:
-    named = re.findall(r"^\| `(tracejit/[^`]+)` \|", section("File map"), re.MULTILINE)
-    present = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tracejit").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert sorted(present - set(named)) == [], "files that the map does not name"
-    assert sorted(set(named) - present) == [], "files that the map names and do not exist"
-    assert len(named) == len(set(named)), "a file named twice"
+def test_the_layout_names_every_folder_by_its_own_words() -> None:
+    text = (ROOT / "docs" / "layout.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(tracejit/[^`]*)` \| (.*) \|$", text, re.MULTILINE)
+    inits = (ROOT / "tracejit").rglob("__init__.py")
+    own = {f"{path.parent.relative_to(ROOT).as_posix()}/": first_line(path) for path in inits}
+    assert dict(rows) == own and len(rows) == len(own)
 
 
-def test_every_file_in_the_map_is_described() -> None:
-    rows = re.findall(r"^\| `tracejit/[^`]+` \|(.*)\|$", section("File map"), re.MULTILINE)
-    assert rows
-    assert all(row.strip() for row in rows)
+def test_every_file_says_what_it_is() -> None:
+    paths = [path for path in (ROOT / "tracejit").rglob("*.py") if not first_line(path)]
+    assert paths == []
 
 
 def test_readme_has_the_two_commands_alone_on_their_lines() -> None:
