@@ -9,7 +9,7 @@ import numpy as np
 from tests.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
 from tracejit.ir.verify_dataflow import verify_dataflow

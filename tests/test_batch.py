@@ -24,7 +24,7 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.batch import batch_graph, batch_nodes

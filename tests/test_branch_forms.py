@@ -11,7 +11,7 @@ import tracejit
 from tests.compare import assert_same
 from tracejit.codegen.loop_exits import LoopExits
 from tracejit.ir.dataflow import DataflowGraph, Section
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.runtime.graph_call import lower_graph
 

@@ -8,7 +8,7 @@ import pytest
 import tracejit
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.transforms.regions import nested
 from tracejit.transforms.reverse import vjp_graph

@@ -18,7 +18,7 @@ from tracejit.cli.show import parse_args
 from tracejit.errors import CODES
 from tracejit.ir.graph import ConstArray, GraphBuilder
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.passes.manager import PASSES, run_passes
 from tracejit.runtime.dump import dump_compile, graph_files
 

@@ -12,7 +12,7 @@ import tracejit
 from tests import control_samples as samples
 from tests.compare import assert_same
 from tracejit.ir.evaluate import evaluate
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 
 COMPILED = [

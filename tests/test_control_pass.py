@@ -12,7 +12,7 @@ from tests.conftest import Golden
 from tracejit.errors import Bailout
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.passes.control import control
 from tracejit.passes.dce import dce

@@ -8,7 +8,7 @@ import pytest
 import tracejit
 from tracejit.errors import FallbackError
 from tracejit.ir.evaluate import evaluate
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.transforms.regions import nested
 

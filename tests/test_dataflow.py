@@ -17,8 +17,8 @@ from tracejit.ir.dataflow import DataflowGraph, Frame
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph
-from tracejit.ir.text_dataflow import print_dataflow
+from tracejit.ir.text.dataflow import print_dataflow
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import PYINT, type_sizes
 from tracejit.ir.verify import verify
 from tracejit.ir.verify_dataflow import verify_dataflow

@@ -11,7 +11,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, replay
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import DTYPES, NONE, PYBOOL, PYINT, TOKEN, ArrayType, NpScalar, Type
 from tracejit.ir.verify import verify
 from tracejit.ops.effects import undefined_attrs

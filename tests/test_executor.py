@@ -23,7 +23,7 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import type_sizes
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.passes.fuse import fuse

@@ -10,7 +10,7 @@ from tests.random_graphs import random_graph
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.runtime.graph_call import fused, lower_graph, run_graph
 
 BODY = """

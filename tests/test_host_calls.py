@@ -19,7 +19,7 @@ from tracejit.codegen.drawn import _SAVED
 from tracejit.codegen.host_results import _HELD
 from tracejit.errors import Bailout, FallbackError, GraphError
 from tracejit.ir.evaluate import evaluate
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.passes.control_flow import lower_control_flow
 from tracejit.runtime.executor import run_dataflow

@@ -14,7 +14,7 @@ from tracejit.codegen.reference import run_kernel
 from tracejit.ir.dims import evaluate as size_value
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import ArrayType
 from tracejit.ir.verify import verify
 from tracejit.passes.fuse import fuse

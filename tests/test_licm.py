@@ -13,7 +13,7 @@ from tracejit.errors import Bailout
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import DTYPES, PYINT, NpScalar, PyScalar
 from tracejit.ir.verify import verify
 from tracejit.passes.dce import dce

@@ -14,7 +14,7 @@ import tracejit
 from tests import long_programs
 from tests.compare import assert_same
 from tests.control_search import load
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.runtime import nesting
 
 TIMES = 280

@@ -20,7 +20,7 @@ from tracejit.codegen.buffers import BufferPlan
 from tracejit.errors import Bailout
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import TOKEN, type_sizes
 
 

@@ -15,7 +15,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import evaluate as dim_value
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, Node
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of
 from tracejit.ir.verify import STAGES, verify
 from tracejit.passes import rewriter

@@ -14,7 +14,7 @@ from tests.layouts import LAYOUTS
 from tests.native_flow import NativeGraph
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.manager import run_passes
 from tracejit.passes.products import products
 

@@ -24,7 +24,7 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder, replay
 from tracejit.ir.op import OPS
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import DTYPES, TOKEN, NpScalar
 from tracejit.ir.verify import verify
 from tracejit.ops.stack import STACK_OPS, record_types, types_of_record

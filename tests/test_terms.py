@@ -12,7 +12,7 @@ import tracejit
 from tests.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.ops.strong_zero import TERMS
 from tracejit.passes.terms import terms

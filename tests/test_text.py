@@ -15,7 +15,7 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.text import constant_hash, parse_graph, print_graph
+from tracejit.ir.text.syntax import constant_hash, parse_graph, print_graph
 from tracejit.ir.types import DTYPES, NONE, PYFLOAT, ArrayType, NpScalar
 from tracejit.ir.verify import verify
 from tracejit.passes.manager import PASSES

@@ -14,7 +14,7 @@ from tests import layouts
 from tests.compare import assert_same
 from tests.layouts import fortran, inner_block, reversed_rows, strided
 from tests.native_flow import NativeGraph
-from tracejit.ir.text import parse_graph
+from tracejit.ir.text.syntax import parse_graph
 
 pytestmark = pytest.mark.usefixtures("never_eager")
 

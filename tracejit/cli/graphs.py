@@ -17,7 +17,7 @@ from tracejit.cli.show import example
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import parse_graph, print_graph
+from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_substitute
 from tracejit.ir.verify import verify
 from tracejit.passes.manager import PASSES, run_passes

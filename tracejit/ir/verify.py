@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Poly, free_symbols
 from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
-from tracejit.ir.text_print import node_lines
+from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, Type, type_sizes
 
 __all__ = ["FUSION", "STAGES", "verify"]

@@ -13,7 +13,7 @@ from tracejit.errors import GraphError
 from tracejit.ir.dataflow import SECTION_KINDS, DataflowGraph, Frame, Section
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.text_print import node_lines
+from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, type_sizes, type_substitute
 
 __all__ = ["verify_dataflow"]

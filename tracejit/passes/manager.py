@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import name_values
+from tracejit.ir.text.syntax import name_values
 from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.ahead import ahead
 from tracejit.passes.control import control

@@ -440,11 +440,11 @@ class Lowered:
     def text(self, stage: str = "fuse") -> str:
         """The text of a stage. Raises KeyError for an unknown one."""
         if stage in self.graphs:
-            from tracejit.ir.text import print_graph
+            from tracejit.ir.text.syntax import print_graph
 
             return print_graph(self.graphs[stage])
         if stage == "dataflow":
-            from tracejit.ir.text_dataflow import print_dataflow
+            from tracejit.ir.text.dataflow import print_dataflow
 
             return print_dataflow(self.dataflow)
         if stage == "kernel":

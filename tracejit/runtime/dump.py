@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tracejit.ir.graph import Graph
-from tracejit.ir.text import print_graph
+from tracejit.ir.text.syntax import print_graph
 
 __all__ = ["Dump", "dump_compile", "graph_files"]
 

@@ -17,7 +17,7 @@ from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, dim_from_ast
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.text_print import constant_hash
+from tracejit.ir.text.print import constant_hash
 from tracejit.ir.types import ArrayType, Type, type_from_ast
 
 __all__ = ["parse_graph"]

@@ -21,7 +21,7 @@ Printing what was parsed from a printed text gives that text, byte for byte.
 
 from __future__ import annotations
 
-from tracejit.ir.text_parse import parse_graph
-from tracejit.ir.text_print import constant_hash, name_values, node_lines, print_graph
+from tracejit.ir.text.parse import parse_graph
+from tracejit.ir.text.print import constant_hash, name_values, node_lines, print_graph
 
 __all__ = ["constant_hash", "name_values", "node_lines", "parse_graph", "print_graph"]

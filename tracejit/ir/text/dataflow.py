@@ -25,7 +25,7 @@ import numpy as np
 
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Graph
-from tracejit.ir.text_print import Scope, def_lines, identifier, node_line, results_line
+from tracejit.ir.text.print import Scope, def_lines, identifier, node_line, results_line
 
 __all__ = ["print_dataflow"]
 

@@ -1,0 +1,1 @@
+"""The text of graphs: printed, and read back."""
