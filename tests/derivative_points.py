@@ -7,9 +7,9 @@ import numpy as np
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
-from tracejit.ops.elementwise import Elementwise
-from tracejit.ops.pymath import MATH_OPS
-from tracejit.ops.pyscalar import PyOp
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.python.arithmetic import PyOp
+from tracejit.ops.python.math import MATH_OPS
 
 __all__ = ["array_points", "elementwise_names", "python_names", "python_points"]
 

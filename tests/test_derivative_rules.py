@@ -23,7 +23,7 @@ from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES, NpScalar
-from tracejit.ops.strong_zero import TERMS
+from tracejit.ops.array.no_nan import TERMS
 from tracejit.runtime.graph_call import run_graph
 from tracejit.transforms.forward import jvp_graph
 from tracejit.transforms.reverse import vjp_graph

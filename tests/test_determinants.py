@@ -18,7 +18,7 @@ from tests.test_host_derivatives import (  # noqa: F401 - a fixture
 from tracejit.ir.graph import GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.ops.determinants import changes, cofactors
+from tracejit.ops.host.derivatives.determinants import changes, cofactors
 from tracejit.transforms.reverse import vjp_graph
 
 

@@ -14,8 +14,8 @@ from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import DTYPES, NONE, PYBOOL, PYINT, TOKEN, ArrayType, NpScalar, Type
 from tracejit.ir.verify import verify
-from tracejit.ops.effects import undefined_attrs
-from tracejit.ops.templates import refer, referred
+from tracejit.ops.control.effects import undefined_attrs
+from tracejit.ops.control.templates import refer, referred
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.fold import fold

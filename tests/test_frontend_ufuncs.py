@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.tracing import check, refused, trace_call
 from tracejit.errors import Bailout, TraceError
 from tracejit.ir.types import DTYPES
-from tracejit.ops.elementwise import UFUNC_OPS
+from tracejit.ops.array.elementwise import UFUNC_OPS
 
 UFUNCS = sorted(
     {

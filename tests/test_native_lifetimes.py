@@ -14,8 +14,8 @@ import pytest
 import tracejit
 from tests.programs import publishing as p
 from tests.test_native_publish import agree, fresh
-from tracejit.ops import templates
-from tracejit.ops.templates import refer, referred
+from tracejit.ops.control import templates
+from tracejit.ops.control.templates import refer, referred
 from tracejit.runtime import native
 from tracejit.runtime.watch import watch
 

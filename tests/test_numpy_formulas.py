@@ -12,8 +12,8 @@ from tests import formula_samples as samples
 from tracejit.frontend.numpy_loops import _complex_formula, _described
 from tracejit.ir.fma import fma
 from tracejit.ir.op import OPS
-from tracejit.ops.elementwise import edge_values
-from tracejit.ops.numpy_formulas import FORMULAS, formula_value, same_bits
+from tracejit.ops.array.elementwise import edge_values
+from tracejit.ops.array.numpy_formulas import FORMULAS, formula_value, same_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

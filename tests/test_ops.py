@@ -13,7 +13,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import symbol
 from tracejit.ir.op import OPS, Op, register
 from tracejit.ir.types import DTYPES, NONE, PYFLOAT, PYINT, ArrayType, NpScalar, PyScalar
-from tracejit.ops.elementwise import Elementwise
+from tracejit.ops.array.elementwise import Elementwise
 
 #: Ops with regions run graphs, not values.
 #: Ops that give results for operands by themselves.

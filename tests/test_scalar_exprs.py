@@ -14,7 +14,7 @@ from tracejit.errors import Bailout
 from tracejit.ir.kernel import Call, Const, Var
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
-from tracejit.ops.pyscalar import PyOp
+from tracejit.ops.python.arithmetic import PyOp
 
 #: Scalar functions by their meaning for i64, f64 and b1; the NumPy ufunc of that name otherwise.
 EXACT = {

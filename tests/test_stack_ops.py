@@ -27,7 +27,7 @@ from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import DTYPES, TOKEN, NpScalar
 from tracejit.ir.verify import verify
-from tracejit.ops.stack import STACK_OPS, record_types, types_of_record
+from tracejit.ops.control.stack import STACK_OPS, record_types, types_of_record
 from tracejit.passes.cse import cse
 from tracejit.passes.dce import dce
 from tracejit.passes.licm import licm

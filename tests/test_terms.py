@@ -14,7 +14,7 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
-from tracejit.ops.strong_zero import TERMS
+from tracejit.ops.array.no_nan import TERMS
 from tracejit.passes.terms import terms
 from tracejit.runtime.graph_call import run_graph
 

@@ -23,7 +23,7 @@ from tracejit.errors import Bailout, TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
-from tracejit.ops.effects import RaiseError
+from tracejit.ops.control.effects import RaiseError
 from tracejit.runtime.compile import Lowered, trace_call
 from tracejit.runtime.executor import run_dataflow
 from tracejit.runtime.results import Results

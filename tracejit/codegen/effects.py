@@ -28,8 +28,8 @@ from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
-from tracejit.ops.effects import PrintText, RaiseError
-from tracejit.ops.templates import renderer
+from tracejit.ops.control.effects import PrintText, RaiseError
+from tracejit.ops.control.templates import renderer
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter

@@ -27,7 +27,7 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
-from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 

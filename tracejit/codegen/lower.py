@@ -45,8 +45,8 @@ from tracejit.ir.kernel import (
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
-from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.reduction import Reduction
 
 __all__ = ["lower_fusion"]
 

@@ -18,9 +18,9 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
-from tracejit.ops.accumulate import ScatterApply, applied_op
-from tracejit.ops.elementwise import Element, Elementwise
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Element, Elementwise
+from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.scatter_apply import ScatterApply, applied_op
 
 __all__ = ["copy_nest", "lower_update", "nest", "over_rows"]
 

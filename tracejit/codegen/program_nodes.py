@@ -23,7 +23,7 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
-from tracejit.ops.elementwise import parts_dtype
+from tracejit.ops.array.elementwise import parts_dtype
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter

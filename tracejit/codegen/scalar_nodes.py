@@ -28,8 +28,8 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
 from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
-from tracejit.ops.elementwise import Element, Elementwise, parts_dtype
-from tracejit.ops.scalar_exprs import ScalarRule
+from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.python.scalar_exprs import ScalarRule
 
 __all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
 

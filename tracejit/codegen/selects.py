@@ -19,7 +19,7 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Call, Const, Expr, Var
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
-from tracejit.ops.elementwise import Element, parts_dtype
+from tracejit.ops.array.elementwise import Element, parts_dtype
 
 __all__ = ["Diamond", "emit_diamond", "find_diamond"]
 

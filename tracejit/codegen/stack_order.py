@@ -15,7 +15,7 @@ from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.ops.stack import STACK_OPS, record_form, record_of
+from tracejit.ops.control.stack import STACK_OPS, record_form, record_of
 
 __all__ = ["check_stacks", "stack_tokens"]
 

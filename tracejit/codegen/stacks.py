@@ -32,8 +32,8 @@ from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
-from tracejit.ops.elementwise import parts_dtype
-from tracejit.ops.stack import record_of
+from tracejit.ops.array.elementwise import parts_dtype
+from tracejit.ops.control.stack import record_of
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter

@@ -24,7 +24,7 @@ from tracejit.frontend.text import (
 )
 from tracejit.frontend.trace import here, user_line
 from tracejit.frontend.tracer import TracedArray, Tracer
-from tracejit.ops.templates import class_path, refer
+from tracejit.ops.control.templates import class_path, refer
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -19,8 +19,8 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
-from tracejit.ops.host import find_function
-from tracejit.ops.templates import class_path
+from tracejit.ops.control.templates import class_path
+from tracejit.ops.host.call import find_function
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -34,7 +34,7 @@ from tracejit.frontend.unions import (
 from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
 from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
 from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
-from tracejit.ops.effects import undefined_attrs
+from tracejit.ops.control.effects import undefined_attrs
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -10,7 +10,7 @@ from tracejit.frontend.tracer import TracedArray, View
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.ops.elementwise import k_order
+from tracejit.ops.array.elementwise import k_order
 
 __all__ = [
     "axis_signs",

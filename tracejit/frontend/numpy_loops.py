@@ -3,7 +3,8 @@
 A ufunc has several loops, which round complex numbers differently, and take a root for a power of
 0.5 or do not. Which one runs depends on the machine, the version, and on whether an operand is a
 NumPy scalar, repeated along an axis, or runs backwards. Small examples that are laid out alike run
-once a process, and their bits say what the ops of `ops/numpy_formulas.py` are to be in the graph.
+once a process, and their bits say what the ops of `ops/array/numpy_formulas.py` are to be in the
+graph.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tracejit.frontend.layout import axis_signs
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, TracedScalar, lift, user_line
 from tracejit.ir.types import PyScalar, dtype_of
-from tracejit.ops.numpy_formulas import FORMULAS, formula_value, same_bits
+from tracejit.ops.array.numpy_formulas import FORMULAS, formula_value, same_bits
 
 __all__ = ["complex_formula", "exponents_with_ufuncs", "operator_ufunc", "takes_root"]
 

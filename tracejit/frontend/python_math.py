@@ -23,8 +23,8 @@ from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import TracedArray, TracedScalar, Tracer, here, lift, user_line
 from tracejit.ir.op import OPS
 from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
-from tracejit.ops.pymath import MATH_OPS
-from tracejit.ops.pyround import MAX_DIGITS
+from tracejit.ops.python.math import MATH_OPS
+from tracejit.ops.python.rounding import MAX_DIGITS
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

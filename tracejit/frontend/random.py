@@ -13,8 +13,8 @@ from tracejit.frontend.operators import require_known
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.trace import user_line
 from tracejit.frontend.tracer import TracedArray, Tracer
-from tracejit.ops.host import find_function
-from tracejit.ops.host_random import DRAW, START, draw, start
+from tracejit.ops.host.call import find_function
+from tracejit.ops.host.random import DRAW, START, draw, start
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -1,8 +1,8 @@
 """Texts whose parts are known only at run time: f-strings, `str(x)`, `%` and sums of them.
 
-A `TracedText` holds a template of `ops/templates.py` with tracers in the places of operands. It can
-be formatted further, joined, printed and passed to exceptions; whatever else needs its characters
-raises TraceError TJ021.
+A `TracedText` holds a template of `ops/control/templates.py` with tracers in the places of
+operands. It can be formatted further, joined, printed and passed to exceptions; whatever else needs
+its characters raises TraceError TJ021.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.shapes import SymInt
 from tracejit.frontend.tracer import Tracer, here, lift, user_line
 from tracejit.ir.graph import Value
-from tracejit.ops.templates import Text, render
+from tracejit.ops.control.templates import Text, render
 
 __all__ = ["Operand", "Operands", "TextLike", "TracedText", "concatenate", "pieces_of"]
 

@@ -11,7 +11,7 @@ from tracejit.frontend.outputs import into, same_shape, shares_memory, store_mas
 from tracejit.frontend.tracer import TracedArray, broadcasts_to, check_dtype, lift, user_line
 from tracejit.frontend.ufuncs import call_ufunc, check_casting, resolve
 from tracejit.ir.types import shape_of
-from tracejit.ops.elementwise import UFUNC_OPS
+from tracejit.ops.array.elementwise import UFUNC_OPS
 
 __all__ = ["array_ufunc"]
 

@@ -43,8 +43,8 @@ from tracejit.ir.types import (
     dtype_of,
     shape_of,
 )
-from tracejit.ops.elementwise import UFUNC_OPS
-from tracejit.ops.numpy_formulas import FORMULAS, UNIFORM_POWERS
+from tracejit.ops.array.elementwise import UFUNC_OPS
+from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
 __all__ = [
     "binary_operator",

@@ -1,7 +1,8 @@
 """The flat dataflow graph: a program as TensorFlow's Switch / Merge primitives, in sections.
 
 A graph's control regions are gone; values flow through `switch`, `merge`, `enter`, `exit`,
-`next_iteration` and `loop_cond` (ops/dataflow.py), beside every other op. It has two readers:
+`next_iteration` and `loop_cond` (ops/control/dataflow.py), beside every other op. It has two
+readers:
 
 - a compiler walks the sections in order: each is a basic block. `merge` is a phi, whose inputs are
   in the order of the section's predecessors; the other five give their first input another name.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
-from tracejit.ops.elementwise import Elementwise
+from tracejit.ops.array.elementwise import Elementwise
 from tracejit.passes.fusable import fusable
 from tracejit.passes.licm import may_bail
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
-from tracejit.ops.calls import CALLS
+from tracejit.ops.control.calls import CALLS
 from tracejit.passes.regions import copied, inline
 
 __all__ = ["expand_calls"]

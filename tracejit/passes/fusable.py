@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.accumulate import ScatterApply
-from tracejit.ops.elementwise import Elementwise
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.scatter_apply import ScatterApply
 
 __all__ = ["EXPENSIVE", "INDEX", "ROOTS", "fusable", "is_literal", "is_root_op", "space"]
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.ops.elementwise import Elementwise
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
 from tracejit.passes.dce import is_barrier, may_raise
 from tracejit.passes.fills import own_fills
 from tracejit.passes.fusable import EXPENSIVE, INDEX, ROOTS, fusable, is_literal, is_root_op, space

@@ -16,8 +16,8 @@ from typing import TypeAlias
 from tracejit.ir.dims import Dim, bounds, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.ops.elementwise import Elementwise
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
 
 __all__ = [
     "UPDATES",

@@ -18,7 +18,7 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ir.kernel import Var
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes
-from tracejit.ops.elementwise import Elementwise, parts_dtype
+from tracejit.ops.array.elementwise import Elementwise, parts_dtype
 from tracejit.passes.dce import is_barrier, is_linear, may_raise
 from tracejit.passes.fusable import EXPENSIVE, INDEX
 from tracejit.passes.regions import (

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.elementwise import Elementwise
+from tracejit.ops.array.elementwise import Elementwise
 from tracejit.passes.dce import dce
 from tracejit.passes.fusable import fusable
 from tracejit.passes.order import updated_by

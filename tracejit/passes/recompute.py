@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.ops.elementwise import Elementwise
-from tracejit.ops.reduction import Reduction
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
 from tracejit.passes.fusable import EXPENSIVE, is_literal, is_root_op
 from tracejit.passes.in_place import Places, position_of
 from tracejit.passes.order import Order

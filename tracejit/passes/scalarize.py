@@ -23,7 +23,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
-from tracejit.ops.elementwise import Elementwise
+from tracejit.ops.array.elementwise import Elementwise
 from tracejit.passes.dce import is_barrier
 from tracejit.passes.fold import emit_constant, known_constant
 from tracejit.passes.fusable import fusable, is_root_op

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.ops.stack import record_form, record_of
+from tracejit.ops.control.stack import record_form, record_of
 from tracejit.passes.dce import dce
 from tracejit.passes.regions import constant_node
 

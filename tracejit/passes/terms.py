@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import dtype_of
-from tracejit.ops.strong_zero import TERMS
+from tracejit.ops.array.no_nan import TERMS
 
 __all__ = ["terms"]
 

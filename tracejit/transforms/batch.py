@@ -19,8 +19,8 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
-from tracejit.ops.calls import CALLS
-from tracejit.ops.stack import record_types
+from tracejit.ops.control.calls import CALLS
+from tracejit.ops.control.stack import record_types
 from tracejit.transforms.batch_lanes import Table, copy_node, run_lanes
 from tracejit.transforms.batch_plan import Plan, call_operands, make_plan
 from tracejit.transforms.batch_stacks import StackFlags, stacks_of

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from tracejit.ir.calculus import Calculus, Into
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, Type
-from tracejit.ops.shape_calculus import SliceInto
+from tracejit.ops.rules.shape import SliceInto
 
 __all__ = ["VIEWS", "through_view"]
 

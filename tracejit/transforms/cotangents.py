@@ -20,7 +20,7 @@ from typing import Any
 
 from tracejit.ir.calculus import Calculus, Into, Zeroed
 from tracejit.ir.graph import Value
-from tracejit.ops.shape_calculus import SliceInto, add_slice, slice_of
+from tracejit.ops.rules.shape import SliceInto, add_slice, slice_of
 
 __all__ = ["Cotangents"]
 

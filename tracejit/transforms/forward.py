@@ -11,7 +11,7 @@ from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
-from tracejit.ops.stack import record_types
+from tracejit.ops.control.stack import record_types
 from tracejit.transforms.custom_rules import push_custom
 from tracejit.transforms.regions import fresh_sizes
 from tracejit.transforms.residuals import active_stacks

@@ -18,7 +18,7 @@ from tracejit.ir.types import (
     dtype_of,
     type_substitute,
 )
-from tracejit.ops.stack import record_types
+from tracejit.ops.control.stack import record_types
 from tracejit.transforms.chains import states_of
 from tracejit.transforms.cotangent_views import VIEWS, through_view
 from tracejit.transforms.cotangents import Cotangents

@@ -1,0 +1,414 @@
+"""Elementwise ops: one for each NumPy ufunc, plus select, cast and the parts of complex numbers.
+
+All inputs of a node are arrays of one shape, or all are NumPy scalars; broadcasts and casts are
+nodes of their own. `scalar` gives the element's expression for kernels. Complex elements are pairs
+of real expressions there; an op without a complex rule runs complex inputs through NumPy (`native`
+says so).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tracejit.errors import Bailout
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.kernel import Call, Const
+from tracejit.ir.op import register, require
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+from tracejit.ops.array.complex_elements import (
+    COMPLEX_RULES,
+    SEVERAL_FORMULAS,
+    Element,
+    on_values,
+    parts_dtype,
+    real,
+)
+from tracejit.ops.rules.elementwise import CONSTANT, TIMES, TRANSPOSED
+from tracejit.ops.rules.partials import Partials
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
+
+__all__ = ["UFUNC_OPS", "Element", "Elementwise", "element_strides", "k_order", "parts_dtype"]
+
+#: NumPy ufunc -> the op that means it.
+UFUNC_OPS: dict[Any, Elementwise] = {}
+
+
+def element_strides(t: ArrayType) -> list[int]:
+    """Ranks that compare as the axes' strides do; 0 for an axis of static size 1."""
+    ranks = [0] * t.ndim
+    for rank, axis in enumerate(reversed(t.order)):
+        ranks[axis] = 0 if t.shape[axis] == 1 else rank + 1
+    return ranks
+
+
+def k_order(operands: Sequence[ArrayType]) -> tuple[int, ...]:
+    """The axis order NumPy gives the result of an elementwise operation on broadcast operands.
+
+    The rule of NumPy's iterator (order "K"): insertion sort of the axes from the innermost; an axis
+    moves inwards past another only where some operand has the smaller stride there and none
+    disagrees.
+    """
+    ndim = operands[0].ndim
+    strides = [element_strides(t) for t in operands]
+    # `perm` lists the axes from the innermost to the outermost, starting from C order.
+    perm = list(range(ndim - 1, -1, -1))
+    for i in range(1, ndim):
+        place = i
+        axis = perm[i]
+        for j in range(i - 1, -1, -1):
+            ambiguous, swap = True, False
+            for s in strides:
+                inner, moving = s[perm[j]], s[axis]
+                if inner and moving:
+                    if inner <= moving:
+                        swap = False
+                    elif ambiguous:
+                        swap = True
+                    ambiguous = False
+            if ambiguous:
+                continue
+            if not swap:
+                break
+            place = j
+        perm.insert(place, perm.pop(i))
+    return tuple(reversed(perm))
+
+
+@lru_cache(maxsize=4096)
+def _resolve(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> tuple[np.dtype[Any], ...]:
+    resolved = ufunc.resolve_dtypes((*dtypes, *([None] * ufunc.nout)))
+    # Of equal dtypes (long and long long) the one a graph names: equal keys share a cache entry.
+    return tuple(_named(d) for d in resolved)
+
+
+def _named(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    try:
+        return DTYPES[dtype_name(dtype)]
+    except TypeError:
+        return dtype
+
+
+class Elementwise(Partials):
+    """A function of elements."""
+
+    kind: ClassVar[str] = "elementwise"
+    arity: ClassVar[int] = 1
+    work: ClassVar[float] = 1.0
+    #: Gives the complex element from pairs of parts; a real result is a single expression.
+    complex_rule: ClassVar[Any] = None
+    #: The op has a kernel function for real inputs.
+    has_scalar: ClassVar[bool] = True
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        """The result's dtype. Raises GraphError where the ufunc has no loop for `dtypes`."""
+        try:
+            resolved = _resolve(self.numpy, dtypes)
+        except TypeError as e:
+            require(False, f"{self.name}: {e}")
+            raise
+        # Messages are made where they are needed: each node of a trace passes here.
+        if resolved[: len(dtypes)] != dtypes:
+            require(False, f"{self.name}: no loop for {dtypes}")
+        return resolved[len(dtypes)]
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        require(len(inputs) == self.arity, f"{self.name} takes {self.arity} operands")
+        first = inputs[0]
+        if isinstance(first, ArrayType):
+            arrays = [t for t in inputs if isinstance(t, ArrayType)]
+            if len(arrays) != len(inputs) or any(t.shape != first.shape for t in arrays):
+                found = ", ".join(map(str, inputs))
+                require(False, f"{self.name}: operands {found} differ in shape")
+            dtype = self.result_dtype(tuple(t.dtype for t in arrays), attrs)
+            return (ArrayType(dtype, first.shape, k_order(arrays)),)
+        scalars = [t for t in inputs if isinstance(t, NpScalar)]
+        if len(scalars) != len(inputs):
+            require(False, f"{self.name}: operands {inputs} are of mixed kinds")
+        return (NpScalar(self.result_dtype(tuple(t.dtype for t in scalars), attrs)),)
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The NumPy value."""
+        if self.name in SEVERAL_FORMULAS and inputs[0].dtype.kind == "c":
+            return on_values(COMPLEX_RULES[self.name], inputs)
+        return self.numpy(*inputs)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        out = self.compute(inputs, attrs)
+        if isinstance(inputs[0], np.ndarray) and not isinstance(out, np.ndarray):
+            out = np.asarray(out)
+        return (out,)
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
+        """Whether kernels can compute the op for operands of these dtypes."""
+        if any(d in ("c64", "c128") for d in dtypes):
+            return type(self).complex_rule is not None
+        if self.name.startswith("logical_"):
+            return all(d == "b1" for d in dtypes)
+        if self.name == "reciprocal" and dtypes[0][0] != "f":
+            return False
+        if self.name == "nextafter" and dtypes[0] == "f16":
+            return False
+        return self.has_scalar
+
+    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
+        """The element's expression; `dtypes` are the operands', `out` the result's."""
+        rule = type(self).complex_rule
+        if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
+            element: Element = rule(parts_dtype(dtypes[0]), args)
+            return element
+        return Call(self.name, tuple(a for a in args if not isinstance(a, tuple)), out)
+
+    def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
+        return self.work
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        operands = [s.whole(k) for k in range(len(s.values))]
+        return c.ops(self.name, operands, **s.attrs)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for loop in self.numpy.types:
+            codes = loop.split("->")[0]
+            dtypes = [np.dtype(c) for c in codes if c not in "gGOmMqQSUVp"]
+            if len(dtypes) == len(codes) and _resolve_ok(self.numpy, tuple(dtypes)):
+                values = [edge_values(d, k) for k, d in enumerate(dtypes)]
+                length = min(len(v) for v in values)
+                out.append(([v[:length] for v in values], {}))
+        return out
+
+
+def _resolve_ok(ufunc: Any, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    try:
+        resolved = _resolve(ufunc, dtypes)
+    except TypeError:
+        return False
+    return resolved[: len(dtypes)] == dtypes
+
+
+def edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
+    """Values near every special point of a dtype, rotated by `shift` so that operands meet."""
+    if dtype.kind == "b":
+        base = np.array([False, True, True, False, True])
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        ints = [0, 1, 2, 3, 5, 7, 63, info.max, info.min, info.max - 1, 64 % info.max]
+        if dtype.kind == "i":
+            ints += [-1, -2, -5, info.min + 1]
+        base = np.array(ints, dtype=dtype)
+    else:
+        part = np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+        info_f = np.finfo(part)
+        values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 1.5, 10.0, 100.0, 0.1, -0.75]
+        values += [np.inf, -np.inf, np.nan, float(info_f.max), float(info_f.tiny), -7.25]
+        values += [float(info_f.smallest_subnormal), float(info_f.eps)]
+        base = np.array(values).astype(part)
+        if dtype.kind == "c":
+            return (base + 1j * np.roll(base, 5 + shift)).astype(dtype)
+    reps = [np.roll(base, 3 * k * shift) for k in range(len(base))]
+    return np.concatenate(reps) if shift else np.tile(base, len(base))
+
+
+def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bool = True) -> None:
+    """Define and register the op of one ufunc. `native`: kernels have a function of its name."""
+    name = ufunc.__name__
+    body: dict[str, Any] = {
+        "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0]
+        if ufunc.__doc__
+        else name,
+        "name": name,
+        "numpy": ufunc,
+        "parity": parity,
+        "work": work,
+        "arity": ufunc.nin,
+        "has_scalar": native,
+        "constant": name in CONSTANT,
+        "times": TIMES.get(name),
+        "transposed": TRANSPOSED.get(name),
+    }
+    if name in COMPLEX_RULES:
+        body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
+    cls: type[Elementwise] = type(name.title(), (Elementwise,), body)
+    UFUNC_OPS[ufunc] = register(cls)()
+
+
+#: (ufuncs, parity, work): kernels have a function of each one's name.
+_NATIVE: tuple[tuple[tuple[Any, ...], str, float], ...] = (
+    ((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), "exact", 1.0),
+    ((np.sign, np.square, np.conjugate, np.deg2rad, np.rad2deg), "exact", 1.0),
+    ((np.divide, np.reciprocal, np.sqrt), "exact", 4.0),
+    ((np.floor_divide, np.remainder, np.fmod), "exact", 10.0),
+    ((np.equal, np.not_equal, np.less, np.less_equal, np.greater), "exact", 1.0),
+    ((np.greater_equal, np.logical_and, np.logical_or, np.logical_xor), "exact", 1.0),
+    ((np.logical_not, np.bitwise_and, np.bitwise_or, np.bitwise_xor), "exact", 1.0),
+    ((np.invert, np.left_shift, np.right_shift), "exact", 1.0),
+    ((np.bitwise_count, np.gcd, np.lcm), "exact", 20.0),
+    ((np.maximum, np.minimum, np.fmax, np.fmin, np.copysign), "exact", 1.0),
+    ((np.nextafter, np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
+    ((np.signbit, np.floor, np.ceil, np.trunc, np.rint), "exact", 1.0),
+    ((np.exp, np.log, np.sin, np.cos, np.tanh), "ulp(2)", 15.0),
+    ((np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan), "ulp(2)", 40.0),
+    ((np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh), "ulp(2)", 40.0),
+    ((np.arcsinh, np.arccosh, np.arctanh, np.cbrt), "ulp(2)", 40.0),
+    ((np.arctan2, np.hypot, np.logaddexp, np.logaddexp2), "ulp(2)", 40.0),
+)
+for _ufuncs, _parity, _work in _NATIVE:
+    for _u in _ufuncs:
+        ufunc_op(_u, _parity, _work)
+ufunc_op(np.ldexp, "ulp(2)", 40.0, native=False)
+ufunc_op(np.float_power, "ulp(2)", 40.0, native=False)
+
+
+@register
+class Power(Elementwise):
+    """`x ** y`. With `nonneg` the exponent of signed integers is known not to be negative."""
+
+    name = "power"
+    times = TIMES["power"]
+    numpy = np.power
+    arity = 2
+    parity = "ulp(2)"
+    work = 40.0
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        x, y = inputs
+        if x.dtype.kind != "f":
+            return super().compute(inputs, attrs)
+        # Next to another exponent: of a single one NumPy's loops make a square or a root.
+        pairs = (np.append(v, v.dtype.type(n)) for v, n in ((x, 1), (y, 3)))
+        out = np.empty_like(x)
+        out[...] = np.power(*pairs)[:-1].reshape(x.shape)
+        return out if isinstance(x, np.ndarray) else out[()]
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
+        return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return super().evaluate(inputs, attrs)
+        except ValueError as e:
+            raise Bailout(str(e)) from None
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        out: list[tuple[Sequence[Any], dict[str, Any]]] = []
+        for (x, y), _ in super().samples():
+            signed = x.dtype.kind == "i"
+            out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
+        return out
+
+
+UFUNC_OPS[np.power] = Power()
+
+
+@register
+class Erf(Elementwise):
+    """The error function, `scipy.special.erf`; real f32 and f64."""
+
+    name = "erf"
+    times = TIMES["erf"]
+    parity = "ulp(3)"
+    work = 20.0
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(dtypes[0] in (DTYPES["f32"], DTYPES["f64"]), "erf: operand must be f32 or f64")
+        return dtypes[0]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        from scipy.special import erf
+
+        return erf(inputs[0])
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [([edge_values(DTYPES[d], 0)], {}) for d in ("f32", "f64")]
+
+
+@register
+class Select(Elementwise):
+    """`a` where the condition holds, else `b`: np.where of three operands of one shape."""
+
+    name = "select"
+    times = TIMES["select"]
+    arity = 3
+    numpy = np.where
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(dtypes[0] == DTYPES["b1"] and dtypes[1] == dtypes[2], f"select: {dtypes}")
+        return dtypes[1]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        out = np.where(*inputs)
+        return out if isinstance(inputs[0], np.ndarray) else out[()]
+
+    @staticmethod
+    def complex_rule(d: str, args: tuple[Any, ...]) -> Element:
+        cond, (a, b), (c, e) = args
+        part = a.dtype
+        return real("select", part, cond, a, c), real("select", part, cond, b, e)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        cond = np.array([True, False, True, True, False])
+        return [
+            ([cond, np.arange(5).astype(d), (10 - np.arange(5)).astype(d)], {})
+            for d in DTYPES.values()
+            if d.kind != "u"
+        ]
+
+
+@register
+class Cast(Elementwise):
+    """Conversion to `dtype`, as `astype(dtype)` does it."""
+
+    name = "cast"
+    times = TIMES["cast"]
+
+    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
+        require(attrs["dtype"] in DTYPES, f"cast: unknown dtype {attrs['dtype']}")
+        return DTYPES[attrs["dtype"]]
+
+    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+            return inputs[0].astype(DTYPES[attrs["dtype"]], order="K")
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
+        return True
+
+    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
+        (a,) = args
+        to = parts_dtype(out)
+        if isinstance(a, tuple) and out == "b1":
+            zero = Const(0.0, a[0].dtype)
+            set_ = [real("not_equal", "b1", part, zero) for part in a]
+            return real("logical_or", "b1", *set_)
+        re, im = a if isinstance(a, tuple) else (a, None)
+        cast_re = re if re.dtype == to else Call("cast", (re,), to)
+        if out not in ("c64", "c128"):
+            return cast_re
+        if im is None:
+            return cast_re, Const(0.0, to)
+        return cast_re, im if im.dtype == to else Call("cast", (im,), to)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        small = [np.array([0, 1, 2, 100]).astype(d) for d in DTYPES.values()]
+        return [([x], {"dtype": to}) for x in small for to in DTYPES]
+
+
+def broadcast_result(shape: tuple[Dim, ...], t: ArrayType) -> tuple[int, ...]:
+    """The axis order of `t` broadcast to `shape`: new axes outermost."""
+    lead = len(shape) - t.ndim
+    return (*range(lead), *(lead + a for a in t.order))

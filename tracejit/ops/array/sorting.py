@@ -1,0 +1,97 @@
+"""Sorting along one axis, run by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import DTYPES, ArrayType, Type
+from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take
+from tracejit.ops.rules.reduction import SortRules
+from tracejit.ops.samples import arrays, edges
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.calculus import Calculus
+
+__all__: list[str] = []
+
+
+def _samples() -> list[tuple[list[Any], dict[str, Any]]]:
+    out: list[tuple[list[Any], dict[str, Any]]] = []
+    for x in arrays((3, 4), (5,), (0, 2)):
+        out += [([x], {"axis": a}) for a in range(x.ndim)]
+    for dtype in DTYPES:
+        values = edges(dtype)
+        out.append(([np.concatenate([values, values])], {"axis": 0}))
+    return out
+
+
+@register
+class Sort(SortRules, Op):
+    """The elements in ascending order along `axis`; NaNs last."""
+
+    name: ClassVar[str] = "sort"
+    kind: ClassVar[str] = "host"
+    numpy: ClassVar[Any] = np.sort
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "axis")
+        x = array_of(self.name, inputs[0], 1)
+        axis_of(self.name, attrs, x)
+        return (ArrayType(x.dtype, x.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        return (c_array(np.sort(inputs[0], axis=attrs["axis"])),)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return _samples()
+
+
+@register
+class ArgSort(Op):
+    """The i64 positions that sort along `axis`; equal elements keep their order if `stable`."""
+
+    name: ClassVar[str] = "argsort"
+    kind: ClassVar[str] = "host"
+    numpy: ClassVar[Any] = np.argsort
+    constant: ClassVar[bool] = True
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs, "axis", "stable")
+        x = array_of(self.name, inputs[0], 1)
+        axis_of(self.name, attrs, x)
+        require(type(attrs["stable"]) is bool, "argsort: stable must be a bool")
+        return (ArrayType(DTYPES["i64"], x.shape),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        stable = attrs["stable"] or None
+        out = np.argsort(inputs[0], axis=attrs["axis"], stable=stable)
+        return (c_array(out.astype(np.int64, copy=False)),)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **{**s.attrs, "axis": s.attrs["axis"] + 1})
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        return [(x, {**a, "stable": s}) for x, a in _samples() for s in (False, True)]

@@ -1,0 +1,1 @@
+"""Calls of NumPy's and SciPy's own functions from inside a program."""

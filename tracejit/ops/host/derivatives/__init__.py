@@ -1,0 +1,1 @@
+"""Derivatives of host calls, by the function that is called."""

@@ -1,0 +1,305 @@
+"""Derivatives of order statistics, polynomials and others, called through NumPy.
+
+Elements that move (`partition`, `percentile`) take their derivatives along; of equal ones those
+that a stable sort takes. Of equal running extremes the latest has the derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from tracejit.ir.calculus import Calculus
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Value
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, dtype_of, shape_of
+from tracejit.ops.host.derivatives.decompositions import Results, Tangents
+from tracejit.ops.host.derivatives.registry import (
+    HostSite,
+    as_array,
+    flat,
+    host,
+    matched,
+    rule,
+    sum_of,
+)
+from tracejit.ops.rules.reduction import put_back, taken, taken_transposed
+
+__all__: list[str] = []
+
+
+# Order statistics --------------------------------------------------------------------------------
+
+
+def _order(c: Calculus, x: Value, axis: int) -> Value:
+    return c.op("argsort", x, axis=axis, stable=True)
+
+
+def _partition(site: HostSite, t: Value, back: bool) -> Value:
+    """Elements moved as `partition` moved the operand's, or back."""
+    c = site.c
+    x, y = site.x("a"), site.s.y()
+    if site.constant("axis", -1) is None:
+        x = flat(c, x)
+        axis = 0
+    else:
+        axis = site.axis(x)
+    source, target = _order(c, x, axis), _order(c, y, axis)
+    if back:
+        source, target = target, source
+    else:
+        t = c.reshape(t, shape_of(x.type))
+    return put_back(c, taken(c, t, source, axis), target, axis)
+
+
+def _partition_jvp(site: HostSite, tangents: Tangents) -> Results:
+    return (_partition(site, tangents["a"], False),)
+
+
+def _partition_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    return {"a": site.c.reshape(_partition(site, g, True), shape_of(site.type("a")))}
+
+
+class _Quantiles:
+    """The operand with the elements to choose from on its last axis, their order and weights."""
+
+    def __init__(self, site: HostSite) -> None:
+        c = self.c = site.c
+        site.only(method="linear", interpolation=None, weights=None)
+        t = site.type("a")
+        assert isinstance(t, ArrayType)
+        axis = site.constant("axis")
+        axes = range(t.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        chosen = [k % t.ndim for k in axes]
+        rest = [k for k in range(t.ndim) if k not in chosen]
+        self.axes = [*rest, *chosen]
+        self.rows = tuple(t.shape[k] for k in rest)
+        self.count: Dim = prod([t.shape[k] for k in chosen])
+        self.moved = tuple(t.shape[k] for k in self.axes)
+        x = self.arranged(site.x("a"))
+        self.order = _order(c, x, len(rest))
+        q = site.x("q")
+        self.many = bool(shape_of(q.type))
+        if len(shape_of(q.type)) > 1:
+            raise site.underivable("of several axes of quantiles has no derivative rule")
+        q = flat(c, c.cast(q, "f64"))
+        q = c.div(q, c.full(q.type, 100)) if site.path.endswith("percentile") else q
+        self.weights = c.cast(self._weights(q), t.dtype)
+
+    def arranged(self, v: Value) -> Value:
+        """The operand, or its tangent, as (rows..., elements)."""
+        return self.c.reshape(self.c.transpose(v, self.axes), (*self.rows, self.count))
+
+    def _weights(self, q: Value) -> Value:
+        """(elements, quantiles): how much of each element in ascending order is in each."""
+        c, (quantiles,) = self.c, shape_of(q.type)
+        f64 = DTYPES["f64"]
+        last = c.shaped(c.sub(c.size(self.count, f64), c.full(NpScalar(f64), 1)), q.type)
+        place = c.mul(q, last)
+        low = c.op("floor", place)
+        share = c.sub(place, low)
+        high = c.op("minimum", c.add(low, c.ones(q.type)), last)
+        whole = ArrayType(f64, (self.count, quantiles))
+        number = c.op("iota", size=self.count, dtype="f64")
+        number = c.shaped(c.reshape(number, (self.count, 1)), whole)
+        out = None
+        for where, part in ((low, c.sub(c.ones(q.type), share)), (high, share)):
+            here = c.compare("equal", number, c.shaped(where, whole))
+            out = sum_of(c, out, c.where(here, c.shaped(part, whole), 0))
+        assert out is not None
+        return out
+
+
+def _quantile_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c, at = site.c, _Quantiles(site)
+    ordered = taken(c, at.arranged(tangents["a"]), at.order, len(at.rows))
+    out = c.matmul(ordered, at.weights)
+    ndim = len(shape_of(out.type))
+    if at.many:
+        out = c.transpose(out, (ndim - 1, *range(ndim - 1)))
+    return (matched(c, out, site.s.outputs[0]),)
+
+
+def _quantile_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, at, g = site.c, _Quantiles(site), cotangents[0]
+    assert g is not None
+    quantiles = shape_of(at.weights.type)[1]
+    g = c.cast(as_array(c, g), dtype_of(at.weights.type))
+    if at.many:
+        g = c.reshape(g, (quantiles, *at.rows))
+        g = c.transpose(g, (*range(1, len(at.rows) + 1), 0))
+    else:
+        g = c.reshape(g, (*at.rows, 1))
+    moved = put_back(c, c.matmul(g, c.swapped(at.weights)), at.order, len(at.rows))
+    moved = c.reshape(moved, at.moved)
+    back = [at.axes.index(k) for k in range(len(at.axes))]
+    return {"a": c.transpose(moved, back)}
+
+
+# Running extremes --------------------------------------------------------------------------------
+
+
+def _latest(site: HostSite) -> tuple[Value, int]:
+    """For each element the place of the latest one that was the extreme so far."""
+    c, x, y = site.c, site.x("array"), site.s.y()
+    axis = site.axis(x, default=0)
+    t = x.type
+    assert isinstance(t, ArrayType)
+    hit = c.op("logical_or", c.compare("equal", x, y), c.op("isnan", x))
+    number = c.op("iota", size=t.shape[axis], dtype="i64")
+    shape = tuple(d if k == axis else 1 for k, d in enumerate(t.shape))
+    whole = ArrayType(DTYPES["i64"], t.shape)
+    number = c.where(hit, c.shaped(c.reshape(number, shape), whole), 0)
+    (place,) = host(c, "numpy:maximum.accumulate", [number], whole, axis=axis)
+    return place, axis
+
+
+def _running_jvp(site: HostSite, tangents: Tangents) -> Results:
+    place, axis = _latest(site)
+    return (taken(site.c, tangents["array"], place, axis),)
+
+
+def _running_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    place, axis = _latest(site)
+    return {"array": taken_transposed(site.c, g, place, axis, site.type("array"))}
+
+
+# Others ------------------------------------------------------------------------------------------
+
+
+def _same_jvp(site: HostSite, tangents: Tangents) -> Results:
+    (t,) = tangents.values()
+    return (site.c.cast(t, dtype_of(site.s.outputs[0])),)
+
+
+def _same_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    return {"p": site.c.cast(g, dtype_of(site.type("p")))}
+
+
+def _bincount_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c, out = site.c, site.s.outputs[0]
+    places = c.cast(site.x("x"), "i64")
+    t = c.cast(tangents["weights"], dtype_of(out))
+    return (c.op("scatter_apply", c.zeros(out), t, places, function="add"),)
+
+
+def _bincount_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    read = c.op("gather", g, c.cast(site.x("x"), "i64"))
+    return {"weights": c.cast(read, dtype_of(site.type("weights")))}
+
+
+def _sinc_slope(c: Calculus, x: Value) -> Value:
+    """pi f(pi x), f(u) = (u cos u - sin u) / u**2: below 1 by its series."""
+    u = c.scale(x, math.pi)
+    square = c.mul(u, u)
+    series = c.full(u.type, 0)
+    for k in range(11, 0, -1):
+        term = (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+        series = c.add(c.mul(series, square), c.full(u.type, term))
+    series = c.mul(series, u)
+    near = c.compare("less", c.op("absolute", u), 1.0)
+    far = c.where(near, c.full(u.type, 1), u)
+    exact = c.sub(c.op("cos", far), c.div(c.op("sin", far), far))
+    return c.scale(c.where(near, series, c.div(exact, far)), math.pi)
+
+
+def _sinc_jvp(site: HostSite, tangents: Tangents) -> Results:
+    return (site.c.strong_mul(tangents["x"], _sinc_slope(site.c, site.x("x"))),)
+
+
+def _sinc_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    g = cotangents[0]
+    assert g is not None
+    return {"x": site.c.strong_mul(g, _sinc_slope(site.c, site.x("x")))}
+
+
+def _extreme(site: HostSite) -> tuple[Value, Value, list[int]]:
+    """Which elements are the extreme but for NaNs, how many there are, and the axes."""
+    c, x = site.c, site.x("a")
+    site.only(initial=np._NoValue, where=np._NoValue)
+    ndim = len(shape_of(x.type))
+    axis = site.constant("axis")
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    chosen = sorted(k % ndim for k in axes)
+    hit = c.compare("equal", x, c.keep_axes(as_array(c, site.s.y()), chosen, x.type))
+    return hit, c.cast(c.sum(c.cast(hit, "i64"), chosen), dtype_of(x.type)), chosen
+
+
+def _extreme_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c = site.c
+    hit, count, axes = _extreme(site)
+    total = c.sum(c.where(hit, tangents["a"], 0), axes)
+    return (matched(c, c.strong_div(total, count), site.s.outputs[0]),)
+
+
+def _extreme_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    hit, count, axes = _extreme(site)
+    share = c.strong_div(c.reshape(as_array(c, g), shape_of(count.type)), count)
+    return {"a": c.where(hit, c.keep_axes(share, axes, site.type("a")), 0)}
+
+
+def _shares(site: HostSite) -> tuple[Value, list[int], str]:
+    """exp(x - y) for y = log(sum(exp(x))), the axes of the sum, and the operand's parameter."""
+    c = site.c
+    reduced = site.path.endswith("reduce")
+    name = "array" if reduced else "a"
+    if reduced:
+        site.only(initial=np._NoValue, where=np._NoValue, dtype=None)
+    else:
+        site.only(b=None, return_sign=False)
+    x = as_array(c, site.x(name))
+    ndim = len(shape_of(x.type))
+    axis = site.constant("axis", 0 if reduced else None)
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    chosen = sorted(k % ndim for k in axes)
+    y = c.keep_axes(as_array(c, site.s.y()), chosen, x.type)
+    # Of minus infinity alone no element has a share.
+    none = c.compare("equal", y, -math.inf)
+    distance = c.sub(x, c.where(none, c.full(y.type, 0), y))
+    return c.op("exp", distance), chosen, name
+
+
+def _log_sum_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c = site.c
+    shares, axes, name = _shares(site)
+    terms = c.strong_mul(as_array(c, tangents[name]), shares)
+    return (matched(c, c.sum(terms, axes), site.s.outputs[0]),)
+
+
+def _log_sum_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    shares, axes, name = _shares(site)
+    out = c.strong_mul(c.keep_axes(as_array(c, g), axes, shares.type), shares)
+    return {name: matched(c, out, site.type(name))}
+
+
+def _numpy(names: str) -> list[str]:
+    return [f"numpy:{name}" for name in names.split()]
+
+
+rule(_numpy("partition"), "a", jvp=_partition_jvp, vjp=_partition_vjp)
+rule(_numpy("percentile quantile"), "a", jvp=_quantile_jvp, vjp=_quantile_vjp)
+rule(_numpy("unwrap"), "p", jvp=_same_jvp, vjp=_same_vjp)
+rule(_numpy("bincount"), "weights", jvp=_bincount_jvp, vjp=_bincount_vjp)
+rule(_numpy("sinc"), "x", jvp=_sinc_jvp, vjp=_sinc_vjp)
+rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp)
+rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp, vjp=_extreme_vjp)
+rule(
+    ["numpy:logaddexp.reduce", "scipy.special._logsumexp:logsumexp"],
+    *("array", "a"),
+    jvp=_log_sum_jvp,
+    vjp=_log_sum_vjp,
+)

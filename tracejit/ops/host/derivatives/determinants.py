@@ -1,0 +1,214 @@
+"""Determinants as what their derivatives are taken of: cofactors, of singular matrices too.
+
+    d det(a) = sum(cofactors(a) * da),   cofactors(a) = det(a) a^-T
+
+Where a pivot is small, the cofactors are computed by the singular values: with a = U S V^H they
+are det(U) det(V^H) conj(U) C conj(V^H), where C is diagonal and C[i] is the product of all singular
+values but S[i]. Their own derivatives are those of a polynomial: with F such that da = U F V^H, C
+changes by the sums over j of F[j, j] P[i, j] on the diagonal and by -F[j, i] P[i, j] elsewhere,
+P[i, j] being the product of all singular values but S[i] and S[j]. Third derivatives are not formed
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.dims import symbol
+from tracejit.ir.evaluating import EvaluatingBuilder
+from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Value
+from tracejit.ir.op import Op, register, require
+from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
+from tracejit.ops.checks import array_of, only_attrs, take
+from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, rule
+from tracejit.ops.rules.linalg import matrix_sum
+from tracejit.ops.samples import array
+
+if TYPE_CHECKING:
+    from tracejit.ir.batching import BatchSite
+
+__all__ = ["changes", "cofactors", "third"]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@register
+class Determinant(Op):
+    """The determinants of a stack of matrices of f64 or c128.
+
+    Programs that are not differentiated have them from `lu_diagonal`.
+    """
+
+    name: ClassVar[str] = "determinant"
+    kind: ClassVar[str] = "host"
+    parity: ClassVar[str] = "order"
+    numpy: ClassVar[Any] = np.linalg.det
+
+    def infer(
+        self,
+        inputs: Sequence[Type],
+        attrs: Attrs,
+        regions: tuple[Graph, ...],
+        binds: tuple[str, ...],
+    ) -> tuple[Type, ...]:
+        take(self.name, inputs, 1)
+        only_attrs(self.name, attrs)
+        a = array_of(self.name, inputs[0], 2)
+        square = a.shape[-1] == a.shape[-2] and a.dtype.char in "dD"
+        require(square, f"determinant does not take {a}")
+        return (ArrayType(a.dtype, a.shape[:-2]),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.linalg.det(inputs[0])),)
+
+    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+        return c.ops(self.name, s.values, **s.attrs)
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The sum of the cofactors times the tangent."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        return (as_array(c, matrix_sum(c, c.strong_mul(t, _cofactors(c, s.x(0))), 2)),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The cofactors times the cotangent."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        found = _cofactors(c, s.x(0))
+        units = c.reshape(as_array(c, g), (*shape_of(g.type), 1, 1))
+        return (c.strong_mul(c.shaped(units, found.type), found),)
+
+    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
+        found = [array("f64", (4, 4)), array("f64", (2, 3, 3)), array("c128", (3, 3)), np.eye(1)]
+        return [([a + 9 * np.eye(a.shape[-1])], {}) for a in found]
+
+
+# Cofactors ---------------------------------------------------------------------------------------
+
+
+def _cofactors(c: Calculus, a: Value) -> Value:
+    """By the inverse where all pivots are large, else by the singular values."""
+    t = a.type
+    assert isinstance(t, ArrayType)
+    # The pivots themselves have no derivative where the matrix is singular.
+    size = c.op("absolute", c.op("lu_diagonal", c.op("stop_gradient", a)))
+    last = (t.ndim - 2,)
+    least, most = (as_array(c, c.op(f"reduce_{m}", size, axes=last)) for m in ("min", "max"))
+    small = c.op("less_equal", least, c.scale(most, float(np.finfo(t.dtype).eps) ** 0.5))
+    if t.ndim > 2:
+        small = as_array(c, c.op("reduce_any", small, axes=tuple(range(t.ndim - 2))))
+    predicate = c.op("element", small)
+    if isinstance(c.builder, EvaluatingBuilder):
+        return _made(c, a, bool(c.builder.concrete(predicate)))
+    names = sorted(type_sizes(t))
+    sizes = tuple(symbol(name) for name in names)
+    sides = [_side(c, t, names, singular) for singular in (True, False)]
+    return c.ops(
+        "cond", (predicate, a), regions=(sides[0], sides[1]), sizes=(sizes, sizes), unlikely=0
+    )[0]
+
+
+def _side(c: Calculus, t: ArrayType, names: Sequence[str], singular: bool) -> Graph:
+    builder = GraphBuilder("singular" if singular else "regular", names)
+    a = builder.input(t)
+    return builder.build([_made(Calculus(builder, c.fresh), a, singular)])
+
+
+def _made(c: Calculus, a: Value, singular: bool) -> Value:
+    t = a.type
+    assert isinstance(t, ArrayType)
+    plain = ArrayType(t.dtype, t.shape)
+    if singular:
+        (out,) = host(c, f"{__name__}:cofactors", [a], plain)
+    else:
+        pivots = c.op("lu_diagonal", a)
+        value = as_array(c, c.op("reduce_prod", pivots, axes=(t.ndim - 2,)))
+        inverse = c.swapped(c.op("inv", a))
+        units = c.reshape(value, (*t.shape[:-2], 1, 1))
+        out = c.mul(c.shaped(units, inverse.type), inverse)
+    return c.laid_out(out, plain)
+
+
+def _values(a: Array) -> tuple[Array, Array, Array, Array]:
+    """conj(U), the singular values, conj(V^H), and det(U) det(V^H)."""
+    u, s, vh = np.linalg.svd(a)
+    phase = np.asarray(np.linalg.det(u) * np.linalg.det(vh))
+    return np.conj(u), s, np.conj(vh), phase[..., None, None]
+
+
+def cofactors(a: Array) -> Array:
+    """The derivatives of the determinants of a stack of matrices by their elements."""
+    u, s, vh, phase = _values(a)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    return np.ascontiguousarray(phase * (u * others[..., None, :] @ vh))
+
+
+def changes(a: Array, e: Array) -> Array:
+    """The derivatives of the cofactors along `e`."""
+    u, s, vh, phase = _values(a)
+    n = s.shape[-1]
+    own = np.eye(n, dtype=bool)
+    f = np.swapaxes(u, -1, -2) @ e @ np.swapaxes(vh, -1, -2)
+    pairs = np.where(own[:, None] | own[None, :], 1, s[..., None, None, :]).prod(-1)
+    pairs = np.where(own, 0, pairs)
+    traces = np.diagonal(f, axis1=-2, axis2=-1)
+    middle = -np.swapaxes(f, -1, -2) * pairs
+    middle = middle + own * (pairs @ traces[..., None])
+    return np.ascontiguousarray(phase * (u @ middle @ vh))
+
+
+def third(a: Array, e: Array, d: Array) -> Array:
+    """Raises LinAlgError."""
+    raise np.linalg.LinAlgError("no third derivative of the determinant of a singular matrix")
+
+
+def _along(site: HostSite, v: Value) -> Value:
+    return host(site.c, f"{__name__}:changes", [site.x("a"), v], v.type)[0]
+
+
+def _cofactors_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    return (_along(site, tangents["a"]),)
+
+
+def _cofactors_vjp(
+    site: HostSite, cotangents: Sequence[Value | None]
+) -> Mapping[str, Value | None]:
+    """The second derivatives of a function are symmetric."""
+    (g,) = cotangents
+    assert g is not None
+    return {"a": _along(site, g)}
+
+
+def _refused(site: HostSite, v: Value) -> Value:
+    return host(site.c, f"{__name__}:third", [site.x("a"), site.x("e"), v], v.type)[0]
+
+
+def _changes_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    if "a" in tangents:
+        return (_refused(site, tangents["a"]),)
+    return (_along(site, tangents["e"]),)
+
+
+def _changes_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    (g,) = cotangents
+    assert g is not None
+    out: dict[str, Value | None] = {}
+    if site.wanted("a"):
+        out["a"] = _refused(site, g)
+    if site.wanted("e"):
+        out["e"] = _along(site, g)
+    return out
+
+
+rule([f"{__name__}:cofactors"], "a", jvp=_cofactors_jvp, vjp=_cofactors_vjp)
+rule([f"{__name__}:changes"], "a", "e", jvp=_changes_jvp, vjp=_changes_vjp)

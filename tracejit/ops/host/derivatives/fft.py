@@ -1,0 +1,174 @@
+"""Derivatives of Fourier transforms: they are linear, and their transposes are transforms again.
+
+Without conjugation the matrix w**(j k) of a transform is its own transpose. A real transform gives
+half of the frequencies: its transpose fills the other half with zeros. The inverse of that counts
+each frequency twice, but those that are their own opposites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.calculus import Calculus
+from tracejit.ir.dims import Dim, floordiv
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
+from tracejit.ops.host.derivatives.registry import HostSite, host, rule
+from tracejit.ops.rules.shape import slice_of
+
+__all__ = ["fitted"]
+
+_SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def fitted(c: Calculus, v: Value, axis: int, size: Dim, before: Dim = 0) -> Value:
+    """An axis cut, or filled with zeros, to a size, with as many more zeros `before`."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    have = t.shape[axis]
+    if have == size and before == 0:
+        return v
+    cut = isinstance(have, int) and isinstance(size, int) and before == 0 and size < have
+    if not cut:
+        more = size - have - before
+        if not isinstance(more, int):
+            more = size
+        more = more if not isinstance(more, int) else max(more, 0)
+        parts = [_zeros(c, t, axis, before), v, _zeros(c, t, axis, more)]
+        sizes = (before, 1, more)
+        v = c.op("concatenate", *(p for p, d in zip(parts, sizes, strict=True) if d), axis=axis)
+    shape = tuple(size if k == axis else d for k, d in enumerate(t.shape))
+    return v if shape_of(v.type) == shape else slice_of(c, v, (0,) * t.ndim, shape)
+
+
+def _zeros(c: Calculus, t: ArrayType, axis: int, size: Dim) -> Value:
+    shape = tuple(size if k == axis else d for k, d in enumerate(t.shape))
+    return c.full(ArrayType(t.dtype, shape), 0)
+
+
+def _complex(t: Type) -> np.dtype[Any]:
+    return np.result_type(dtype_of(t), np.complex64)
+
+
+def _operand(site: HostSite) -> str:
+    """What the transformed parameter is called: by NumPy "a", by SciPy "x"."""
+    return "a" if "a" in site.given else "x"
+
+
+def _type(site: HostSite) -> Type:
+    return site.type(_operand(site))
+
+
+def _axes(site: HostSite) -> tuple[int, ...]:
+    """The axes transformed, counted from 0, the real one last. Raises Underivable."""
+    name = site.path.partition(":")[2]
+    ndim = len(shape_of(_type(site)))
+    if name[-1] not in "n2":
+        return (site.axis(_type(site)),)
+    axes = site.constant("axes", (-2, -1) if name[-1] == "2" else None)
+    if axes is None:
+        sizes = site.given.get("s", ("constant", None))
+        count = ndim if sizes == ("constant", None) else len(sizes) - 1
+        axes = tuple(range(ndim - count, ndim))
+    axes = tuple(k % ndim for k in (axes if isinstance(axes, tuple) else (axes,)))
+    if len(set(axes)) < len(axes):
+        raise site.underivable("along an axis twice has no derivative rule")
+    return axes
+
+
+def _transform(site: HostSite, name: str, v: Value, axes: Sequence[int], norm: Any) -> Value:
+    """A transform by NumPy, of the same number of axes, without changing their sizes."""
+    shape, last = list(shape_of(v.type)), axes[-1]
+    if name.startswith("r"):
+        shape[last] = floordiv(shape[last], 2) + 1
+    where: dict[str, Any] = {"axis": last}
+    if site.path[-1] in "n2":
+        name, where = name + "n", {"axes": tuple(axes)}
+    module = site.path.partition(":")[0]
+    t = ArrayType(_complex(v.type), tuple(shape))
+    return host(site.c, f"{module}:{name}", [v], t, **where, norm=norm)[0]
+
+
+def _back(site: HostSite, v: Value, axes: Sequence[int]) -> dict[str, Value]:
+    """Cut or filled to the operand's sizes, in its dtype."""
+    t = _type(site)
+    for axis in axes:
+        v = fitted(site.c, v, axis, shape_of(t)[axis])
+    return {_operand(site): site.c.cast(site.c.reshape(v, shape_of(t)), dtype_of(t))}
+
+
+def _again(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    return site.again(**tangents)
+
+
+def _complex_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    """Of fft and ifft: the transform itself."""
+    (g, *_), axes = cotangents, _axes(site)
+    assert g is not None
+    name = "ifft" if site.path.partition(":")[2].startswith("i") else "fft"
+    return _back(site, _transform(site, name, g, axes, site.constant("norm")), axes)
+
+
+def _real_size(site: HostSite, axes: Sequence[int]) -> Dim:
+    """The number of real samples that a real transform reads."""
+    given = site.constant("s")
+    size = given[-1] if given is not None else site.constant("n")
+    whole = shape_of(_type(site))[axes[-1]]
+    return whole if size in (None, -1) else size
+
+
+def _real_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    """Of rfft and ihfft: the real part of a transform of the half, the rest filled with zeros."""
+    (g, *_), axes = cotangents, _axes(site)
+    assert g is not None
+    norm = site.constant("norm")
+    if site.path.endswith("ihfft"):
+        g, norm = site.c.conj(g), _SWAPPED[norm]
+    g = fitted(site.c, g, axes[-1], _real_size(site, axes))
+    return _back(site, site.c.op("real", _transform(site, "fft", g, axes, norm)), axes)
+
+
+def _half_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    """Of irfft and hfft: the conjugate of a real transform, frequencies counted twice."""
+    (g, *_), axes, c = cotangents, _axes(site), site.c
+    assert g is not None
+    norm, hermitian = site.constant("norm"), site.path.endswith("hfft")
+    out = _transform(site, "rfft", g, axes, norm if hermitian else _SWAPPED[norm])
+    t = out.type
+    assert isinstance(t, ArrayType)
+    number = c.op("iota", size=t.shape[axes[-1]], dtype="i64")
+    size = c.size(shape_of(g.type)[axes[-1]], dtype_of(number.type))
+    own = c.op(
+        "logical_or", c.compare("equal", number, 0), c.compare("equal", c.scale(number, 2), size)
+    )
+    unit = c.full(ArrayType(t.dtype, shape_of(number.type)), 1)
+    count = c.where(own, unit, c.scale(unit, 2))
+    count = c.reshape(count, tuple(d if k == axes[-1] else 1 for k, d in enumerate(t.shape)))
+    out = out if hermitian else c.conj(out)
+    return _back(site, c.mul(out, c.shaped(count, t)), axes)
+
+
+def _shift_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    (g, *_), axes = cotangents, site.constant("axes")
+    assert g is not None
+    other = "numpy.fft:fftshift" if site.path.endswith("ifftshift") else "numpy.fft:ifftshift"
+    return {"x": host(site.c, other, [g], g.type, axes=axes)[0]}
+
+
+def _paths(names: str, *modules: str) -> list[str]:
+    return [f"{module}:{name}" for module in modules for name in names.split()]
+
+
+_BOTH = "numpy.fft", "scipy.fft._basic"
+rule(_paths("fft ifft fft2 ifft2 fftn ifftn", *_BOTH), "a", "x", jvp=_again, vjp=_complex_vjp)
+rule(_paths("rfft rfft2 rfftn ihfft", *_BOTH), "a", "x", jvp=_again, vjp=_real_vjp)
+rule(_paths("irfft irfft2 irfftn hfft", *_BOTH), "a", "x", jvp=_again, vjp=_half_vjp)
+rule(
+    _paths("fftshift ifftshift", "numpy.fft", "scipy.fft._helper"),
+    "x",
+    jvp=_again,
+    vjp=_shift_vjp,
+)

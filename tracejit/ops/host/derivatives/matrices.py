@@ -1,0 +1,288 @@
+"""Derivatives of what NumPy makes of decompositions, and of chains of products.
+
+The pseudo-inverse after G. Golub and V. Pereyra (1973), at constant rank. Of equal largest, or
+least, singular values the 2-norms take the derivative of one. Eigenvectors of general matrices
+have their length held at one; their phase is free, and only functions that do not depend on it
+have right derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.calculus import Calculus
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, dtype_of, shape_of
+from tracejit.ops.host.derivatives.decompositions import (
+    Results,
+    Tangents,
+    gaps_of,
+    values_jvp,
+    values_vjp,
+)
+from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, matched, rule, sum_of
+from tracejit.ops.rules.linalg import adjoint, columns, matrix_sum, on_diagonal, product
+from tracejit.ops.rules.shape import slice_of
+
+__all__ = ["eigenvectors", "pinv_adjoint", "pinv_tangent"]
+
+
+# Pseudo-inverses ---------------------------------------------------------------------------------
+
+
+def pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
+    """-P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
+    th, ph = adjoint(c, t), adjoint(c, p)
+    right = product(c, p, ph, th)
+    left = product(c, th, ph, p)
+    out = c.sub(right, product(c, right, a, p))
+    out = c.add(out, c.sub(left, product(c, p, a, left)))
+    return c.sub(out, product(c, p, t, p))
+
+
+def pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
+    """The adjoint of `pinv_tangent`."""
+    gh, ph = adjoint(c, g), adjoint(c, p)
+    right = product(c, gh, p, ph)
+    left = product(c, ph, p, gh)
+    out = c.sub(right, product(c, a, p, right))
+    out = c.add(out, c.sub(left, product(c, left, p, a)))
+    return c.sub(out, product(c, ph, g, ph))
+
+
+def _pinv_jvp(site: HostSite, tangents: Tangents) -> Results:
+    site.only(hermitian=False, return_rank=False)
+    return (pinv_tangent(site.c, site.x("a"), site.s.y(), tangents["a"]),)
+
+
+def _pinv_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    site.only(hermitian=False, return_rank=False)
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    return {"a": c.conj(pinv_adjoint(c, site.x("a"), site.s.y(), c.conj(g)))}
+
+
+# Norms -------------------------------------------------------------------------------------------
+
+
+def _matrix(site: HostSite) -> tuple[list[int], int]:
+    """The axes with those of the matrices last, and the order: 2, -2 or 0 for a sum. Raises."""
+    ndim = len(shape_of(site.type("x")))
+    order = site.constant("p" if site.path.endswith("cond") else "ord")
+    axis = site.constant("axis")
+    if site.path.endswith("cond"):
+        order, axis = 2 if order is None else order, (-2, -1)
+    elif axis is None and ndim == 2:
+        axis = (0, 1)
+    known = order == "nuc" or order in (2, -2)
+    if not known or type(axis) is not tuple or len(axis) != 2:
+        raise site.underivable(f"of order {order!r} has no derivative rule")
+    row, column = (k % ndim for k in axis)
+    rest = [k for k in range(ndim) if k not in (row, column)]
+    return [*rest, row, column], 0 if order == "nuc" else int(order)
+
+
+def _at(c: Calculus, v: Value, place: int) -> Value:
+    """The first (0) or last (-1) elements of the last axis, which is kept."""
+    shape = shape_of(v.type)
+    start = (*(0,) * (len(shape) - 1), 0 if place == 0 else shape[-1] - 1)
+    return slice_of(c, v, start, (*shape[:-1], 1))
+
+
+def _placed(c: Calculus, v: Value, place: int, like: Value) -> Value:
+    """The elements `v` at the first or last place of the last axis, zeros elsewhere."""
+    t = like.type
+    assert isinstance(t, ArrayType)
+    number = c.op("iota", size=t.shape[-1], dtype="i64")
+    last = c.size(t.shape[-1] - 1, dtype_of(number.type))
+    here = c.compare("equal", number, 0 if place == 0 else last)
+    return c.where(c.shaped(here, t), c.shaped(v, t), 0)
+
+
+def _norm_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c = site.c
+    order, which = _matrix(site)
+    x, t = (c.transpose(v, order) for v in (site.x("x"), tangents["x"]))
+    d, s = values_jvp(site, x, t)
+    if site.path.endswith("cond"):
+        first, last = (0, -1) if which == 2 else (-1, 0)
+        ratio = c.div(_at(c, s, first), _at(c, s, last))
+        out = c.sub(_at(c, d, first), c.mul(ratio, _at(c, d, last)))
+        out = c.div(out, _at(c, s, last))
+    elif which:
+        out = _at(c, d, 0 if which == 2 else -1)
+    else:
+        out = columns(c, matrix_sum(c, d, 1))
+    return (matched(c, out, site.s.outputs[0]),)
+
+
+def _norm_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = site.c, cotangents[0]
+    assert g is not None
+    order, which = _matrix(site)
+    x = c.transpose(site.x("x"), order)
+    stack = shape_of(x.type)[:-2]
+    g = c.reshape(as_array(c, g), (*stack, 1))
+
+    def weigh(s: Value) -> Value:
+        if site.path.endswith("cond"):
+            first, last = (0, -1) if which == 2 else (-1, 0)
+            part = c.div(g, _at(c, s, last))
+            ratio = c.div(_at(c, s, first), _at(c, s, last))
+            less = c.neg(c.mul(part, ratio))
+            return c.add(_placed(c, part, first, s), _placed(c, less, last, s))
+        if which:
+            return _placed(c, g, 0 if which == 2 else -1, s)
+        return c.shaped(g, s.type)
+
+    out = values_vjp(site, x, weigh)
+    return {"x": c.transpose(out, [order.index(k) for k in range(len(order))])}
+
+
+# Eigenvalues of general matrices -----------------------------------------------------------------
+
+
+def eigenvectors(a: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Right eigenvectors of square matrices, complex: column k belongs to the eigenvalue w[k].
+
+    Raises LinAlgError where the eigenvalues do not converge.
+    """
+    found, vectors = np.linalg.eig(a)
+    out = np.empty(vectors.shape, np.result_type(vectors.dtype, np.complex64))
+    for k in np.ndindex(w.shape[:-1]):
+        left = list(range(w.shape[-1]))
+        for j, value in enumerate(w[k]):
+            nearest = min(left, key=lambda i: abs(found[k][i] - value))
+            left.remove(nearest)
+            out[k][:, j] = vectors[k][:, nearest]
+    return out
+
+
+def _general(site: HostSite) -> tuple[Value, Value]:
+    """Eigenvalues and eigenvectors, complex."""
+    c = site.c
+    site.only(b=None, left=False, right=True, homogeneous_eigvals=False)
+    name = site.path.partition(":")[2]
+    t = site.type("a")
+    assert isinstance(t, ArrayType)
+    dtype = np.result_type(t.dtype, np.complex64)
+    w = c.cast(site.x("w") if name == "eigenvectors" else site.s.y(0), dtype)
+    if name == "eigvals":
+        made = ArrayType(dtype, t.shape)
+        return w, host(c, f"{__name__}:eigenvectors", [site.x("a"), site.s.y(0)], made)[0]
+    return w, c.cast(site.s.y(1 if name == "eig" else 0), dtype)
+
+
+def _lengths(c: Calculus, v: Value, d: Value) -> Value:
+    """Re(v^H d) of each column, as rows: how fast the columns `v` of length one grow."""
+    return c.sum(c.op("real", c.mul(c.conj(v), d)), [len(shape_of(v.type)) - 2])
+
+
+def _times_rows(c: Calculus, m: Value, row: Value) -> Value:
+    shape = shape_of(row.type)
+    wide = c.reshape(c.cast(row, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
+    return c.mul(m, c.shaped(wide, m.type))
+
+
+def _eig_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c = site.c
+    w, v = _general(site)
+    if "a" not in tangents:
+        return (None,)
+    t = c.cast(tangents["a"], dtype_of(v.type))
+    inner = c.op("solve", v, c.matmul(t, v), vector=False)
+    outs = [dtype_of(o) for o in site.s.outputs]
+    dv = None
+    if not site.path.endswith("eigvals"):
+        dv = c.matmul(v, c.mul(gaps_of(c, w), inner))
+        dv = c.sub(dv, _times_rows(c, v, _lengths(c, v, dv)))
+        dv = c.cast(dv, outs[-1])
+    if site.path.endswith("eigenvectors"):
+        return (dv,)
+    dw = c.cast(matrix_sum(c, on_diagonal(c, inner), 1), outs[0])
+    return (dw,) if len(outs) == 1 else (dw, dv)
+
+
+def _eig_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c = site.c
+    w, v = _general(site)
+    gw, gv = cotangents[0], cotangents[1] if len(cotangents) > 1 else None
+    if site.path.endswith("eigenvectors"):
+        gw, gv = None, gw
+    turned = c.swapped(v)
+    parts = []
+    if gw is not None:
+        shape = shape_of(gw.type)
+        wide = c.reshape(c.cast(gw, dtype_of(v.type)), (*shape, 1))
+        parts.append(c.mul(turned, c.shaped(wide, turned.type)))
+    if gv is not None:
+        gv = c.cast(gv, dtype_of(v.type))
+        grown = c.sum(c.op("real", c.mul(gv, v)), [len(shape_of(v.type)) - 2])
+        gv = c.sub(gv, _times_rows(c, c.conj(v), grown))
+        inner = c.mul(gaps_of(c, w), c.matmul(turned, gv))
+        parts.append(c.matmul(inner, turned))
+    middle = sum_of(c, *parts)
+    assert middle is not None
+    out = c.op("solve", turned, middle, vector=False)
+    return {"a": c.cast(out, dtype_of(site.type("a")))}
+
+
+# Chains of products ------------------------------------------------------------------------------
+
+
+def _chain(site: HostSite) -> list[Value]:
+    """The factors as matrices: a first vector is a row, a last one a column."""
+    c, out = site.c, []
+    count = len(site.places)
+    for k in range(count):
+        v = site.x(f"arrays.{k}")
+        out.append(_as_matrix(c, v, k == 0))
+    return out
+
+
+def _as_matrix(c: Calculus, v: Value, first: bool) -> Value:
+    shape = shape_of(v.type)
+    if len(shape) == 2:
+        return v
+    return c.reshape(v, (1, *shape) if first else (*shape, 1))
+
+
+def _multi_dot_jvp(site: HostSite, tangents: Tangents) -> Results:
+    c, factors = site.c, _chain(site)
+    parts = []
+    for name, t in tangents.items():
+        k = int(name.rpartition(".")[2])
+        parts.append(product(c, *factors[:k], _as_matrix(c, t, k == 0), *factors[k + 1 :]))
+    out = sum_of(c, *parts)
+    assert out is not None
+    return (matched(c, out, site.s.outputs[0]),)
+
+
+def _multi_dot_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+    c, factors, g = site.c, _chain(site), cotangents[0]
+    assert g is not None
+    g = c.reshape(as_array(c, g), (shape_of(factors[0].type)[0], shape_of(factors[-1].type)[1]))
+    out: dict[str, Value | None] = {}
+    for k in range(len(factors)):
+        before = [c.swapped(f) for f in reversed(factors[:k])]
+        after = [c.swapped(f) for f in reversed(factors[k + 1 :])]
+        name = f"arrays.{k}"
+        if site.s.wanted[site.places[name]]:
+            out[name] = c.reshape(product(c, *before, g, *after), shape_of(site.type(name)))
+    return out
+
+
+_MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
+rule([f"{_MATRIX}pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp, vjp=_pinv_vjp)
+rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp, vjp=_norm_vjp)
+rule(
+    [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}decomp:") for name in ("eig", "eigvals")],
+    "a",
+    jvp=_eig_jvp,
+    vjp=_eig_vjp,
+)
+rule([f"{__name__}:eigenvectors"], "a", "w", jvp=_eig_jvp, vjp=_eig_vjp)
+rule([f"{_MATRIX}multi_dot"], "arrays", jvp=_multi_dot_jvp, vjp=_multi_dot_vjp)

@@ -1,0 +1,1 @@
+"""Ops on Python's own numbers, with Python's meanings."""

@@ -1,0 +1,1 @@
+"""Rules of array ops: derivatives, and batches."""

@@ -1,0 +1,197 @@
+"""Derivative rules of reads and writes at computed places.
+
+The indices stay checked as they were: where nothing else reads the primal result, the derivative is
+what finds an index that is out of bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from tracejit.errors import Underivable
+from tracejit.ir.calculus import Calculus, Into, Site, Zeroed, differentiable
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Attrs, Value
+from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
+from tracejit.ops.rules.shape import Linear
+
+__all__ = [
+    "GatherRules",
+    "ReadItemRules",
+    "ScatterApplyRules",
+    "ScatterRules",
+    "UpdateSliceRules",
+    "WriteItemRules",
+]
+
+
+def _indices(s: Site, first: int) -> list[Value]:
+    return [s.x(k) for k in range(first, len(s.inputs))]
+
+
+class GatherRules(Linear):
+    """What is read twice has the sum of both cotangents."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        indices, attrs = _indices(s, 1), dict(s.attrs)
+        if not shape_of(s.inputs[1]):
+            return Into(g, lambda c, whole, v: _add_one(indices, attrs, c, whole, v))
+        return Into(
+            g,
+            lambda c, whole, v: c.op("scatter_apply", whole, v, *indices, function="add", **attrs),
+        )
+
+
+def _add_one(indices: list[Value], attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
+    """`v` added at one place."""
+    there = c.op("gather", whole, *indices, **attrs)
+    return c.op("scatter", whole, c.add(there, v), *indices, **attrs)
+
+
+class ReadItemRules(Linear):
+    """The cotangent is added to one element."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        indices, attrs = _indices(s, 1), dict(s.attrs)
+
+        def add(c: Calculus, whole: Value, v: Value) -> Value:
+            there = c.op("read_item", whole, *indices, **attrs)
+            return c.op("write_item", whole, c.add(there, v), *indices, **attrs)
+
+        return Into(g, add)
+
+
+class _Writing:
+    """An op that gives its first operand with the second one at some places.
+
+    It is linear in both: what was overwritten has no cotangent, what was written has that of its
+    place.
+    """
+
+    name: ClassVar[str]
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The op itself, of both tangents."""
+        pair = tangents[:2]
+        if all(t is None for t in pair):
+            return (None,)
+        whole, v = (c.zeros(s.inputs[k]) if t is None else t for k, t in enumerate(pair))
+        return (c.op(self.name, whole, v, *_indices(s, 2), **s.attrs),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | Zeroed | None]:
+        """The cotangent with zeros where it was written, and what it has there."""
+        (g,) = cotangents
+        out: list[Value | Into | Zeroed | None] = [None] * len(s.inputs)
+        if g is None:
+            return out
+        indices = _indices(s, 2)
+        # The read comes first, so that the write may be done in place.
+        there = None
+        if s.wanted[1]:
+            out[1] = there = self.read(c, s, g, indices)
+        if s.wanted[0]:
+            out[0] = self.without(c, s, g, there, indices)
+        return out
+
+    def without(
+        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+    ) -> Value | Zeroed:
+        """The cotangent with zeros where it was written, and `there` before."""
+        return c.op(self.name, g, c.zeros(s.inputs[1]), *indices, **s.attrs)
+
+    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
+        """The cotangent of what was written."""
+        raise NotImplementedError
+
+
+class UpdateSliceRules(_Writing):
+    """Reads the slice."""
+
+    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
+        return c.op("slice", g, **s.attrs)
+
+    def without(
+        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+    ) -> Value | Zeroed:
+        return Zeroed(g, s.attrs, there)
+
+
+class WriteItemRules(_Writing):
+    """Reads the element."""
+
+    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
+        return c.op("read_item", g, *indices, **s.attrs)
+
+
+class ScatterRules(_Writing):
+    """Reads at the indices; of several writes to one place the last alone has the cotangent."""
+
+    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
+        attrs = {k: v for k, v in s.attrs.items() if k != "distinct"}
+        read = c.op("gather", g, *indices, **attrs)
+        index = s.inputs[2]
+        if not isinstance(index, ArrayType) or not index.ndim or s.attrs.get("distinct"):
+            return read
+        # Each write leaves its number: the numbers that are still there are of those that remain.
+        whole, i64 = shape_of(s.inputs[0]), DTYPES["i64"]
+        count = prod(index.shape)
+        numbers = c.reshape(c.op("iota", size=count, dtype="i64"), index.shape)
+        blank = c.full(ArrayType(i64, whole[: len(indices)]), 0)
+        left = c.op("scatter", blank, numbers, *indices, **attrs)
+        last = c.compare("equal", c.op("gather", left, *indices, **attrs), numbers)
+        return c.where(_spread(c, last, read.type), read, 0)
+
+
+def _spread(c: Calculus, mask: Value, like: Type) -> Value:
+    """A mask over the first axes, repeated along the others."""
+    shape = shape_of(mask.type)
+    assert isinstance(like, ArrayType)
+    units: tuple[Dim, ...] = (1,) * (like.ndim - len(shape))
+    return c.shaped(c.reshape(mask, (*shape, *units)), like)
+
+
+class ScatterApplyRules:
+    """`np.add.at` and `np.subtract.at`, which are linear. Other functions have no rule."""
+
+    name: ClassVar[str]
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The op itself, of both tangents. Raises Underivable."""
+        _require_linear(s)
+        pair = tangents[:2]
+        if all(t is None for t in pair):
+            return (None,)
+        whole = c.zeros(s.inputs[0]) if pair[0] is None else pair[0]
+        if pair[1] is None:
+            return (whole,)
+        return (c.op(self.name, whole, pair[1], *_indices(s, 2), **s.attrs),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The cotangent itself, and what it has at the indices. Raises Underivable."""
+        _require_linear(s)
+        (g,) = cotangents
+        out: list[Value | Into | None] = [None] * len(s.inputs)
+        if g is None:
+            return out
+        if s.wanted[1]:
+            read = c.cast(c.op("gather", g, *_indices(s, 2)), dtype_of(s.inputs[1]))
+            out[1] = c.neg(read) if s.attrs["function"] == "subtract" else read
+        out[0] = g if s.wanted[0] else None
+        return out
+
+
+def _require_linear(s: Site) -> None:
+    function = s.attrs["function"]
+    if function not in ("add", "subtract"):
+        raise Underivable(
+            f"np.{function}.at (unlike np.add.at and np.subtract.at) has no derivative rule"
+        )
+    x, v = s.inputs[0], s.inputs[1]
+    # Elements pass through the dtype of the values, which must not lose any part of them.
+    if not differentiable(v) or (dtype_of(x).kind, dtype_of(v).kind) == ("c", "f"):
+        raise Underivable(f"np.{function}.at of {x} with values of {v} has no derivative rule")

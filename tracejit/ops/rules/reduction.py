@@ -1,0 +1,286 @@
+"""Derivative rules of reductions, scans and sorting.
+
+The derivative of a product is made of exclusive products, never of quotients: it is right where
+factors are zero, to any order. Of several equal extremes each has an equal share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
+from tracejit.ops.rules.shape import Linear, slice_of
+
+__all__ = [
+    "CumProdRules",
+    "CumSumRules",
+    "ExtremeRules",
+    "LinearRecurrenceRules",
+    "ReduceProdRules",
+    "ReduceSumRules",
+    "SortRules",
+    "flipped",
+    "put_back",
+    "taken",
+    "taken_transposed",
+]
+
+
+class ReduceSumRules(Linear):
+    """Every element has the cotangent of the sum."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        return c.keep_axes(g, s.attrs["axes"], s.inputs[0])
+
+
+class _Weighted:
+    """A reduction whose tangent is the sum over `axes` of weights times the operand's."""
+
+    def weights(self, c: Calculus, s: Site) -> Value:
+        """The partial derivatives, in the operand's shape."""
+        raise NotImplementedError
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The weighted sum."""
+        (t,) = tangents
+        return (None if t is None else c.sum(c.strong_mul(t, self.weights(c, s)), s.attrs["axes"]),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The weights times the cotangent."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        return (c.strong_mul(c.keep_axes(g, s.attrs["axes"], s.inputs[0]), self.weights(c, s)),)
+
+
+class ReduceProdRules(_Weighted):
+    """The weight of a factor is the product of all others."""
+
+    def weights(self, c: Calculus, s: Site) -> Value:
+        t, axes = s.inputs[0], s.attrs["axes"]
+        assert isinstance(t, ArrayType)
+        if not axes:
+            return c.ones(t)
+        kept = [k for k in range(t.ndim) if k not in axes]
+        order = [*kept, *axes]
+        rows = tuple(t.shape[k] for k in kept)
+        x = c.transpose(s.x(0), order)
+        x = c.reshape(x, (*rows, prod([t.shape[k] for k in axes])))
+        last = len(kept)
+        before = _exclusive_products(c, x, last)
+        after = flipped(c, _exclusive_products(c, flipped(c, x, last), last), last)
+        out = c.reshape(c.mul(before, after), tuple(t.shape[k] for k in order))
+        return c.transpose(out, [order.index(k) for k in range(t.ndim)])
+
+
+class ExtremeRules:
+    """Minimum and maximum: the mean over the elements that are the extreme.
+
+    A NaN is an extreme where there is one.
+    """
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The mean of the tangents of the extremes."""
+        (t,) = tangents
+        if t is None:
+            return (None,)
+        hit, count = _extremes(c, s)
+        return (c.div(c.sum(c.where(hit, t, 0), s.attrs["axes"]), count),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """Equal shares of the cotangent."""
+        (g,) = cotangents
+        if g is None or not s.wanted[0]:
+            return (None,)
+        hit, count = _extremes(c, s)
+        return (c.where(hit, c.keep_axes(c.div(g, count), s.attrs["axes"], s.inputs[0]), 0),)
+
+
+def _extremes(c: Calculus, s: Site) -> tuple[Value, Value]:
+    """Which elements are the extreme, and how many there are, in the operand's dtype."""
+    x, axes = s.x(0), s.attrs["axes"]
+    y = c.keep_axes(s.y(), axes, x.type)
+    nan = c.op("logical_and", c.op("isnan", x), c.op("isnan", y))
+    hit = c.op("logical_or", c.compare("equal", x, y), nan)
+    return hit, c.cast(c.sum(c.cast(hit, "i64"), axes), dtype_of(x.type))
+
+
+# Scans -------------------------------------------------------------------------------------------
+
+
+def _along(t: Type, axis: int, entry: Dim, rest: Dim) -> tuple[Dim, ...]:
+    """`entry` for the axis, `rest` for the others."""
+    return tuple(entry if k == axis else rest for k in range(len(shape_of(t))))
+
+
+def flipped(c: Calculus, v: Value, axis: int) -> Value:
+    """The elements in reverse order along an axis."""
+    shape = shape_of(v.type)
+    start = _along(v.type, axis, shape[axis] - 1, 0)
+    step = tuple(-1 if k == axis else 1 for k in range(len(shape)))
+    return slice_of(c, v, start, shape, step)
+
+
+def _shifted(c: Calculus, v: Value, axis: int, first: complex) -> Value:
+    """Element k is element k - 1 of `v` along the axis; the first one is `first`."""
+    t = v.type
+    assert isinstance(t, ArrayType)
+    one = ArrayType(t.dtype, tuple(1 if k == axis else d for k, d in enumerate(t.shape)))
+    longer = c.op("concatenate", c.full(one, first), v, axis=axis)
+    return slice_of(c, longer, (0,) * t.ndim, t.shape)
+
+
+def _exclusive_products(c: Calculus, x: Value, axis: int) -> Value:
+    """The products of all elements before each one."""
+    return _shifted(c, c.op("cumprod", x, axis=axis), axis, 1)
+
+
+def _recurrence(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
+    """y[k] = factors[k] * y[k - 1] + terms[k]."""
+    return c.op("linear_recurrence", factors, terms, axis=axis)
+
+
+def _recurrence_backwards(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
+    """z[k] = factors[k + 1] * z[k + 1] + terms[k]: the transpose of `_recurrence`, by its terms."""
+    turned = _shifted(c, flipped(c, factors, axis), axis, 0)
+    return flipped(c, _recurrence(c, turned, flipped(c, terms, axis), axis), axis)
+
+
+class CumSumRules(Linear):
+    """Each element has the sum of the cotangents from there on."""
+
+    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
+        axis = s.attrs["axis"]
+        return flipped(c, c.op("cumsum", flipped(c, g, axis), axis=axis), axis)
+
+
+class CumProdRules:
+    """y[k] = x[k] y[k - 1]: the tangents follow the recurrence with the terms y[k - 1] dx[k]."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The recurrence."""
+        (t,), axis = tangents, s.attrs["axis"]
+        if t is None:
+            return (None,)
+        terms = c.strong_mul(t, _shifted(c, s.y(), axis, 1))
+        return (_recurrence(c, s.x(0), terms, axis),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The recurrence backwards."""
+        (g,), axis = cotangents, s.attrs["axis"]
+        if g is None or not s.wanted[0]:
+            return (None,)
+        z = _recurrence_backwards(c, s.x(0), g, axis)
+        return (c.strong_mul(z, _shifted(c, s.y(), axis, 1)),)
+
+
+class LinearRecurrenceRules:
+    """y[k] = a[k] y[k - 1] + b[k]: so dy[k] = a[k] dy[k - 1] + (da[k] y[k - 1] + db[k])."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The recurrence of the tangents."""
+        (ta, tb), axis = tangents, s.attrs["axis"]
+        if ta is None and tb is None:
+            return (None,)
+        terms = tb
+        if ta is not None:
+            moved = c.strong_mul(ta, _shifted(c, s.y(), axis, 0))
+            terms = moved if tb is None else c.add(moved, tb)
+        assert terms is not None
+        return (_recurrence(c, s.x(0), terms, axis),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The recurrence backwards."""
+        (g,), axis = cotangents, s.attrs["axis"]
+        if g is None:
+            return None, None
+        z = _recurrence_backwards(c, s.x(0), g, axis)
+        return (c.strong_mul(z, _shifted(c, s.y(), axis, 0)) if s.wanted[0] else None), z
+
+
+# Sorting -----------------------------------------------------------------------------------------
+
+
+class SortRules:
+    """The elements move as a stable sort moves them: equal ones keep their order."""
+
+    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The tangents, moved."""
+        (t,), axis = tangents, s.attrs["axis"]
+        if t is None:
+            return (None,)
+        return (taken(c, t, _order(c, s.x(0), axis), axis),)
+
+    def vjp(
+        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """The cotangents, moved back."""
+        (g,), axis = cotangents, s.attrs["axis"]
+        if g is None or not s.wanted[0]:
+            return (None,)
+        return (put_back(c, g, _order(c, s.x(0), axis), axis),)
+
+
+def _order(c: Calculus, x: Value, axis: int) -> Value:
+    return c.op("argsort", x, axis=axis, stable=True)
+
+
+def taken(c: Calculus, x: Value, places: Value, axis: int) -> Value:
+    """`np.take_along_axis(x, places, axis)`."""
+    return _gathered(c, x, _flat_places(c, places, shape_of(x.type)[axis], axis), places, axis)
+
+
+def put_back(c: Calculus, x: Value, places: Value, axis: int) -> Value:
+    """The inverse of `taken`, for places that are a permutation along the axis."""
+    flat = _flat_places(c, places, shape_of(x.type)[axis], axis)
+    (size,) = shape_of(flat.type)
+    numbers = c.op("iota", size=size, dtype="i64")
+    inverse = c.op("scatter", c.full(flat.type, 0), numbers, flat)
+    return _gathered(c, x, inverse, places, axis)
+
+
+def taken_transposed(c: Calculus, g: Value, places: Value, axis: int, t: Type) -> Value:
+    """The cotangent of an `x` of type `t` for that of `taken(x, places)`."""
+    shape = shape_of(t)
+    order = _axis_last(len(shape), axis)
+    flat = _flat_places(c, places, shape[axis], axis)
+    values = c.reshape(c.transpose(g, order), shape_of(flat.type))
+    zeros = c.full(ArrayType(dtype_of(t), (prod(shape),)), 0)
+    out = c.op("scatter_apply", zeros, values, flat, function="add")
+    out = c.reshape(out, tuple(shape[k] for k in order))
+    return c.transpose(out, [order.index(k) for k in range(len(shape))])
+
+
+def _axis_last(ndim: int, axis: int) -> list[int]:
+    return [*(k for k in range(ndim) if k != axis), axis]
+
+
+def _flat_places(c: Calculus, places: Value, length: Dim, axis: int) -> Value:
+    """Places along an axis of `length` as indices into all elements, that axis being the last."""
+    shape = shape_of(places.type)
+    order = _axis_last(len(shape), axis)
+    rows = prod([shape[k] for k in order[:-1]])
+    index = c.reshape(c.transpose(places, order), (rows, shape[axis]))
+    row = c.reshape(c.op("iota", size=rows, dtype="i64"), (rows, 1))
+    base = c.shaped(c.mul(row, c.size(length, dtype_of(row.type))), index.type)
+    return c.reshape(c.add(base, index), (rows * shape[axis],))
+
+
+def _gathered(c: Calculus, x: Value, flat: Value, like: Value, axis: int) -> Value:
+    """The elements of `x` at indices into all of them, in the shape of `like`."""
+    shape = shape_of(like.type)
+    order = _axis_last(len(shape), axis)
+    whole = c.reshape(c.transpose(x, order), (prod(shape_of(x.type)),))
+    out = c.reshape(c.op("gather", whole, flat), tuple(shape[k] for k in order))
+    return c.transpose(out, [order.index(k) for k in range(len(shape))])
