@@ -13,7 +13,7 @@ from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
 from tracejit.ir.verify_dataflow import verify_dataflow
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import PASSES
 from tracejit.runtime.executor import run_dataflow
 from tracejit.runtime.graph_call import run_graph

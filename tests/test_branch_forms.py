@@ -12,7 +12,7 @@ from tests.compare import assert_same
 from tracejit.codegen.loop_exits import LoopExits
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.text.syntax import parse_graph
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.graph_call import lower_graph
 
 #: THEN and ELSE are the sides of a branch in a loop, LAST says what the loop carries as its flag.

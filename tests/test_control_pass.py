@@ -14,8 +14,8 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
-from tracejit.passes.control import control
-from tracejit.passes.dce import dce
+from tracejit.passes.control.simplify_control import control
+from tracejit.passes.simplify.dce import dce
 
 X = np.array([1.5, -2.0, 0.0])
 

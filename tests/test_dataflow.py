@@ -22,7 +22,7 @@ from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import PYINT, type_sizes
 from tracejit.ir.verify import verify
 from tracejit.ir.verify_dataflow import verify_dataflow
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.lower import lower_control_flow
 
 
 def lowered(text: str) -> DataflowGraph:

@@ -16,9 +16,9 @@ from tracejit.ir.types import DTYPES, NONE, PYBOOL, PYINT, TOKEN, ArrayType, NpS
 from tracejit.ir.verify import verify
 from tracejit.ops.control.effects import undefined_attrs
 from tracejit.ops.control.templates import refer, referred
-from tracejit.passes.cse import cse
-from tracejit.passes.dce import dce
-from tracejit.passes.fold import fold
+from tracejit.passes.simplify.cse import cse
+from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.fold import fold
 from tracejit.runtime.graph_call import run_graph
 
 

@@ -25,8 +25,8 @@ from tracejit.ir.graph import Graph
 from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import type_sizes
-from tracejit.passes.control_flow import lower_control_flow
-from tracejit.passes.fuse import fuse
+from tracejit.passes.control.lower import lower_control_flow
+from tracejit.passes.fusion.fuse import fuse
 from tracejit.runtime.executor import Run, run_dataflow
 from tracejit.runtime.graph_call import run_graph
 

@@ -21,7 +21,7 @@ from tracejit.errors import Bailout, FallbackError, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.executor import run_dataflow
 from tracejit.runtime.graph_call import run_graph
 

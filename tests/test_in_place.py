@@ -17,8 +17,8 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import ArrayType
 from tracejit.ir.verify import verify
-from tracejit.passes.fuse import fuse
-from tracejit.passes.in_place import overwritable, updated_input
+from tracejit.passes.analysis.aliasing import overwritable, updated_input
+from tracejit.passes.fusion.fuse import fuse
 
 TARGETS = ("host", "256", "scalar")
 SIZES = {"n": 21, "m": 5}

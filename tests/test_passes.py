@@ -18,12 +18,12 @@ from tracejit.ir.graph import Graph, Node
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of
 from tracejit.ir.verify import STAGES, verify
-from tracejit.passes import rewriter
-from tracejit.passes.cse import cse
-from tracejit.passes.dce import dce
-from tracejit.passes.fold import fold
 from tracejit.passes.manager import PASSES, pass_named, run_passes
-from tracejit.passes.simplify import simplify
+from tracejit.passes.simplify import rewriter
+from tracejit.passes.simplify.cse import cse
+from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.fold import fold
+from tracejit.passes.simplify.simplify import simplify
 
 SEEDS = range(60)
 

@@ -15,8 +15,8 @@ from tests.native_flow import NativeGraph
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
+from tracejit.passes.fusion.pair_products import products
 from tracejit.passes.manager import run_passes
-from tracejit.passes.products import products
 
 RNG = np.random.default_rng(8)
 

@@ -14,8 +14,8 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
-from tracejit.passes.dce import dce
-from tracejit.passes.scalarize import scalarize
+from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.scalarize import scalarize
 from tracejit.runtime.graph_call import run_graph
 
 READS = """

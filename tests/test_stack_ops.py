@@ -28,11 +28,11 @@ from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import DTYPES, TOKEN, NpScalar
 from tracejit.ir.verify import verify
 from tracejit.ops.control.stack import STACK_OPS, record_types, types_of_record
-from tracejit.passes.cse import cse
-from tracejit.passes.dce import dce
-from tracejit.passes.licm import licm
+from tracejit.passes.control.tape_fields import stack_fields
+from tracejit.passes.loops.licm import licm
 from tracejit.passes.manager import run_passes
-from tracejit.passes.stack_fields import stack_fields
+from tracejit.passes.simplify.cse import cse
+from tracejit.passes.simplify.dce import dce
 from tracejit.runtime.graph_call import run_graph
 
 # Meaning -----------------------------------------------------------------------------------------

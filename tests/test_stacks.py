@@ -28,8 +28,8 @@ from tracejit.codegen.memory_use import memory_use
 from tracejit.errors import Bailout, TraceError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
-from tracejit.passes.control_flow import lower_control_flow
-from tracejit.passes.hoist_checks import hoist_checks
+from tracejit.passes.control.lower import lower_control_flow
+from tracejit.passes.loops.hoist_checks import hoist_checks
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.graph_call import run_graph
 

@@ -15,7 +15,7 @@ from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.ops.array.no_nan import TERMS
-from tracejit.passes.terms import terms
+from tracejit.passes.simplify.signed_zeros import terms
 from tracejit.runtime.graph_call import run_graph
 
 ZEROS = np.array([0.0, -0.0, 0.0, -0.0, 1.5, -2.0, np.nan, 0.0])

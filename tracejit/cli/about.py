@@ -112,7 +112,7 @@ def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:
 def _is_compiled(node: Any) -> bool:
     """Whether a program of this node alone calls NumPy for nothing."""
     from tracejit.ir.graph import Graph
-    from tracejit.passes.fusable import fusable
+    from tracejit.passes.analysis.fusable import fusable
     from tracejit.runtime.graph_call import host_nodes
 
     graph = Graph(node.op.name, (), node.inputs, (node,), node.outputs)

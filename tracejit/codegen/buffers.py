@@ -20,7 +20,7 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.passes.in_place import UPDATES
+from tracejit.passes.analysis.aliasing import UPDATES
 
 if TYPE_CHECKING:
     from tracejit.codegen.stacks import StackUse

@@ -14,8 +14,8 @@ from tracejit.codegen.library import scratch_sizes
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
-from tracejit.passes.in_place import overwritable
-from tracejit.passes.views import VIEWS
+from tracejit.passes.analysis.aliasing import overwritable
+from tracejit.passes.fusion.views import VIEWS
 
 __all__ = ["RENAMES", "Liveness", "is_array", "written_inputs"]
 

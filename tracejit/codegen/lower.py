@@ -368,8 +368,8 @@ def lower_fusion(
 
     `strides` gives the element strides of inputs and results that are not dense. `overwrites` maps
     results to the inputs that lie in their memory: such an input is no buffer of its own, and an
-    update writes only the elements that change. `passes/in_place.py` says where that is right;
-    `in_place` stands for it where the region is one update. Raises GraphError for an op that
+    update writes only the elements that change. `passes/analysis/aliasing.py` says where that is
+    right; `in_place` stands for it where the region is one update. Raises GraphError for an op that
     kernels cannot compute.
     """
     strides, overwrites = strides or {}, dict(overwrites or {})

@@ -42,7 +42,7 @@ from tracejit.ir.kernel import Kernel
 from tracejit.ir.types import Type, dtype_name, dtype_of
 from tracejit.locks import once
 from tracejit.ops.array.elementwise import Element, parts_dtype
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.lower import lower_control_flow
 
 __all__ = ["Emitter", "InputSlot", "Program", "emit_program"]
 

@@ -15,7 +15,7 @@ from tracejit.codegen.elements import dense_strides, linear
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
-from tracejit.passes.views import keeps_axes
+from tracejit.passes.fusion.views import keeps_axes
 
 if TYPE_CHECKING:
     from tracejit.codegen.program import Emitter

@@ -10,24 +10,24 @@ from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import name_values
 from tracejit.ir.verify import verify as verify_graph
-from tracejit.passes.ahead import ahead
-from tracejit.passes.control import control
-from tracejit.passes.cse import cse
-from tracejit.passes.dce import dce
-from tracejit.passes.early_reads import early_reads
-from tracejit.passes.expand_calls import expand_calls
-from tracejit.passes.fold import fold
-from tracejit.passes.fuse import fuse
-from tracejit.passes.hand_on import hand_on
-from tracejit.passes.hoist_checks import hoist_checks
-from tracejit.passes.licm import licm
-from tracejit.passes.product_forms import product_forms
-from tracejit.passes.products import products
-from tracejit.passes.reveal import reveal
-from tracejit.passes.scalarize import scalarize
-from tracejit.passes.simplify import simplify
-from tracejit.passes.stack_fields import stack_fields
-from tracejit.passes.terms import terms
+from tracejit.passes.control.simplify_control import control
+from tracejit.passes.control.tape_fields import stack_fields
+from tracejit.passes.fusion.fuse import fuse
+from tracejit.passes.fusion.hoist_reads import early_reads
+from tracejit.passes.fusion.pair_products import products
+from tracejit.passes.loops.distribute import ahead
+from tracejit.passes.loops.hoist_checks import hoist_checks
+from tracejit.passes.loops.licm import licm
+from tracejit.passes.loops.load_forwarding import hand_on
+from tracejit.passes.simplify.barriers import reveal
+from tracejit.passes.simplify.cse import cse
+from tracejit.passes.simplify.dce import dce
+from tracejit.passes.simplify.fold import fold
+from tracejit.passes.simplify.inline import expand_calls
+from tracejit.passes.simplify.matmul_forms import product_forms
+from tracejit.passes.simplify.scalarize import scalarize
+from tracejit.passes.simplify.signed_zeros import terms
+from tracejit.passes.simplify.simplify import simplify
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
 

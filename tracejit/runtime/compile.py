@@ -21,8 +21,8 @@ from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.locks import once_computed
-from tracejit.passes.bounds import without_checks
-from tracejit.passes.control_flow import lower_control_flow
+from tracejit.passes.control.drop_checks import without_checks
+from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.entry_spec import (
     ArrayLeaf,

@@ -1,0 +1,1 @@
+"""Control flow: simplified, then lowered to the flat dataflow graph."""

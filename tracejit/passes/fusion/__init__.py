@@ -1,0 +1,1 @@
+"""Elementwise chains, reductions and stores become fusions: one loop nest each."""

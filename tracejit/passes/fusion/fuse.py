@@ -1,0 +1,393 @@
+"""Fusion: array ops that can run in one loop nest become one `fusion` node.
+
+    v1 = exp(x); v2 = add(v1, y); s = reduce_sum(v2)
+    ->  s = fusion(x, y) { exp, add, reduce_sum }
+
+Some values are materialised, that is, written to memory: what leaves the fusable world (results,
+operands of library calls), what reductions and scans give, and what would cost more to compute
+twice than to store. Everything else is recomputed where it is read, in registers. Materialised
+values with one iteration space share a kernel where nothing between them needs to be finished
+first.
+
+An update is a kernel of its own that can work in place: what it would read of the old array at
+other places than it writes is stored before. No read of an array is moved behind the node that
+updates it, and nothing that may raise is moved across a node with effects (see `passes/order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
+from tracejit.passes.analysis.aliasing import UPDATES, conflicting_reads
+from tracejit.passes.analysis.fusable import (
+    EXPENSIVE,
+    INDEX,
+    ROOTS,
+    fusable,
+    is_literal,
+    is_root_op,
+    space,
+)
+from tracejit.passes.analysis.order import Order
+from tracejit.passes.fusion.rematerialize import worth_storing
+from tracejit.passes.fusion.splats import own_fills
+from tracejit.passes.fusion.store_to_load import read_updated
+from tracejit.passes.fusion.views import renames
+from tracejit.passes.simplify.dce import is_barrier, may_raise
+
+__all__ = ["fuse"]
+
+
+def _axes(v: Value) -> int:
+    """The number of axes along which there may be several elements."""
+    assert isinstance(v.type, ArrayType)
+    return sum(n != 1 for n in v.type.shape)
+
+
+#: Work for an element, in additions, from which on vectors are worth a store and a load.
+_DEAR = 10.0
+
+
+@dataclass
+class _Group:
+    """Materialised values computed by one kernel."""
+
+    key: tuple[object, ...]
+    index: int
+    roots: list[Node] = field(default_factory=list)
+
+
+class _Fuser:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.producer = graph.producers()
+        self.fusable = {n for n in graph.nodes if fusable(n)}
+        self.consumers: dict[Value, list[Node]] = {}
+        for n in graph.nodes:
+            for v in dict.fromkeys(n.inputs):
+                self.consumers.setdefault(v, []).append(n)
+        #: Work to compute one element of a value from materialised ones, as a tree.
+        self.cost: dict[Value, float] = {}
+        self.order = Order(graph)
+        self.fusable -= renames(graph, self.producer, self.fusable, self.consumers, self.order)
+
+    def _cost_of(self, n: Node) -> float:
+        if is_root_op(n):
+            return 0.0
+        own = n.op.cost([v.type for v in n.inputs], n.attrs)
+        own = own if isinstance(n.op, Elementwise) else 0.25
+        return min(own + sum(self.cost.get(v, 0.0) for v in n.inputs), 1e6)
+
+    def roots(self) -> set[Node]:
+        """The nodes whose results are materialised, before sharing is looked at."""
+        outputs = set(self.graph.outputs)
+        out: set[Node] = set()
+        repeated: list[Node] = []
+        for n in self.graph.nodes:
+            if n not in self.fusable:
+                continue
+            (v,) = n.outputs
+            users = self.consumers.get(v, [])
+            self.cost[v] = self._cost_of(n)
+            leaves = v in outputs or any(u not in self.fusable for u in users)
+            stored = leaves or self._chained(v, users)
+            unread = may_raise(n) and self._read_in_part(v)
+            if is_root_op(n) or stored or unread or self._feeds_scatter(v, users):
+                out.add(n)
+                self.cost[v] = 0.0
+            elif self._repeated_by_index(v, users):
+                out.add(n)
+                repeated.append(n)
+                self.cost[v] = 0.0
+        out = worth_storing(repeated, out, self.inlined, self.order)
+        for n in self.graph.nodes:
+            if n.op.name in UPDATES and n in out:
+                self._finish_first(n, out)
+        return out
+
+    def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
+        """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
+        return self.cost[v] >= _DEAR and any(
+            u.op.name in ("scatter", "scatter_apply") and u.inputs[1] is v for u in users
+        )
+
+    def _finish_first(self, update: Node, roots: set[Node]) -> None:
+        """Make roots of what an update in place would spoil: the smaller side of the conflict.
+
+        That is either the new values or, where they are smaller, the parts of the old array.
+        """
+        old, new = update.inputs[:2]
+        if (made := self.producer.get(old)) in self.fusable and made not in roots:
+            return
+        producer = {v: n for v, n in self.producer.items() if n in self.fusable}
+        stored = frozenset(n.outputs[0] for n in roots)
+        found = [r.reader for r in conflicting_reads(update, producer, old, stored)]
+        readers = {n for n in found if n is not update}
+        if not readers:
+            return
+        values = producer.get(new)
+        if values is None or all(_axes(n.outputs[0]) < _axes(new) for n in readers):
+            roots |= readers
+        else:
+            roots.add(values)
+
+    def read_updated(self, roots: set[Node]) -> Graph:
+        """The graph with reads of updated arrays in place of what they hold."""
+        return read_updated(self.graph, self.fusable, roots, self.cost, self.order)
+
+    def _read_in_part(self, v: Value) -> bool:
+        """Whether some element of `v` may not be computed if `v` is computed where it is read."""
+        users = self.consumers.get(v, [])
+        if not users:
+            return True
+        for u in users:
+            if u.op.name in ("slice", "gather", "broadcast_to"):
+                return True
+            # What it stores over is not computed.
+            if u.op.name == "update_slice" and u.inputs[0] is v:
+                return True
+            if u in self.fusable and not is_root_op(u) and self._read_in_part(u.outputs[0]):
+                return True
+        return False
+
+    def _chained(self, v: Value, users: list[Node]) -> bool:
+        """Whether an expensive value would be computed one element after another."""
+        if self.cost.get(v, 0.0) < EXPENSIVE:
+            return False
+        assert isinstance(v.type, ArrayType)
+        whole = tuple(range(v.type.ndim))
+        return any(
+            isinstance(u.op, Reduction) and u.op.chained(v.type.dtype) and u.attrs["axes"] == whole
+            for u in users
+        )
+
+    def _repeated_by_index(self, v: Value, users: list[Node]) -> bool:
+        """Whether index ops would make an expensive value be computed several times."""
+        if self.cost.get(v, 0.0) < EXPENSIVE:
+            return False
+        reads = 0
+        for u in users:
+            if u.op.name == "gather":
+                return True
+            if u.op.name == "broadcast_to" or u.op.name in UPDATES and u.inputs[0] is v:
+                return True
+            reads += 1 if u.op.name in ("slice", "concatenate") else 0
+        return reads >= 1 and len(users) > 1
+
+    def inlined(self, root: Node, roots: set[Node]) -> list[Node]:
+        """The nodes computed in registers for `root`, itself last, in graph order."""
+        seen: set[Node] = set()
+        stack = [root]
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            for v in n.inputs:
+                p = self.producer.get(v)
+                if p is not None and (is_literal(p) or p in self.fusable and p not in roots):
+                    stack.append(p)
+        return [n for n in self.graph.nodes if n in seen]
+
+    def held_back(self, roots: set[Node]) -> set[Node]:
+        """What must be stored because it would otherwise be computed too late."""
+        out: set[Node] = set()
+        for root in roots:
+            tree = self.inlined(root, roots)
+            limits: dict[Node, int] = {}
+            for n in tree:
+                own = self.order.limit(n)
+                inner = [limits[p] for v in n.inputs if (p := self.producer.get(v)) in limits]
+                limit = min([own, *inner])
+                passed = [
+                    p
+                    for v in n.inputs
+                    if (p := self.producer.get(v)) in limits and limits[p] < self.order.place[n]
+                ]
+                out.update(p for p in passed if not is_literal(p))
+                limits[n] = limit if not passed else own
+        return out
+
+    def group(self, roots: set[Node]) -> tuple[list[_Group | Node], dict[Node, _Group]]:
+        """The schedule: groups and other nodes, each after what it reads."""
+        schedule: list[_Group | Node] = []
+        group_of: dict[Node, _Group] = {}
+        unit: dict[Value, int] = {}
+        bound: dict[str, int] = {}
+        barrier = -1
+        for n in self.graph.nodes:
+            if n in self.fusable and n not in roots:
+                continue
+            if n not in roots:
+                for v in n.outputs:
+                    unit[v] = len(schedule)
+                bound |= dict.fromkeys(n.binds, len(schedule))
+                if is_barrier(n):
+                    barrier = len(schedule)
+                schedule.append(n)
+                continue
+            key = space(n)
+            needs, pointwise = self._needs(n, roots)
+            latest = max((unit.get(v, -1) for v in needs), default=-1)
+            tree = self.inlined(n, roots)
+            if bound:
+                sizes = set().union(*(m.sizes() | type_sizes(m.outputs[0].type) for m in tree))
+                latest = max([latest, *(bound.get(size, -1) for size in sizes)])
+            if any(map(may_raise, tree)):
+                latest = max(latest, barrier)
+            place = None
+            for g in reversed([u for u in schedule if isinstance(u, _Group)]):
+                if g.index <= latest:
+                    break
+                if g.key == key and all(unit.get(v, -1) <= g.index for v in pointwise):
+                    place = g
+                    break
+            if place is None:
+                # A pointwise dependency on the newest group of the same space may join it.
+                place = _Group(key, len(schedule))
+                schedule.append(place)
+            place.roots.append(n)
+            group_of[n] = place
+            unit[n.outputs[0]] = place.index
+        return schedule, group_of
+
+    def _needs(self, root: Node, roots: set[Node]) -> tuple[set[Value], set[Value]]:
+        """Materialised values that must be finished first, and those read at the same element."""
+        finished: set[Value] = set()
+        pointwise: set[Value] = set()
+        mapped = isinstance(root.op, Reduction) or root.op.name not in ROOTS
+        stack = [(root, mapped)]
+        seen: set[tuple[Node, bool]] = set()
+        while stack:
+            n, same = stack.pop()
+            if (n, same) in seen:
+                continue
+            seen.add((n, same))
+            through = same and (isinstance(n.op, Elementwise) or n is root and mapped)
+            if n is root and n.op.name in INDEX:
+                through = False
+            for v in n.inputs:
+                p = self.producer.get(v)
+                if p is None or is_literal(p):
+                    continue
+                if not isinstance(v.type, ArrayType):
+                    finished.add(v)
+                elif p in roots:
+                    plain = through and not is_root_op(p) and space(p) == space(root)
+                    (pointwise if plain else finished).add(v)
+                elif p in self.fusable:
+                    stack.append((p, through))
+                else:
+                    finished.add(v)
+        return finished, pointwise - finished
+
+    def promote(self, roots: set[Node], group_of: dict[Node, _Group]) -> set[Node]:
+        """Expensive values that more than one kernel would compute."""
+        where: dict[Node, set[int]] = {}
+        for root in roots:
+            for n in self.inlined(root, roots):
+                if n is not root and not is_literal(n):
+                    where.setdefault(n, set()).add(group_of[root].index)
+        again = {n for n, g in where.items() if len(g) > 1 and self.cost[n.outputs[0]] >= EXPENSIVE}
+        # Only the outermost of a chain: storing it spares the rest.
+        inner = {
+            p
+            for n in again
+            for v in n.inputs
+            if (p := self.producer.get(v)) in again and where[p] == where[n]
+        }
+        return {n for n in again - inner if isinstance(n.op, Elementwise)}
+
+
+def fuse(graph: Graph) -> Graph:
+    """Group the fusable nodes of `graph`, and of its regions, into `fusion` nodes."""
+    graph = own_fills(_fuse_regions(graph))
+    fuser = _Fuser(graph)
+    roots = fuser.roots()
+    # A kernel that has less to compute may let another one read what it had kept alive.
+    while (reads := fuser.read_updated(roots)) is not fuser.graph:
+        fuser = _Fuser(reads)
+        roots = fuser.roots()
+    while True:
+        schedule, group_of = fuser.group(roots)
+        more = fuser.held_back(roots) - roots or fuser.promote(roots, group_of)
+        if not more:
+            break
+        roots |= more
+    return _rebuild(fuser, roots, schedule)
+
+
+def _fuse_regions(graph: Graph) -> Graph:
+    from tracejit.ir.graph import replay
+
+    if not any(n.regions for n in graph.nodes):
+        return graph
+    return replay(graph, region=fuse)
+
+
+def _rebuild(fuser: _Fuser, roots: set[Node], schedule: list[_Group | Node]) -> Graph:
+    graph = fuser.graph
+    builder = GraphBuilder(graph.name, graph.sizes)
+    builder.inputs = list(graph.inputs)
+    table: dict[Value, Value] = {v: v for v in graph.inputs}
+    for number, unit in enumerate(schedule):
+        if isinstance(unit, Node):
+            inputs = tuple(table[v] for v in unit.inputs)
+            if inputs == unit.inputs:
+                builder.nodes.append(unit)
+                outs = unit.outputs
+            else:
+                outs = builder.emit(
+                    unit.op,
+                    inputs,
+                    unit.attrs,
+                    regions=unit.regions,
+                    binds=unit.binds,
+                    where=unit.where,
+                )
+            table |= dict(zip(unit.outputs, outs, strict=True))
+            continue
+        _emit_group(fuser, roots, unit, f"k{number}", builder, table)
+    for old, new in table.items():
+        new.name = new.name or old.name
+    return builder.build([table[v] for v in graph.outputs], graph.results, graph.size_outputs)
+
+
+def _emit_group(
+    fuser: _Fuser,
+    roots: set[Node],
+    group: _Group,
+    name: str,
+    builder: GraphBuilder,
+    table: dict[Value, Value],
+) -> None:
+    members: dict[Node, None] = {}
+    for root in group.roots:
+        for n in fuser.inlined(root, roots):
+            members[n] = None
+    inside = {v for n in members for v in n.outputs}
+    nodes = [n for n in fuser.graph.nodes if n in members]
+    reads = dict.fromkeys(v for n in nodes for v in n.inputs if v not in inside)
+    region = GraphBuilder(name)
+    local: dict[Value, Value] = {v: region.input(v.type, v.name) for v in reads}
+    for n in nodes:
+        outs = region.emit(n.op, [local[v] for v in n.inputs], n.attrs, where=n.where)
+        local |= dict(zip(n.outputs, outs, strict=True))
+    results = [r.outputs[0] for r in group.roots]
+    body = region.build([local[v] for v in results])
+    sizes = tuple(sorted(sizes_read(body)))
+    closed = Graph(body.name, sizes, body.inputs, body.nodes, body.outputs)
+    outs = builder.emit(
+        OPS["fusion"],
+        [table[v] for v in reads],
+        {"sizes": (symbols(sizes),)},
+        regions=(closed,),
+        where=group.roots[-1].where,
+    )
+    table |= dict(zip(results, outs, strict=True))

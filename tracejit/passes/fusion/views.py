@@ -1,0 +1,161 @@
+"""Views: slices, reshapes and transposes that stay other names of memory, without a kernel.
+
+    v1 = slice(x, ...); v2 = reshape(v1); v3 = matmul(v2, y)     v1 and v2 are read where x lies
+    v1 = matmul(x, y); v2 = reshape(v1); return v2               v2 is the memory of v1
+
+What only matrix products read needs no copy: BLAS takes matrices and vectors with steps. The array
+must hold the same elements when the product is computed: one that is updated in between is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.passes.analysis.aliasing import UPDATES
+from tracejit.passes.analysis.fusable import is_root_op
+from tracejit.passes.analysis.order import Order
+
+__all__ = ["VIEWS", "keeps_axes", "renames"]
+
+#: Ops that give a view of their operand.
+VIEWS = frozenset(("slice", "reshape", "transpose"))
+#: What BLAS has products of.
+_BLAS = frozenset(("f32", "f64", "c64", "c128"))
+
+
+def keeps_axes(node: Node) -> bool:
+    """Whether a reshape only adds or drops axes of one element."""
+    source, out = node.inputs[0].type, node.outputs[0].type
+    assert isinstance(source, ArrayType) and isinstance(out, ArrayType)
+    return [n for n in source.shape if n != 1] == [n for n in out.shape if n != 1]
+
+
+def renames(
+    graph: Graph,
+    producer: Mapping[Value, Node],
+    fusable: Set[Node],
+    consumers: Mapping[Value, list[Node]],
+    order: Order,
+) -> set[Node]:
+    """The views of stored arrays that stay outside of kernels.
+
+    Those are operands of library calls, transposes of what is updated and of what updates give, and
+    reshapes of what library calls give.
+    """
+    outputs = set(graph.outputs)
+    operands = _operands(graph, producer, fusable, consumers, order)
+    out: set[Node] = set()
+    for n in graph.nodes:
+        if n in operands:
+            out.add(n)
+            continue
+        if n.op.name == "reshape" and n.outputs[0] in outputs:
+            out |= _of_library(n, producer)
+        if n.op.name != "transpose":
+            continue
+        (v,) = n.outputs
+        source = producer.get(n.inputs[0])
+        stored = _is_stored(n.inputs[0], outputs, producer, fusable, consumers)
+        users = consumers.get(v, [])
+        library = v not in outputs and all(u.op.kind == "library" for u in users)
+        updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
+        update = source is not None and source.op.name in UPDATES
+        if stored and (library or updated or update) or source in out and update:
+            out.add(n)
+    return out
+
+
+def _of_library(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
+    """The reshapes from the result of a library call, which lies dense, to that of `node`."""
+    chain: set[Node] = set()
+    made: Node | None = node
+    while made is not None and made.op.name == "reshape":
+        if made.attrs.get("assume") or not _is_c(made.inputs[0]):
+            return set()
+        chain.add(made)
+        made = producer.get(made.inputs[0])
+    return chain if made is not None and made.op.kind == "library" else set()
+
+
+def _operands(
+    graph: Graph,
+    producer: Mapping[Value, Node],
+    fusable: Set[Node],
+    consumers: Mapping[Value, list[Node]],
+    order: Order,
+) -> set[Node]:
+    """The views that only matrix products read, through other such views perhaps."""
+    outputs = set(graph.outputs)
+    #: The products that read a view.
+    read: dict[Node, list[Node]] = {}
+    for n in reversed(graph.nodes):
+        if n.op.name not in VIEWS or n.outputs[0] in outputs:
+            continue
+        products: list[Node] = []
+        for user in consumers.get(n.outputs[0], []):
+            if _is_product(user):
+                products.append(user)
+            elif user in read and (user.op.name != "reshape" or keeps_axes(user)):
+                products += read[user]
+            else:
+                products = []
+                break
+        whole = n.op.name != "reshape" or keeps_axes(n)
+        if not whole and any(not _is_product(u) for u in consumers.get(n.outputs[0], ())):
+            continue
+        if products and _is_plain(n):
+            read[n] = products
+    out: set[Node] = set()
+    root: dict[Value, Value] = {}
+    for n in graph.nodes:
+        if n not in read:
+            continue
+        (source,) = n.inputs
+        made = producer.get(source)
+        stored = _is_stored(source, outputs, producer, fusable, consumers)
+        # Storing all of what is computed takes no longer than storing it in another order.
+        whole = n.op.name != "slice"
+        first = root.get(source, source)
+        if not (made in out or stored or whole):
+            continue
+        if any(order.updated_between(first, n, product) for product in read[n]):
+            continue
+        out.add(n)
+        root[n.outputs[0]] = first
+    return out
+
+
+def _is_stored(
+    v: Value,
+    outputs: Set[Value],
+    producer: Mapping[Value, Node],
+    fusable: Set[Node],
+    consumers: Mapping[Value, list[Node]],
+) -> bool:
+    """Whether an array lies in memory, also where no view of it is read."""
+    made = producer.get(v)
+    if made is None or made not in fusable or is_root_op(made) or v in outputs:
+        return True
+    return any(user not in fusable for user in consumers.get(v, ()))
+
+
+def _is_product(node: Node) -> bool:
+    t = node.outputs[0].type if node.outputs else None
+    return node.op.name == "matmul" and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether the elements lie in steps that BLAS takes."""
+    if node.op.name == "slice":
+        return all(step > 0 for step in node.attrs["step"])
+    if node.op.name == "reshape":
+        if node.attrs.get("assume"):
+            return False
+        return keeps_axes(node) or _is_c(node.inputs[0])
+    return True
+
+
+def _is_c(v: Value) -> bool:
+    return isinstance(v.type, ArrayType) and v.type.is_c

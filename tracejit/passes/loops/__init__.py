@@ -1,0 +1,1 @@
+"""Loops: what need not run in each iteration, and what can run side by side."""

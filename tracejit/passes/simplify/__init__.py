@@ -1,0 +1,1 @@
+"""Local rewrites: constants, algebra, common and dead nodes."""

@@ -1,0 +1,232 @@
+"""Dead code: a pure node goes when nothing reads its results or the sizes that it defines.
+
+    v1 = op(x); return x                               ->   return x
+    a, b = cond(p, x, y); return a                     ->   a = cond(p, x); return a
+    a, b = while_loop(x, y){ x, y -> x + 1, y + x };   ->   a = while_loop(x){ x -> x + 1 };
+    return a                                                return a
+    update(update(x, v, region), w, region)            ->   update(x, w, region)
+
+A size is read by the attributes and result types of live nodes and by the sizes that a graph
+returns. A node stays where Python or NumPy could raise an exception in its place, read or not, and
+so does one with effects. What a loop carries goes when nothing but its next value depends on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tracejit.ir.dims import Poly
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
+from tracejit.ir.types import dtype_of, shape_of, type_sizes
+from tracejit.passes.analysis.conversions import lossless
+from tracejit.passes.analysis.regions import (
+    copied,
+    inputs_read,
+    with_inputs,
+    with_nodes,
+    with_outputs,
+)
+
+__all__ = ["dce", "is_barrier", "is_linear", "may_raise"]
+
+#: For some operands these mean an exception: a singular matrix, a division of Python numbers by
+#: zero.
+_RAISES = frozenset(
+    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
+)
+
+
+def dce(graph: Graph) -> Graph:
+    """`graph` without the pure nodes that nothing depends on."""
+    while True:
+        graph = _without_unread(graph)
+        after = _without_overwritten(graph)
+        if after is graph:
+            return graph
+        graph = after
+
+
+def _without_unread(graph: Graph) -> Graph:
+    plan = _Plan(graph)
+    if not plan.changes:
+        return graph
+    steps = iter(plan.steps)
+
+    def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        step = next(steps)
+        if step is None:
+            # The old outputs stand for the results: nothing reads them.
+            return node.outputs
+        keep(builder, step)
+        return node.outputs
+
+    return replay(graph, emit)
+
+
+def _without_overwritten(graph: Graph) -> Graph:
+    """`graph` whose updates read past those that they overwrite, which nothing else reads.
+
+    update(update(x, v, region), w, region) -> update(x, w, region)
+    """
+    producer, readers = graph.producers(), Counter(graph.outputs)
+    for node in graph.nodes:
+        readers.update(node.inputs)
+    nodes = []
+    for node in graph.nodes:
+        below = _below(node, producer, readers)
+        if below is not None:
+            node = copied(node, inputs=(below, *node.inputs[1:]))
+            producer.update(dict.fromkeys(node.outputs, node))
+        nodes.append(node)
+    same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
+    return graph if same else with_nodes(graph, nodes)
+
+
+def _below(
+    node: Node, producer: Mapping[Value, Node], readers: Mapping[Value, int]
+) -> Value | None:
+    """The array below all updates of the same elements that nothing but `node` reads."""
+    if node.op.name not in ("update_slice", "write_item") or len(node.inputs) != 2:
+        return None
+    x = node.inputs[0]
+    while readers[x] == 1 and (made := producer.get(x)) is not None:
+        if made.op is not node.op or made.attrs != node.attrs or len(made.inputs) != 2:
+            break
+        x = made.inputs[0]
+    return None if x is node.inputs[0] else x
+
+
+def is_barrier(node: Node) -> bool:
+    """Whether a node, or one in its regions, has effects: what may fail does not move across it.
+
+    A size that is bound is none: nothing but what reads the size depends on it.
+    """
+    if node.op.name == "bind_size":
+        return False
+    return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
+
+
+def is_linear(node: Node) -> bool:
+    """Whether a node, or one in its regions, uses a stack: it runs once, where and when it did.
+
+    It may go, or have other versions where just one of them runs. Merged with its twin, or run
+    where the program would not have, it would spoil the memory that stacks of a name share.
+    """
+    return node.op.kind == "stack" or any(is_linear(n) for r in node.regions for n in r.nodes)
+
+
+def may_raise(node: Node) -> bool:
+    """Whether there may be operands for which eager execution raises an exception."""
+    name = node.op.name
+    match name:
+        case "np_scalar" | "py_scalar":
+            # int(nan), np.int8(300)
+            source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
+            return to.kind in "iu" and not lossless(source, to)
+        case "power":
+            return dtype_of(node.inputs[0].type).kind == "i"
+        case "reduce_min" | "reduce_max" | "argmin" | "argmax":
+            return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
+        case "read_item" | "write_item":
+            return None in node.attrs["at"] and bool(node.attrs.get("checked", True))
+        case "gather" | "scatter" | "scatter_apply":
+            return bool(node.attrs.get("checked", True))
+    if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
+        return True
+    return any(may_raise(inner) for region in node.regions for inner in region.nodes)
+
+
+class _Plan:
+    """What becomes of each node: `steps` holds it, a smaller one, or None where it goes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._values = set(graph.outputs)
+        self._sizes = set().union(*map(attr_sizes, graph.size_outputs))
+        self._defines_sizes = any(node.binds for node in graph.nodes)
+        backwards = [self._step(node) for node in reversed(graph.nodes)]
+        self.steps = backwards[::-1]
+        self.changes = any(a is not b for a, b in zip(self.steps, graph.nodes, strict=True))
+
+    def _step(self, node: Node) -> Node | None:
+        needed = (
+            not self._values.isdisjoint(node.outputs)
+            or not self._sizes.isdisjoint(node.binds)
+            or may_raise(node)
+            or is_barrier(node)
+        )
+        if not needed:
+            return None
+        if node.regions:
+            node = self._shrink(node)
+        self._values.update(node.inputs)
+        if self._defines_sizes:
+            self._sizes |= node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
+        return node
+
+    def _shrink(self, node: Node) -> Node:
+        """The node with its regions cleaned, without results and captures that nobody reads."""
+        if any(result != "fresh" for region in node.regions for result in region.results):
+            return copied(node, regions=[dce(region) for region in node.regions])
+        if node.op.name == "cond":
+            return self._shrink_branch(node)
+        if node.op.name == "while_loop":
+            return self._shrink_loop(node)
+        return copied(node, regions=[dce(region) for region in node.regions])
+
+    def _shrink_branch(self, node: Node) -> Node:
+        live = [k for k, v in enumerate(node.outputs) if v in self._values]
+        regions = [dce(with_outputs(region, live)) for region in node.regions]
+        read = set().union(*map(inputs_read, regions))
+        kept = [k for k in range(len(node.inputs) - 1) if k in read]
+        return copied(
+            node,
+            inputs=[node.inputs[0], *(node.inputs[k + 1] for k in kept)],
+            outputs=[node.outputs[k] for k in live],
+            regions=[with_inputs(region, kept) for region in regions],
+        )
+
+    def _shrink_loop(self, node: Node) -> Node:
+        count = node.attrs["carried"]
+        test, body = node.regions
+        test = dce(test)
+        wanted = {k for k, v in enumerate(node.outputs) if v in self._values}
+        wanted |= {k for k in inputs_read(test) if k < count}
+        live = _needed(body, wanted, count)
+        while True:
+            numbers = sorted(live)
+            inner = dce(with_outputs(body, numbers))
+            # Without what nested regions do not read either.
+            left = wanted | {k for k in inputs_read(inner) if k < count}
+            if left == live:
+                break
+            live = left
+        read = inputs_read(test) | inputs_read(inner)
+        kept = [*numbers, *(k for k in range(count, len(node.inputs)) if k in read)]
+        attrs = node.attrs if len(live) == count else {**node.attrs, "carried": len(live)}
+        return copied(
+            node,
+            inputs=[node.inputs[k] for k in kept],
+            attrs=None if attrs is node.attrs else attrs,
+            outputs=[node.outputs[k] for k in numbers],
+            regions=[with_inputs(test, kept), with_inputs(inner, kept)],
+        )
+
+
+def _needed(body: Graph, wanted: set[int], count: int) -> set[int]:
+    """The carried values that `wanted` ones or nodes that stay depend on, in any iteration."""
+    producer, number = body.producers(), {v: k for k, v in enumerate(body.inputs[:count])}
+    live, seen = set(wanted), set[Value]()
+    stack = [body.outputs[k] for k in wanted]
+    stack += [v for n in body.nodes if may_raise(n) or is_barrier(n) for v in n.inputs]
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v in producer:
+            stack += producer[v].inputs
+        elif v in number and number[v] not in live:
+            live.add(number[v])
+            stack.append(body.outputs[number[v]])
+    return live

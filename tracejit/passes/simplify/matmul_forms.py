@@ -1,0 +1,93 @@
+"""Matrix products in the form that costs least: sums for what is computed, one for a whole stack.
+
+    v1 = slice(x); v2 = gather(y, i); v3 = matmul(v1, v2)
+    ->  v3 = reduce_sum(multiply(v1, v2))               two vectors, one of them not in memory
+    v1 = matmul(a, b)                                   a: (..., m, k) in C order, b: (k, n)
+    ->  v2 = reshape(a, (... m, k)); v3 = matmul(v2, b); v1 = reshape(v3, (..., m, n))
+
+A kernel computes such a sum while it reads: no operand is stored first, and no library is called. A
+product of stored vectors stays a call, and so does one in a dtype that BLAS rounds otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.ir.dims import prod
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.passes.analysis.fusable import fusable, is_root_op
+
+__all__ = ["product_forms"]
+
+#: Products of these are rounded alike one by one. (Half precision is not: NumPy adds up in single.)
+_SUMMED = frozenset(("f32", "f64"))
+#: Whole numbers have no routine; they wrap, in any order.
+_WHOLE = frozenset(f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64))
+#: Elements below which a call costs more than the sum.
+_SHORT = 64
+
+
+def product_forms(graph: Graph) -> Graph:
+    """`graph` with its matrix products in their cheapest forms."""
+    made: dict[Value, Node] = {}
+
+    def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        outputs: Sequence[Value] | None = None
+        if node.op.name == "matmul":
+            outputs = _sum(builder, node, made) or _one_product(builder, node, made)
+        if outputs is None:
+            outputs = keep(builder, node)
+            made.update(dict.fromkeys(outputs, builder.nodes[-1]))
+        return outputs
+
+    return replay(graph, emit, region=product_forms)
+
+
+def _types(node: Node) -> tuple[ArrayType, ArrayType]:
+    a, b = (v.type for v in node.inputs)
+    assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
+    return a, b
+
+
+def _sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Value, ...] | None:
+    """The product of two vectors as a sum, where a kernel has to compute an operand anyway."""
+    a, b = _types(node)
+    if a.ndim != 1 or b.ndim != 1:
+        return None
+    dtype = dtype_name(a.dtype)
+    n = a.shape[0]
+    short = isinstance(n, int) and n <= _SHORT
+    computed = short or any(_is_computed(made.get(v)) for v in node.inputs)
+    if dtype not in _WHOLE and not (dtype in _SUMMED and computed):
+        return None
+    (terms,) = builder.emit(OPS["multiply"], node.inputs, {}, where=node.where)
+    return builder.emit(OPS["reduce_sum"], (terms,), {"axes": (0,)}, where=node.where)
+
+
+def _is_computed(node: Node | None) -> bool:
+    """Whether a kernel would have to store the value for a library call."""
+    return node is not None and fusable(node) and not is_root_op(node)
+
+
+def _one_product(
+    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+) -> tuple[Value, ...] | None:
+    """A stack of matrices in C order, times one matrix, as one tall matrix times that one."""
+    a, b = _types(node)
+    if a.ndim < 3 or b.ndim > 2 or not a.is_c or dtype_name(a.dtype) == "f16":
+        return None
+    (source,) = node.inputs[:1]
+    before = made.get(source)
+    if before is not None and before.op.name == "reshape" and not before.attrs.get("assume"):
+        inner = before.inputs[0].type
+        if isinstance(inner, ArrayType) and inner.is_c:
+            source = before.inputs[0]
+    tall = (prod(a.shape[:-1]), a.shape[-1])
+    (rows,) = builder.emit(OPS["reshape"], (source,), {"shape": tall}, where=node.where)
+    made[rows] = builder.nodes[-1]
+    (flat,) = builder.emit(OPS["matmul"], (rows, node.inputs[1]), {}, where=node.where)
+    made[flat] = builder.nodes[-1]
+    (shape,) = (v.type.shape for v in node.outputs if isinstance(v.type, ArrayType))
+    return builder.emit(OPS["reshape"], (flat,), {"shape": shape}, where=node.where)

@@ -1,0 +1,274 @@
+"""Single elements: reads and writes of one element lose the arrays around the number.
+
+    r = slice(a, start=(i, 0), size=(1, 1)); s = reshape(r, ()); v = element(s)
+    ->  v = read_item(a, at=(i, 0))
+    g = gather(a, i, j); v = element(g)         ->  v = read_item(a, i, j, at=(None, None))
+    w = broadcast_to(v, (1,)); b = update_slice(a, w, start=(i,), size=(1,))
+    ->  b = write_item(a, v, at=(i,))
+
+Elementwise ops on the way become ops on scalars, if those give the same bits. A read keeps its
+place before the node that updates the array, and one that may fail stays on its side of a node with
+effects. What made the arrays is left to `dce`, but for what may fail: the reads do that now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.passes.analysis.fusable import fusable, is_root_op
+from tracejit.passes.analysis.order import updated_by
+from tracejit.passes.simplify.dce import is_barrier
+from tracejit.passes.simplify.fold import emit_constant, known_constant
+from tracejit.passes.simplify.index import is_outside
+
+__all__ = ["scalarize"]
+
+#: Elementwise ops that one element may take: more are left to a kernel.
+_MOST_OPS = 16
+
+
+@dataclass(frozen=True)
+class _Index:
+    """An index operand into an axis of `size` elements; it may be negative."""
+
+    value: Value
+    size: Dim
+    checked: bool
+
+
+#: Where an element lies, axis by axis.
+_Place: TypeAlias = "tuple[Dim | _Index, ...]"
+
+
+class _GiveUp(Exception):
+    """The element has no scalar form."""
+
+
+def scalarize(graph: Graph) -> Graph:
+    """`graph` with single elements read and written as scalars."""
+    work = _Scalarizer()
+    after = replay(graph, work.emit, region=scalarize)
+    return _without(after, work.replaced) if work.replaced else after
+
+
+def _without(graph: Graph, nodes: set[Node]) -> Graph:
+    """`graph` without those of `nodes` that nothing reads, though they might raise."""
+    read = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node not in nodes or not read.isdisjoint(node.outputs):
+            kept.append(node)
+            read.update(node.inputs)
+    return Graph(
+        graph.name,
+        graph.sizes,
+        graph.inputs,
+        tuple(reversed(kept)),
+        graph.outputs,
+        graph.results,
+        graph.size_outputs,
+    )
+
+
+class _Scalarizer:
+    def __init__(self) -> None:
+        #: Nodes whose work single reads and writes now do.
+        self.replaced: set[Node] = set()
+        self._producer: dict[Value, Node] = {}
+        self._position: dict[Node, int] = {}
+        self._updates: dict[Value, list[int]] = {}
+        self._updaters: dict[Value, list[Node]] = {}
+        self._barriers: list[int] = []
+        self._here = -1
+
+    def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        """The `emit` of a replay."""
+        self._here += 1
+        mark = len(builder.nodes)
+        reader = _Reader(self, builder)
+        try:
+            outputs: Sequence[Value] = self._rewrite(builder, reader, node)
+            self.replaced |= reader.passed
+        except _GiveUp:
+            del builder.nodes[mark:]
+            outputs = keep(builder, node)
+        for made in builder.nodes[mark:]:
+            self._position[made] = self._here
+            self._producer |= dict.fromkeys(made.outputs, made)
+            for v in updated_by(made):
+                self._updates.setdefault(v, []).append(self._here)
+                self._updaters.setdefault(v, []).append(made)
+            if is_barrier(made):
+                self._barriers.append(self._here)
+        return outputs
+
+    def _rewrite(self, builder: GraphBuilder, reader: _Reader, node: Node) -> Sequence[Value]:
+        name = node.op.name
+        if name == "element":
+            number = reader.number(node.inputs[0], (), self._here)
+            if number.type != node.outputs[0].type:
+                raise _GiveUp
+            return (number,)
+        if name not in ("update_slice", "scatter"):
+            raise _GiveUp
+        old, new, *indices = node.inputs
+        assert isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType)
+        if any(n != 1 for n in new.type.shape) or any(_is_array(v) for v in indices):
+            raise _GiveUp
+        number = reader.number(new, (0,) * new.type.ndim, self._here)
+        rest = old.type.ndim - len(indices)
+        at = node.attrs["start"] if name == "update_slice" else (None,) * len(indices) + (0,) * rest
+        attrs: dict[str, Attr] = {"at": at}
+        if not node.attrs.get("checked", True):
+            attrs["checked"] = False
+        return builder.emit(OPS["write_item"], (old, number, *indices), attrs)
+
+    def producer(self, v: Value) -> Node | None:
+        """The node that gives `v`, as it is in the new graph."""
+        return self._producer.get(v)
+
+    def position(self, node: Node) -> int:
+        """The place in the old graph of what became `node`."""
+        return self._position[node]
+
+    def newest(self, source: Value, place: _Place) -> Value:
+        """The newest state of an array that has the same element at `place`."""
+        while len(updaters := self._updaters.get(source, [])) == 1:
+            (update,) = updaters
+            if not _spares(update, place):
+                break
+            (source,) = update.outputs
+        return source
+
+    def may_read_late(self, source: Value, first: int, checked: bool) -> bool:
+        """Whether a read of `source` from place `first` may be made here instead."""
+        later = self._updates.get(source, [])
+        return not any(k > first for k in (*later, *(self._barriers if checked else ())))
+
+
+def _spares(update: Node, place: _Place) -> bool:
+    """Whether an update leaves the element at `place` as it is."""
+    if update.op.name not in ("update_slice", "write_item"):
+        return False
+    return any(not isinstance(d, _Index) and is_outside(d, update, k) for k, d in enumerate(place))
+
+
+def _is_array(v: Value) -> bool:
+    return isinstance(v.type, ArrayType)
+
+
+class _Reader:
+    """Writes the scalar form of one element."""
+
+    def __init__(self, work: _Scalarizer, builder: GraphBuilder) -> None:
+        self.work, self.builder = work, builder
+        self.passed: set[Node] = set()
+        self._ops = 0
+        self._known: dict[tuple[Value, _Place], Value] = {}
+
+    def number(self, v: Value, place: _Place, first: int) -> Value:
+        """The element of `v` at `place`, which a node at the place `first` reads."""
+        key = (v, place)
+        if key not in self._known:
+            self._known[key] = self._number(v, place, first)
+        return self._known[key]
+
+    def _number(self, v: Value, place: _Place, first: int) -> Value:
+        node = self.work.producer(v)
+        if node is None or not fusable(node) and node.op.name != "constant" or is_root_op(node):
+            return self._read(v, place, first)
+        if node.attrs.get("assume"):
+            raise _GiveUp
+        self.passed.add(node)
+        here = self.work.position(node)
+        if isinstance(node.op, Elementwise):
+            self._ops += 1
+            if self._ops > _MOST_OPS or node.op.parity != "exact":
+                raise _GiveUp
+            args = [self.number(x, place, here) for x in node.inputs]
+            return self.builder.emit(node.op, args, node.attrs)[0]
+        if node.op.name == "constant":
+            return self._constant(v, node, place, first)
+        if node.op.name == "iota":
+            raise _GiveUp
+        if not _is_array(node.inputs[0]):
+            _require_checked(place)
+            return node.inputs[0]
+        return self.number(node.inputs[0], _source(node, place), here)
+
+    def _constant(self, v: Value, node: Node, place: _Place, first: int) -> Value:
+        array = known_constant(node)
+        if array.size == 1:
+            _require_checked(place)
+            return emit_constant(self.builder, array.reshape(-1)[0], NpScalar(array.dtype))
+        if all(type(d) is int for d in place):
+            return emit_constant(self.builder, array[place], NpScalar(array.dtype))
+        self.passed.discard(node)
+        return self._read(v, place, first)
+
+    def _read(self, source: Value, place: _Place, first: int) -> Value:
+        source = self.work.newest(source, place)
+        indices = [d for d in place if isinstance(d, _Index)]
+        checked = any(d.checked for d in indices)
+        if not self.work.may_read_late(source, first, checked):
+            raise _GiveUp
+        attrs: dict[str, Attr] = {"at": tuple(None if d in indices else d for d in place)}
+        if indices and not checked:
+            attrs["checked"] = False
+        return self.builder.one(OPS["read_item"], (source, *(d.value for d in indices)), **attrs)
+
+
+def _require_checked(dropped: _Place) -> None:
+    """Raise _GiveUp if an index operand would no longer be checked."""
+    if any(isinstance(d, _Index) and d.checked for d in dropped):
+        raise _GiveUp
+
+
+def _source(node: Node, place: _Place) -> _Place:
+    """Where the element at `place` of an index op comes from in its operand. Raises _GiveUp."""
+    t, out = node.inputs[0].type, node.outputs[0].type
+    assert isinstance(t, ArrayType) and isinstance(out, ArrayType)
+    attrs = node.attrs
+    match node.op.name:
+        case "transpose":
+            return tuple(place[k] for k in np.argsort(attrs["axes"]))
+        case "broadcast_to":
+            new = len(place) - t.ndim
+            pairs = list(zip(t.shape, place[new:], strict=True))
+            _require_checked((*place[:new], *(d for n, d in pairs if n == 1)))
+            return tuple(0 if n == 1 else d for n, d in pairs)
+        case "slice":
+            parts = zip(attrs["start"], attrs["step"], place, out.shape, t.shape, strict=True)
+            return tuple(_moved(*part) for part in parts)
+        case "reshape":
+            wide = [(k, n) for k, n in enumerate(t.shape) if n != 1]
+            given = [(k, n) for k, n in enumerate(out.shape) if n != 1]
+            if [n for _, n in wide] != [n for _, n in given]:
+                raise _GiveUp
+            _require_checked(tuple(place[k] for k, n in enumerate(out.shape) if n == 1))
+            back = dict(zip((k for k, _ in wide), (place[k] for k, _ in given), strict=True))
+            return tuple(back.get(k, 0) for k in range(t.ndim))
+        case "gather" if not any(_is_array(v) for v in node.inputs[1:]):
+            indices = zip(node.inputs[1:], t.shape, strict=False)
+            checked = bool(attrs.get("checked", True))
+            return (*(_Index(v, n, checked) for v, n in indices), *place)
+    raise _GiveUp
+
+
+def _moved(start: Dim, step: int, d: Dim | _Index, size: Dim, whole: Dim) -> Dim | _Index:
+    """An index into a slice of an axis as one into the axis."""
+    if not isinstance(d, _Index):
+        return start + d * step
+    if (start, step, size) != (0, 1, whole):
+        # A number that may be negative counts from the end of the slice.
+        raise _GiveUp
+    return d
