@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from tracejit.codegen import engine
-from tracejit.codegen.vector_math import define, symbol
+from tracejit.codegen.llvm import engine
+from tracejit.codegen.scalar.vector_math import define, symbol
 
 from .harness import Contender, Table, compare
 from .vector_math_sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors

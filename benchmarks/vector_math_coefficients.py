@@ -1,4 +1,4 @@
-"""From function definitions to the coefficient tables of `tracejit/codegen/vector_math_tables.py`.
+"""From function definitions to the coefficients of `codegen/scalar/vector_math_tables.py`.
 
 Each table is a weighted minimax polynomial, found by the exchange algorithm of Remez (Cheney,
 "Introduction to Approximation Theory", chapter 3) in 50-digit arithmetic. The coefficients are

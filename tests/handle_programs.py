@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import tracejit
-from tracejit.codegen import engine
-from tracejit.codegen.blocks import Place
+from tracejit.codegen.llvm import engine
+from tracejit.codegen.support.allocator import Place
 
 X = np.linspace(0.0, 1.0, 50_000)
 TEXT = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.engine import Library, compile_module
+from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.ir.dims import symbol
 from tracejit.library_names import refresh
 from tracejit.runtime import native

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracejit.codegen.engine import HostTarget, compile_module, host_target
-from tracejit.codegen.lanes import load_element
-from tracejit.codegen.llvm_kernel import emit_kernel, kernel_signature
-from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.kernel.function import emit_kernel, kernel_signature
+from tracejit.codegen.llvm.engine import HostTarget, compile_module, host_target
+from tracejit.codegen.llvm.lanes import load_element
+from tracejit.codegen.llvm.text import FunctionBuilder, Module
 from tracejit.codegen.reference import run_kernel
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.kernel import Call, Expr, Kernel, Load, Param, Stmt, Var

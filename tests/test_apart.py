@@ -26,9 +26,9 @@ from tests.native_kernels import (
     same_bits,
     values,
 )
-from tracejit.codegen.collapse import collapse
-from tracejit.codegen.llvm_kernel import emit_kernel
-from tracejit.codegen.llvm_text import Module
+from tracejit.codegen.kernel.function import emit_kernel
+from tracejit.codegen.llvm.text import Module
+from tracejit.codegen.lowering.collapse import collapse
 from tracejit.ir.dims import Dim
 from tracejit.ir.kernel import For, IndexValue, Kernel, Param, Reduce, Store, Target, Var
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracejit.codegen import blas
-from tracejit.codegen.engine import compile_module, load_object, object_code
+from tracejit.codegen.llvm.engine import compile_module, load_object, object_code
+from tracejit.codegen.support import blas
 
 DTYPES: dict[str, Any] = {
     "f32": np.float32,

@@ -16,7 +16,7 @@ import pytest
 import tracejit
 from tests.compare import assert_same
 from tests.test_threads import together
-from tracejit.codegen.blocks import Place, block_address, kept_bytes
+from tracejit.codegen.support.allocator import Place, block_address, kept_bytes
 
 pytestmark = pytest.mark.usefixtures("never_eager")
 

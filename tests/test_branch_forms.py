@@ -9,7 +9,7 @@ import pytest
 
 import tracejit
 from tests.compare import assert_same
-from tracejit.codegen.loop_exits import LoopExits
+from tracejit.codegen.analysis.branch_hints import LoopExits
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control.lower import lower_control_flow

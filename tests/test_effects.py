@@ -21,7 +21,7 @@ from tests.control_programs.observe import (
 )
 from tests.control_programs.readers import READERS, Readers
 from tests.effect_cases import BAILING, CASES
-from tracejit.codegen import printing
+from tracejit.codegen.support import printing
 from tracejit.errors import Bailout
 
 # Programs ----------------------------------------------------------------------------------------

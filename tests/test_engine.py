@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from tracejit.codegen.engine import (
+from tracejit.codegen.llvm.engine import (
     CompileError,
     assembly,
     compile_module,
@@ -117,7 +117,7 @@ def test_object_code_links_again_in_another_process() -> None:
     assert INT(load_object(code, {}, ["plus"]).address("plus"))(1) == 6
     script = f"""
 import ctypes
-from tracejit.codegen.engine import load_object
+from tracejit.codegen.llvm.engine import load_object
 library = load_object({code!r}, {{}}, ["plus"])
 print(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address("plus"))(37))
 """
@@ -186,7 +186,7 @@ def test_threads_compile_at_the_same_time() -> None:
 
 
 def test_importing_the_engine_does_not_load_llvm() -> None:
-    script = "import sys, tracejit.codegen.engine; print('llvmlite' in sys.modules)"
+    script = "import sys, tracejit.codegen.llvm.engine; print('llvmlite' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

@@ -15,8 +15,8 @@ import scipy.special
 
 import tracejit
 from tests.compare import assert_same
-from tracejit.codegen.drawn import _SAVED
-from tracejit.codegen.host_results import _HELD
+from tracejit.codegen.program.host_results import _HELD
+from tracejit.codegen.program.rng_state import _SAVED
 from tracejit.errors import Bailout, FallbackError, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.text.syntax import parse_graph, print_graph

@@ -9,7 +9,7 @@ import pytest
 
 from tests.compare import assert_same
 from tests.native_kernels import Array, compiled
-from tracejit.codegen.lower import lower_fusion
+from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.reference import run_kernel
 from tracejit.ir.dims import evaluate as size_value
 from tracejit.ir.evaluate import evaluate

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import tracejit
-from tracejit.codegen.int_ranges import INT_MAX, INT_MIN, IntRanges
-from tracejit.codegen.size_ranges import size_ranges
+from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, IntRanges
+from tracejit.codegen.analysis.size_ranges import size_ranges
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.runtime.graph_call import lower_graph

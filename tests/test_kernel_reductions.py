@@ -25,8 +25,8 @@ from tests.native_kernels import (
     same_bits,
     values,
 )
-from tracejit.codegen.llvm_kernel import emit_kernel
-from tracejit.codegen.llvm_text import Module
+from tracejit.codegen.kernel.function import emit_kernel
+from tracejit.codegen.llvm.text import Module
 from tracejit.codegen.reference import print_kernel
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.kernel import (

@@ -23,8 +23,8 @@ from tests.native_kernels import (
     run_both,
     values,
 )
-from tracejit.codegen.llvm_memory import Offsets
-from tracejit.codegen.llvm_rows import plan_rows
+from tracejit.codegen.kernel.memory import Offsets
+from tracejit.codegen.kernel.row_reduce import plan_rows
 from tracejit.ir.dims import Dim, floordiv, mod, symbol
 from tracejit.ir.kernel import (
     Expr,

@@ -13,8 +13,8 @@ import pytest
 import tracejit
 from benchmarks.programs import PROGRAMS, Program
 from tests.compare import assert_same
-from tracejit.codegen.memory_use import Buffers
-from tracejit.codegen.size_ranges import stays_in_64_bits
+from tracejit.codegen.analysis.memory_use import Buffers
+from tracejit.codegen.analysis.size_ranges import stays_in_64_bits
 from tracejit.ir.dims import floordiv, maximum, minimum, symbol
 
 pytestmark = pytest.mark.usefixtures("never_eager")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.native_entries import C16, F8, I8, Jitted, Linked, N, adder, unary
-from tracejit.codegen.engine import compile_module
+from tracejit.codegen.llvm.engine import compile_module
 from tracejit.ir.dims import floordiv
 from tracejit.runtime import native
 from tracejit.runtime.entry_spec import (

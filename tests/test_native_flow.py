@@ -16,7 +16,7 @@ from tests.compare import assert_same
 from tests.native_flow import NativeGraph
 from tests.random_flow import random_flow
 from tests.random_memory import random_memory
-from tracejit.codegen.buffers import BufferPlan
+from tracejit.codegen.analysis.buffer_plan import BufferPlan
 from tracejit.errors import Bailout
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph

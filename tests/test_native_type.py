@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.native_entries import F8, Jitted, Linked, M, N, adder, unary
-from tracejit.codegen.engine import compile_module
+from tracejit.codegen.llvm.engine import compile_module
 from tracejit.runtime import native
 from tracejit.runtime.entry_spec import (
     ArrayLeaf,

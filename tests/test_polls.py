@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from tracejit.codegen.polls import poll_address
+from tracejit.codegen.support.interrupts import poll_address
 
 
 def test_polls_become_rare() -> None:

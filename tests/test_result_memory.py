@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.codegen.blocks import MOST_KEPT, kept_bytes
+from tracejit.codegen.support.allocator import MOST_KEPT, kept_bytes
 from tracejit.runtime import native
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="entries are not native here")

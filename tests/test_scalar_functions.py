@@ -13,9 +13,9 @@ import pytest
 from scipy import special
 
 from tests.native_kernels import TARGETS, NativeKernel, same_bits
-from tracejit.codegen import scalar_functions
-from tracejit.codegen.engine import compile_module, host_target
-from tracejit.codegen.llvm_text import FunctionBuilder, Module
+from tracejit.codegen.llvm.engine import compile_module, host_target
+from tracejit.codegen.llvm.text import FunctionBuilder, Module
+from tracejit.codegen.scalar import functions as scalar_functions
 from tracejit.ir.dims import floordiv, maximum, minimum, mod, symbol
 from tracejit.ir.kernel import Call, Const, Expr, For, IndexValue, Kernel, Load, Param, Store, Var
 from tracejit.ir.types import DTYPES

@@ -21,10 +21,10 @@ from tests.stack_samples import (
     op_names,
     read,
 )
-from tracejit.codegen.blocks import kept_bytes
-from tracejit.codegen.engine import optimized_text
-from tracejit.codegen.liveness import Liveness
-from tracejit.codegen.memory_use import memory_use
+from tracejit.codegen.analysis.liveness import Liveness
+from tracejit.codegen.analysis.memory_use import memory_use
+from tracejit.codegen.llvm.engine import optimized_text
+from tracejit.codegen.support.allocator import kept_bytes
 from tracejit.errors import Bailout, TraceError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph

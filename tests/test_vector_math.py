@@ -15,9 +15,9 @@ import pytest
 import scipy.special
 
 from benchmarks.vector_math_sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors
-from tracejit.codegen import engine
-from tracejit.codegen.vector_math import VECTOR_FUNCTIONS, define, symbol
-from tracejit.codegen.vector_math_tables import TABLES
+from tracejit.codegen.llvm import engine
+from tracejit.codegen.scalar.vector_math import VECTOR_FUNCTIONS, define, symbol
+from tracejit.codegen.scalar.vector_math_tables import TABLES
 
 WIDTHS = (1, 2, 4, 8, 16)
 COUNT = 8_000

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tests.native_kernels import TARGETS, Array, N, NativeKernel, P, kernel, load, output, same_bits
-from tracejit.codegen.engine import HostTarget
-from tracejit.codegen.vector_powers import ARITY, define
+from tracejit.codegen.llvm.engine import HostTarget
+from tracejit.codegen.scalar.vector_powers import ARITY, define
 from tracejit.ir.kernel import Call, For, Param, Store
 
 HOSTS: dict[str, HostTarget] = {

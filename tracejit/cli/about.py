@@ -172,14 +172,14 @@ def _llvm() -> str:
 
 
 def _machine() -> str:
-    from tracejit.codegen.engine import host_target
+    from tracejit.codegen.llvm.engine import host_target
 
     target = host_target()
     return f"{target.triple}, {target.cpu}, {os.cpu_count()} CPUs"
 
 
 def _vectors() -> str:
-    from tracejit.codegen.engine import host_target
+    from tracejit.codegen.llvm.engine import host_target
 
     target = host_target()
     shown = ("avx512f", "avx512dq", "avx2", "avx", "sse4.2", "neon", "fma", "f16c")
@@ -188,7 +188,7 @@ def _vectors() -> str:
 
 
 def _blas() -> str:
-    from tracejit.codegen.blas import ROUTINES, routine
+    from tracejit.codegen.support.blas import ROUTINES, routine
 
     found = [r for r in map(routine, ROUTINES) if r is not None]
     if not found:

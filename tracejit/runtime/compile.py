@@ -40,7 +40,7 @@ from tracejit.runtime.entry_spec import (
 from tracejit.runtime.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
-    from tracejit.codegen.program import Program
+    from tracejit.codegen.program.context import Program
     from tracejit.ir.dataflow import DataflowGraph
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
@@ -360,8 +360,8 @@ class Lowered:
     @once_computed
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
-        from tracejit.codegen.engine import host_target
-        from tracejit.codegen.program import emit_program
+        from tracejit.codegen.llvm.engine import host_target
+        from tracejit.codegen.program.context import emit_program
 
         spec = self._spec
         slots = [
@@ -389,7 +389,7 @@ class Lowered:
         self.seconds[stage] = seconds
 
     def _inputs(self, slots: Sequence[int]) -> list[Any]:
-        from tracejit.codegen.program import InputSlot
+        from tracejit.codegen.program.context import InputSlot
 
         out = []
         leaves = self.traced.specialization.leaves
@@ -454,7 +454,7 @@ class Lowered:
         if stage == "llvm":
             return self.program.text
         if stage == "asm":
-            from tracejit.codegen.engine import assembly
+            from tracejit.codegen.llvm.engine import assembly
 
             return assembly(self.program.text)
         raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")

@@ -261,7 +261,7 @@ def jitted(function: Callable[..., Any], strict: bool = False, bounds_check: boo
 
 def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Raise what a compiled run was left by, or repeat the call that it refused to finish."""
-    from tracejit.codegen.printing import leave_run, skipping
+    from tracejit.codegen.support.printing import leave_run, skipping
 
     printed = leave_run()
     report, function = self._report, self.__tracejit__

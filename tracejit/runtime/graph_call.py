@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.engine import compile_module, host_target
-from tracejit.codegen.printing import leave_run
-from tracejit.codegen.program import InputSlot, Program, emit_program
+from tracejit.codegen.llvm.engine import compile_module, host_target
+from tracejit.codegen.program.context import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
+from tracejit.codegen.support.printing import leave_run
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import bind_sizes
 from tracejit.ir.graph import Graph, Node, Value, replay

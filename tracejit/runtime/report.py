@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tracejit.codegen.memory_use import Buffers
+from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
 from tracejit.runtime.lines import Line
 

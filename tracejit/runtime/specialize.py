@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit import config
-from tracejit.codegen.memory_use import memory_use
+from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line

@@ -81,7 +81,7 @@ class Variant:
 
     def link(self, spec: EntrySpec, name: str) -> Any:
         """A library with one more entry for the program."""
-        from tracejit.codegen.engine import compile_module
+        from tracejit.codegen.llvm.engine import compile_module
 
         glue, symbols = native.entry_ir(spec, self.name, name)
         symbols[self.name] = self.library.address(self.name)
@@ -97,7 +97,7 @@ def compile_variant(
     Without one the program's library has an entry for flat leaves, where native entries work.
     Raises TraceError for what has no native code.
     """
-    from tracejit.codegen.engine import compile_module
+    from tracejit.codegen.llvm.engine import compile_module
 
     flat, program = lowered.spec, lowered.program
     glue, symbols, exports = "", dict[str, int](), [lowered.name]

@@ -87,7 +87,7 @@ class MatMul(MatMulRules, Op):
 class MatMulBoth(MatMulBothRules, Op):
     """`a @ p` and `r @ a` of one matrix in C order, for real floats: both in one pass over it.
 
-    The order of the sums is that of `codegen/matvec.py`.
+    The order of the sums is that of `codegen/program/matvec.py`.
     """
 
     name: ClassVar[str] = "matmul_both"

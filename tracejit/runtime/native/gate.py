@@ -27,7 +27,7 @@ from tracejit.runtime.native.reflect import LayoutError
 from tracejit.runtime.native.text import FunctionText
 
 if TYPE_CHECKING:
-    from tracejit.codegen.engine import Library
+    from tracejit.codegen.llvm.engine import Library
 
 __all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
 
@@ -131,7 +131,7 @@ def _check(state: ErrorState) -> None:
 
 def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorState) -> Library:
     """`GATE` and `PAST`, for objects that keep their first entry's address at `entry_offset`."""
-    from tracejit.codegen.engine import compile_module
+    from tracejit.codegen.llvm.engine import compile_module
 
     gate, past = FunctionText(GATE, functions), FunctionText(PAST, functions)
     _write(gate, entry_offset, errors)

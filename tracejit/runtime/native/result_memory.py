@@ -4,8 +4,8 @@ The system hands out large blocks as pages that are cleared when they are first 
 them back when an array dies: a result would cost more for that than for being written once. So
 entries have NumPy take the memory of large results from here. It is an allocator as NumPy has them
 for users (`PyDataMem_SetHandler`, NEP 49): arrays own their memory as always. What they give back
-lies in places by powers of two of its size, four of each, under the limit of `codegen/blocks.py`
-for all that is kept.
+lies in places by powers of two of its size, four of each, under the limit of
+`codegen/support/allocator.py` for all that is kept.
 
 `ptr tj_new_array(...)` is PyArray_NewFromDescr, with this allocator for large arrays.
 """
@@ -16,8 +16,8 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from tracejit.codegen.blocks import BLOCK_FUNCTIONS, MOST_KEPT, block_address
-from tracejit.codegen.engine import Library, load_object, object_code
+from tracejit.codegen.llvm.engine import Library, load_object, object_code
+from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, MOST_KEPT, block_address
 from tracejit.locks import once
 
 __all__ = ["new_array_address"]

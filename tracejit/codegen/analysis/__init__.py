@@ -1,0 +1,1 @@
+"""What codegen asks of a flat dataflow graph: lifetimes, memory, ranges, order."""

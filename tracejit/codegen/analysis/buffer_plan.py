@@ -1,0 +1,439 @@
+"""Which memory the arrays of a program lie in: storage for many values, and the copies that remain.
+
+Values whose live ranges do not meet may share storage. They are joined greedily, those of the
+deepest loops first: an update with the array that it changes, a merge with what flows into it, then
+what an argument holds at the end with that argument, and results with their memory. Where two may
+not be joined there is a copy: by the updating kernel, on the edge that leads to the merge, or at
+the return. Loops that hand storage around (names swapped, a new array in each iteration) move no
+elements: such storage has a pointer that changes hands at the end of each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracejit.codegen.analysis.liveness import RENAMES, Liveness, is_array, written_inputs
+from tracejit.errors import Where
+from tracejit.ir.dataflow import DataflowGraph, Section
+from tracejit.ir.dims import Dim, bounds
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.passes.analysis.aliasing import UPDATES
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.stacks import StackUse
+
+__all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
+
+#: What can compute its result in memory with any strides.
+_STRIDED = frozenset(("fusion", "merge", "undefined", "write_item"))
+
+
+@dataclass(eq=False)
+class Storage:
+    """Memory that `members` share, one after another.
+
+    It is that of graph input `argument`, that of graph output `output`, slot number `slot` of the
+    program's own memory, or, where its size is not known when the program begins, a block that
+    grows. `moves`: the pointer to it changes hands with that of other storage.
+    """
+
+    members: list[Value]
+    argument: int | None = None
+    output: int | None = None
+    slot: int | None = None
+    moves: bool = False
+    #: Byte counts, of which the largest is needed.
+    sizes: frozenset[Dim] = frozenset()
+    #: Element strides, where the argument's memory is not dense.
+    strides: tuple[Dim, ...] | None = None
+    #: What is live while one of the members is written.
+    during: set[Value] = field(default_factory=set)
+
+    @property
+    def grows(self) -> bool:
+        """Whether it is a block of its own."""
+        return self.argument is None and self.output is None and self.slot is None
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A whole array that is copied: `what` says why, `where` is the user's line."""
+
+    what: str
+    where: Where | None
+
+    def __str__(self) -> str:
+        return self.what + (f" at {self.where}" if self.where else "")
+
+
+@dataclass(frozen=True)
+class Move:
+    """All elements of `source` to the memory of `target`."""
+
+    source: Value
+    target: Value
+
+
+@dataclass
+class BufferPlan:
+    """Storage of every array value; slots; the copies on edges, and the pointers that move there.
+
+    `edges`, `rooms` and `turns` are by (section, successor). Rooms are moves of undefined values:
+    there is nothing to copy, but whoever copies the target later reads as much memory. A turn maps
+    storage to the storage whose memory it takes over.
+    """
+
+    live: Liveness
+    storage: dict[Value, Storage] = field(default_factory=dict)
+    slots: list[frozenset[Dim]] = field(default_factory=list)
+    edges: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
+    rooms: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
+    turns: dict[tuple[int, int], dict[Storage, Storage]] = field(default_factory=dict)
+    copies: list[Copy] = field(default_factory=list)
+    #: Arrays that are copied around the program: arguments that are saved, results that lie
+    #: elsewhere, with the bytes of memory that the copy takes.
+    around: list[tuple[Copy, Dim]] = field(default_factory=list)
+    #: The program's stacks, for reading.
+    stacks: list[StackUse] = field(default_factory=list)
+
+    def of(self, v: Value) -> Storage | None:
+        """The storage of a value under any of its names; None for what is only read."""
+        return self.storage.get(self.live.root(v))
+
+    def together(self, a: Value, b: Value) -> bool:
+        """Whether two values share storage."""
+        storage = self.of(a)
+        return storage is not None and storage is self.of(b)
+
+    def overwritten(self, node: Node) -> dict[Value, Value]:
+        """The results that a node computes over one of its inputs, with that input."""
+        out: dict[Value, Value] = {}
+        for result, inputs in self.live.overwritable.get(node, {}).items():
+            for v in node.inputs:
+                if self.live.root(v) in inputs and self.together(result, v):
+                    out[result] = v
+        return out
+
+
+def byte_count(v: Value) -> Dim:
+    """The bytes of an array that lies dense."""
+    assert isinstance(v.type, ArrayType)
+    return v.type.size * v.type.dtype.itemsize
+
+
+def plan_buffers(
+    graph: DataflowGraph, known: frozenset[str], strides: Mapping[int, tuple[Dim, ...]]
+) -> BufferPlan:
+    """Place every array of the graph.
+
+    `known` are the sizes that are bound when the program begins, `strides` the element strides of
+    those inputs that are not dense.
+    """
+    return _Planner(graph, known, strides).run()
+
+
+class _Planner:
+    def __init__(
+        self, graph: DataflowGraph, known: frozenset[str], strides: Mapping[int, tuple[Dim, ...]]
+    ) -> None:
+        self.graph, self.known, self.strides = graph, known, strides
+        self.live = Liveness(graph)
+        self.plan = BufferPlan(self.live)
+        self.storage = self.plan.storage
+        self.dense_only: set[Value] = set()
+
+    def run(self) -> BufferPlan:
+        self._begin()
+        for a, b in self._candidates():
+            self._join(a, b)
+        self._pin_results()
+        self._reuse()
+        for section in self.graph.sections:
+            self._edges(section)
+        self._color()
+        self._report()
+        return self.plan
+
+    # Storage of one value each ------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        written = written_inputs(self.graph)
+        for k in written:
+            v = self.graph.inputs[k]
+            own = self._new(v)
+            own.argument, own.strides = k, self.strides.get(k)
+        for _, node in self.graph.nodes():
+            if node.op.name in RENAMES or node.op.name == "constant":
+                continue
+            for v in (v for v in node.outputs if is_array(v) and v not in self.live.fixed):
+                self._new(v)
+                if node.op.name not in _STRIDED:
+                    self.dense_only.add(v)
+            for v in self.live.scratch.get(node, ()):
+                self._new(v)
+                self.dense_only.add(v)
+
+    def _new(self, v: Value) -> Storage:
+        during = set(self.live.during.get(v, ()))
+        self.storage[v] = Storage([v], sizes=frozenset((byte_count(v),)), during=during)
+        return self.storage[v]
+
+    # Joining ------------------------------------------------------------------------------------
+
+    def _candidates(self) -> Iterator[tuple[Value, Value]]:
+        """Pairs to join, the most important first."""
+        root = self.live.root
+        found: list[tuple[float, int, Value, Value]] = []
+        for section, node in self.graph.nodes():
+            depth = section.frame.depth
+            if node.op.name == "merge":
+                for k, v in enumerate(node.inputs):
+                    before = depth - 0.5 if section.kind == "head" and k == 0 else depth
+                    found.append((before, 1, root(v), node.outputs[0]))
+            elif is_update(node):
+                for out, inputs in self.live.overwritable[node].items():
+                    found += [(depth, 2, v, out) for v in inputs]
+        found.sort(key=lambda c: (-c[0], -c[1]))
+        for _, _, a, b in found:
+            yield a, b
+        for k, v in written_inputs(self.graph).items():
+            yield self.graph.inputs[k], root(v)
+
+    def _join(self, a: Value, b: Value) -> bool:
+        first, second = self.storage.get(a), self.storage.get(b)
+        if first is None or second is None:
+            return False
+        if first is second:
+            return True
+        if not self._compatible(first, second):
+            return False
+        if len(first.members) < len(second.members):
+            first, second = second, first
+        if any(self.storage.get(v) is first for v in second.during):
+            return False
+        if not first.during.isdisjoint(second.members):
+            return False
+        first.members += second.members
+        first.argument = second.argument if first.argument is None else first.argument
+        first.output = second.output if first.output is None else first.output
+        first.strides = first.strides or second.strides
+        first.sizes |= second.sizes
+        first.during |= second.during
+        for v in second.members:
+            self.storage[v] = first
+        return True
+
+    def _compatible(self, a: Storage, b: Storage) -> bool:
+        ta, tb = a.members[0].type, b.members[0].type
+        assert isinstance(ta, ArrayType) and isinstance(tb, ArrayType)
+        if (ta.dtype, ta.order) != (tb.dtype, tb.order):
+            return False
+        fixed = [s for s in (a, b) if s.argument is not None or s.output is not None]
+        if len(fixed) == 2 or (fixed and a.sizes != b.sizes):
+            return False
+        strided = a.strides is not None or b.strides is not None
+        return not (strided and any(v in self.dense_only for v in (*a.members, *b.members)))
+
+    def _pin_results(self) -> None:
+        """Results are computed in the memory that the caller gave for them."""
+        for k, v in enumerate(self.graph.outputs):
+            storage = self.storage.get(self.live.root(v)) if is_array(v) else None
+            if storage is None or _is_write(self.graph, k):
+                continue
+            free = storage.argument is None and storage.output is None
+            free = free and type_sizes(v.type) <= self.known
+            if free and storage.sizes == {byte_count(v)}:
+                storage.output = k
+
+    def _reuse(self) -> None:
+        """Elementwise results over operands that nothing else needs, in the program's own memory.
+
+        Storage of the same size would be found for them too; this spares the cache.
+        """
+        for node, found in self.live.overwritable.items():
+            for out, inputs in found.items():
+                for v in inputs:
+                    pair = self.storage.get(v), self.storage.get(out)
+                    if all(s is not None and s.argument is None for s in pair):
+                        if not is_update(node) and self._join(v, out):
+                            break
+
+    # Edges --------------------------------------------------------------------------------------
+
+    def _edges(self, section: Section) -> None:
+        for before, pairs in self.live.operands(section).items():
+            back = section.kind == "head" and before >= section.id
+            roots = [(node, self.live.root(v)) for node, v in pairs]
+            turn = _closed(self._turn(section, roots)) if back else {}
+            for storage in turn:
+                storage.moves = True
+            if turn:
+                self.plan.turns[before, section.id] = turn
+            for (node, v), (_, root) in zip(pairs, roots, strict=True):
+                target, source = self.storage[node.outputs[0]], self.storage.get(root)
+                move, edge = Move(v, node.outputs[0]), (before, section.id)
+                if root in self.live.undefined:
+                    self.plan.rooms.setdefault(edge, []).append(move)
+                elif source is not turn.get(target, target):
+                    self.plan.edges.setdefault(edge, []).append(move)
+
+    def _turn(
+        self, section: Section, pairs: Sequence[tuple[Node, Value]]
+    ) -> dict[Storage, Storage]:
+        """What each merge of a head takes over from the iteration that ends."""
+        both = [(self.storage[n.outputs[0]], self.storage.get(v), v) for n, v in pairs]
+        turn: dict[Storage, Storage] = {}
+        taken = {target for target, source, _ in both if source is target}
+        for target, source, v in both:
+            if source is None or source in taken or target in taken or v in self.live.undefined:
+                continue
+            # What the loop reads again in the next iteration stays where it is.
+            if v not in self.live.live_in[section.id] and self._may_move(target, source):
+                turn[target] = source
+                taken.add(source)
+        return turn
+
+    def _may_move(self, a: Storage, b: Storage) -> bool:
+        if a.strides is not None or b.strides is not None:
+            return False
+        ta, tb = a.members[0].type, b.members[0].type
+        assert isinstance(ta, ArrayType) and isinstance(tb, ArrayType)
+        fits = self._is_known(a) and self._is_known(b) and a.sizes == b.sizes
+        both_grow = not self._is_known(a) and not self._is_known(b)
+        return ta.dtype == tb.dtype and (fits or both_grow)
+
+    def _is_known(self, storage: Storage) -> bool:
+        fixed = storage.argument is not None or storage.output is not None
+        return fixed or all(type_sizes(v.type) <= self.known for v in storage.members)
+
+    # Slots --------------------------------------------------------------------------------------
+
+    def _color(self) -> None:
+        """Slots of the program's own memory: dead storage is used again.
+
+        That of the same size comes first, then one that is no smaller, or no larger: it grows.
+        Before there is a new slot, the memory of results that are written later serves.
+        """
+        own = list(dict.fromkeys(self.storage.values()))
+        conflicts: dict[Storage, set[Storage]] = {}
+        for v, during in self.live.during.items():
+            for other in during:
+                a, b = self.storage[v], self.storage[other]
+                conflicts.setdefault(a, set()).add(b)
+                conflicts.setdefault(b, set()).add(a)
+        users: list[list[Storage]] = []
+        shared: list[int] = []
+        results = {s: [s] for s in own if s.output is not None and not s.moves}
+        for storage in own:
+            if storage.argument is not None or storage.output is not None:
+                continue
+            if not self._is_known(storage):
+                continue
+            against = conflicts.get(storage, set())
+            place = None
+            if not storage.moves:
+                free = [k for k in shared if against.isdisjoint(users[k])]
+                place = self._fitting(storage.sizes, free)
+                if place is None and (home := _unwritten(storage, against, results)):
+                    storage.output = home.output
+                    results[home].append(storage)
+                    continue
+            if place is None:
+                place = len(self.plan.slots)
+                self.plan.slots.append(storage.sizes)
+                users.append([])
+                # A slot whose pointer changes hands belongs to nothing else.
+                if not storage.moves:
+                    shared.append(place)
+            elif _within(self.plan.slots[place], storage.sizes):
+                self.plan.slots[place] = storage.sizes
+            storage.slot = place
+            users[place].append(storage)
+
+    def _fitting(self, sizes: frozenset[Dim], free: Sequence[int]) -> int | None:
+        """The best of these slots for storage of the largest of `sizes`."""
+        slots = self.plan.slots
+        for fits in (
+            lambda slot: slot == sizes,
+            lambda slot: _within(sizes, slot),
+            lambda slot: _within(slot, sizes),
+        ):
+            for k in free:
+                if fits(slots[k]):
+                    return k
+        return None
+
+    # What is copied -----------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        plan = self.plan
+        for _, node in self.graph.nodes():
+            if is_update(node) and not plan.overwritten(node):
+                if any(v not in self.live.undefined for v in map(self.live.root, node.inputs)):
+                    plan.copies.append(
+                        Copy("an update of an array that is still needed", node.where)
+                    )
+        for (_, to), moves in plan.edges.items():
+            kind = "branch" if self.graph.sections[to].kind == "join" else "loop"
+            for move in moves:
+                node = self._merge_of(move.target)
+                plan.copies.append(Copy(f"an array handed on by a {kind}", node.where))
+        for k, v in written_inputs(self.graph).items():
+            storage = plan.of(v)
+            if storage is None or storage.argument != k or storage.moves:
+                plan.copies.append(Copy(f"the last value of argument {k}", None))
+
+    def _merge_of(self, v: Value) -> Node:
+        section = self.live.section_of[v]
+        return next(node for node in section.nodes if v in node.outputs)
+
+
+def _unwritten(
+    storage: Storage, against: set[Storage], results: Mapping[Storage, list[Storage]]
+) -> Storage | None:
+    """A result in whose memory `storage` fits, as long as nothing there is needed."""
+    for result, users in results.items():
+        if against.isdisjoint(users) and _within(storage.sizes, result.sizes):
+            return result
+    return None
+
+
+def _within(small: frozenset[Dim], large: frozenset[Dim]) -> bool:
+    """Whether the largest of `large` is known to be no smaller than the largest of `small`."""
+    return all(any(_is_natural(b - a) for b in large) for a in small)
+
+
+def _is_natural(d: Dim) -> bool:
+    low, _ = bounds(d, {})
+    return low is not None and low >= 0
+
+
+def is_update(node: Node) -> bool:
+    """Whether a node changes elements of an array that it is given."""
+    if node.op.name in UPDATES:
+        return True
+    if node.op.kind != "fusion":
+        return False
+    (region,) = node.regions
+    producer = region.producers()
+    roots = [producer[v] for v in region.outputs if v in producer]
+    return any(n.op.name in UPDATES and n.inputs[0] in region.inputs for n in roots)
+
+
+def _is_write(graph: DataflowGraph, output: int) -> bool:
+    return output < len(graph.results) and graph.results[output].startswith("write ")
+
+
+def _closed(turn: dict[Storage, Storage]) -> dict[Storage, Storage]:
+    """A permutation: storage that is taken over gets what lies free at the chain's other end."""
+    out = dict(turn)
+    taken = set(turn.values())
+    for start in [storage for storage in turn if storage not in taken]:
+        end = start
+        while end in turn:
+            end = turn[end]
+        out[end] = start
+    return out

@@ -1,0 +1,256 @@
+"""Which values a program's Python ints can have: what cannot leave 64 bits needs no check.
+
+    h = (h ^ byte) * 16777619 & 0xFFFFFFFF    h stays below 2**32, the product below 2**57
+    steps += 1                                no program lives long enough to leave 64 bits
+
+Intervals are propagated through the flat graph until they are stable. What a loop only counts up or
+down, by constants and under any conditions, stays within the number of iterations that a program
+could run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tracejit.codegen.analysis.liveness import RENAMES
+from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.dims import bounds
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import NpScalar, PyScalar, dtype_of
+
+__all__ = ["INT_MAX", "INT_MIN", "IntRanges", "Interval", "product_limit"]
+
+Interval = tuple[int, int]
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+_ALL: Interval = (INT_MIN, INT_MAX)
+#: A product with a constant that comes as near to the end of 64 bits bails out, so that a small
+#: number may be added to it unchecked.
+GUARD = 2**16
+#: A loop counts by no more than 2**12, and a program runs fewer than 2**50 iterations in all.
+_MOST_STEP, _FAR = 2**12, 2**62
+#: Ends that growing intervals stop at.
+_ENDS = (0, 1, 2**8 - 1, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**53, 2**62, INT_MAX)
+
+
+class IntRanges:
+    """The intervals of one graph's ints and bools; `sizes` are those of its size symbols."""
+
+    def __init__(
+        self, graph: DataflowGraph, sizes: Mapping[str, tuple[int | None, int | None]]
+    ) -> None:
+        self._sizes = sizes
+        self._known: dict[Value, Interval] = {}
+        nodes = [n for _, n in graph.nodes() if any(map(_is_integer, n.outputs))]
+        # Of the results of an op that gives several nothing is known.
+        nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.name in RENAMES]
+        self._producer = {v: n for n in nodes for v in n.outputs}
+        self._counted = {
+            v: found
+            for n in nodes
+            if n.op.name == "merge" and (found := self._counting(v := n.outputs[0])) is not None
+        }
+        self._solve(nodes)
+
+    def of(self, v: Value) -> Interval:
+        """The least and the greatest value."""
+        if _is_integer(v):
+            return self._known.get(v, _whole(v))
+        return _ALL
+
+    def result(self, node: Node) -> Interval:
+        """The interval of a sum, difference or product before it is cut to 64 bits."""
+        return _arithmetic(node.op.name, *(self.of(v) for v in node.inputs))
+
+    # Propagation ------------------------------------------------------------------------------
+
+    def _solve(self, nodes: Sequence[Node]) -> None:
+        changes: dict[Value, int] = {}
+        changed = True
+        while changed:
+            changed = False
+            for node in nodes:
+                for v in filter(_is_integer, node.outputs):
+                    found = self._transfer(node, v)
+                    if found is None:
+                        continue
+                    before = self._known.get(v)
+                    after = found if before is None else _hull(before, found)
+                    if after == before:
+                        continue
+                    # Every cycle goes through a merge.
+                    changes[v] = changes.get(v, 0) + 1
+                    if changes[v] > 3 and node.op.name == "merge":
+                        after = _widened(after)
+                    self._known[v] = after
+                    changed = True
+
+    def _transfer(self, node: Node, v: Value) -> Interval | None:
+        """The interval of a node's result `v`; None while nothing has reached it."""
+        name = node.op.name
+        if name in RENAMES:
+            return self._at(node.inputs[0])
+        if name == "merge":
+            counted = self._counted.get(v)
+            return self._merged(node.inputs) if counted is None else self._far(*counted)
+        if name == "constant":
+            return (int(node.attrs["value"]),) * 2
+        if name == "dim_value":
+            low, high = bounds(node.attrs["dim"], self._sizes)
+            return _cut((INT_MIN if low is None else low, INT_MAX if high is None else high))
+        if len(node.outputs) > 1 or not all(_is_integer(x) for x in node.inputs):
+            return _whole(v)
+        operands = [self._at(x) for x in node.inputs]
+        known = [x for x in operands if x is not None]
+        if len(known) < len(operands):
+            return None
+        return _cut(_result(node, known)) if v.type == _INT else _whole(v)
+
+    def _at(self, v: Value) -> Interval | None:
+        return self._known.get(v) if v in self._producer else _whole(v)
+
+    def _merged(self, values: Sequence[Value]) -> Interval | None:
+        found = [x for v in values if (x := self._at(v)) is not None]
+        return _hull(*found) if found else None
+
+    # Counting ---------------------------------------------------------------------------------
+
+    def _counting(self, merge: Value) -> tuple[list[Value], bool, bool] | None:
+        """What a merge starts from, and whether it is counted down, up; None: it is not counted.
+
+        Everything on the way back to the starts is a merge, another name, or a constant added.
+        """
+        seen = {merge}
+        stack = [merge]
+        starts: list[Value] = []
+        down = up = again = False
+        while stack:
+            v = stack.pop()
+            node = self._producer.get(v)
+            source, step = ((), 0) if node is None else self._step(node)
+            if not source:
+                starts.append(v)
+            down, up = down or step < 0, up or step > 0
+            for x in source:
+                again = again or x is merge
+                if x not in seen:
+                    seen.add(x)
+                    stack.append(x)
+        return (starts, down, up) if again else None
+
+    def _step(self, node: Node) -> tuple[tuple[Value, ...], int]:
+        """The values that a node adds a small constant to, none for other nodes; the constant."""
+        if node.op.name == "merge":
+            return node.inputs, 0
+        if node.op.name in RENAMES:
+            return node.inputs[:1], 0
+        if node.op.name in ("py_add", "py_subtract"):
+            sign = -1 if node.op.name == "py_subtract" else 1
+            first, second = node.inputs
+            for x, other in ((first, second), (second, first))[: 2 if sign > 0 else 1]:
+                constant = self._constant(other)
+                if constant is not None and constant <= _MOST_STEP and constant >= -_MOST_STEP:
+                    return (x,), sign * constant
+        return (), 0
+
+    def _constant(self, v: Value) -> int | None:
+        node = self._producer.get(v)
+        if node is None or node.op.name != "constant":
+            return None
+        return int(node.attrs["value"])
+
+    def _far(self, starts: Sequence[Value], down: bool, up: bool) -> Interval | None:
+        found = self._merged(starts)
+        if found is None:
+            return None
+        return _cut((found[0] - _FAR * down, found[1] + _FAR * up))
+
+
+_INT = PyScalar("int")
+
+
+def _is_integer(v: Value) -> bool:
+    return isinstance(v.type, (NpScalar, PyScalar)) and dtype_of(v.type).kind in "biu"
+
+
+def _whole(v: Value) -> Interval:
+    """All values of a type."""
+    dtype = dtype_of(v.type)
+    if dtype.kind == "b":
+        return 0, 1
+    bits = 8 * dtype.itemsize
+    return (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _hull(*intervals: Interval) -> Interval:
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def _cut(x: Interval) -> Interval:
+    """What is left of an interval where anything beyond 64 bits has bailed out."""
+    low, high = max(x[0], INT_MIN), min(x[1], INT_MAX)
+    return (low, high) if low <= high else _ALL
+
+
+def _widened(x: Interval) -> Interval:
+    low, high = x
+    up = next((end for end in _ENDS if high <= end), INT_MAX)
+    down = next((-end for end in _ENDS if low >= -end), INT_MIN)
+    return min(low, down), max(high, up)
+
+
+def product_limit(constant: int) -> int:
+    """The largest magnitude of a factor beside `constant` whose product does not bail out."""
+    return (INT_MAX - GUARD) // abs(constant)
+
+
+def _arithmetic(name: str, a: Interval, b: Interval) -> Interval:
+    if name == "py_add":
+        return a[0] + b[0], a[1] + b[1]
+    if name == "py_subtract":
+        return a[0] - b[1], a[1] - b[0]
+    products = [x * y for x in a for y in b]
+    return min(products), max(products)
+
+
+def _result(node: Node, x: Sequence[Interval]) -> Interval:
+    """The interval of an op on ints and bools, where its result is an int."""
+    name = node.op.name
+    if name in ("py_add", "py_subtract"):
+        return _arithmetic(name, *x)
+    if name == "py_multiply":
+        return _product(*x)
+    if name in ("py_scalar", "py_abs", "py_negative") and len(x) == 1:
+        low, high = x[0]
+        if name == "py_scalar":
+            return low, high
+        return (-high, -low) if name == "py_negative" else _magnitude(low, high)
+    if len(x) != 2:
+        return _ALL
+    (low, high), (least, most) = x
+    if name == "py_floordiv" and least > 0:
+        ends = [end // d for end in (low, high) for d in (least, most)]
+        return min(ends), max(ends)
+    if name == "py_mod" and least > 0:
+        return (low, high) if low >= 0 and high < least else (0, most - 1)
+    if name == "py_bit_and" and (low >= 0 or least >= 0):
+        return 0, min(end for start, end in x if start >= 0)
+    if name in ("py_bit_or", "py_bit_xor") and low >= 0 and least >= 0:
+        return 0, (1 << max(high, most).bit_length()) - 1
+    if name == "py_rshift" and least >= 0:
+        ends = [end >> d for end in (low, high) for d in (least, min(most, 64))]
+        return min(ends), max(ends)
+    return _ALL
+
+
+def _magnitude(low: int, high: int) -> Interval:
+    return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    found = _arithmetic("py_multiply", a, b)
+    for x in (a, b):
+        if x[0] == x[1] != 0 and _cut(found) != found:
+            limit = product_limit(x[0]) * abs(x[0])
+            return max(found[0], -limit), min(found[1], limit)
+    return found

@@ -1,0 +1,73 @@
+"""Results that begin as zeros: they are allocated so, and no kernel fills them.
+
+The system hands out large blocks of zeros without writing them: a gradient that loops then update
+in place costs only what they write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracejit.codegen.analysis.buffer_plan import BufferPlan
+    from tracejit.ir.dataflow import DataflowGraph, Section
+
+__all__ = ["zero_results"]
+
+
+def zero_results(graph: DataflowGraph, plan: BufferPlan) -> dict[Node, int]:
+    """The nodes that fill the memory of a result with zeros, before anything else is written there
+    and once, not in a branch; each with the number of that output.
+    """
+    first: dict[int, tuple[Node, Section]] = {}
+    for section, node, v in _written(graph, plan):
+        storage = plan.of(v)
+        if storage is not None and storage.output is not None:
+            first.setdefault(storage.output, (node, section))
+    out: dict[Node, int] = {}
+    for number, (node, section) in first.items():
+        conditional = section.frame.parent is not None or section.kind in ("then", "else")
+        if not conditional and _fills_with_zeros(node):
+            storage = plan.of(node.outputs[0])
+            assert storage is not None
+            if not storage.moves and storage.strides is None:
+                out[node] = number
+    return out
+
+
+def _written(graph: DataflowGraph, plan: BufferPlan) -> Iterator[tuple[Section, Node, Value]]:
+    """What is written, in the order of the code: no section runs before one in front of it, except
+    in a loop.
+    """
+    for section in graph.sections:
+        for node in section.nodes:
+            for v in (*node.outputs, *plan.live.scratch.get(node, ())):
+                yield section, node, v
+
+
+def _fills_with_zeros(node: Node) -> bool:
+    """Whether a kernel fills one array, in C or Fortran order, with bytes of zeros."""
+    if node.op.kind != "fusion" or len(node.outputs) != 1:
+        return False
+    t = node.outputs[0].type
+    assert isinstance(t, ArrayType)
+    if t.order not in (tuple(range(t.ndim)), tuple(reversed(range(t.ndim)))):
+        return False
+    (region,) = node.regions
+    producer = region.producers()
+    fill = producer[region.outputs[0]]
+    number = producer.get(fill.inputs[0]) if fill.op.name == "broadcast_to" else None
+    if (
+        number is None
+        or number.op.name != "constant"
+        or isinstance(number.outputs[0].type, ArrayType)
+    ):
+        return False
+    return not any(np.asarray(number.attrs["value"], t.dtype).tobytes())

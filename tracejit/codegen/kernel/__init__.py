@@ -1,0 +1,1 @@
+"""A kernel becomes one LLVM function: loops, lanes, loads and stores, reductions."""

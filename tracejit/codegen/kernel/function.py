@@ -1,0 +1,232 @@
+"""A kernel becomes one LLVM function: statements and loops here, the rest in the llvm_* modules.
+
+    define internal i32 @name(ptr buffers..., i64 sizes..., scalars...)
+
+It returns 0, or 1 if a checked index was out of range. Buffers are aligned to their element only; a
+b1 scalar is an i1 and an f16 scalar a float, as in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.codegen.kernel.expressions import Value, Values
+from tracejit.codegen.kernel.memory import Memory
+from tracejit.codegen.kernel.reduce import Reductions
+from tracejit.codegen.kernel.row_reduce import RowPlan, Rows, plan_rows
+from tracejit.codegen.kernel.vectorize import Plan, is_short, only_short_reductions, plan_loop
+from tracejit.codegen.llvm.engine import HostTarget
+from tracejit.codegen.llvm.lanes import register_type
+from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
+from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, Scan, Stmt, Store
+
+__all__ = ["emit_kernel", "kernel_signature"]
+
+
+def kernel_signature(kernel: Kernel) -> list[tuple[str, str]]:
+    """The parameters of a kernel's function, (LLVM type, name without a sigil), in order."""
+    return [
+        *(("ptr noalias", p.name) for p in kernel.params),
+        *(("i64", name) for name in kernel.sizes),
+        *((register_type(v.dtype), v.name) for v in kernel.scalars),
+    ]
+
+
+def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
+    """Add the function of a kernel to a module.
+
+    Raises NotImplementedError for a scalar function without code, and KeyError for a name or a
+    buffer that the kernel does not define.
+    """
+    params = [(kind, register(name)) for kind, name in kernel_signature(kernel)]
+    fb = FunctionBuilder(module, kernel.name, params, "i32")
+    fb.fail_label = ".failed"
+    _Emitter(kernel, fb, target).emit()
+    fb.ret("i32", "0")
+    fb.block(".failed")
+    fb.ret("i32", "1")
+    fb.finish()
+
+
+def _stores(body: Sequence[Stmt]) -> set[str]:
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, Store):
+            found.add(stmt.buffer)
+        elif not isinstance(stmt, Let):
+            found |= _stores(stmt.body)
+    return found
+
+
+def _loads_from(buffer: str, expr: Expr) -> bool:
+    stack, seen = [expr], set()
+    while stack:
+        e = stack.pop()
+        if isinstance(e, Load) and e.buffer == buffer:
+            return True
+        if isinstance(e, Call) and id(e) not in seen:
+            seen.add(id(e))
+            stack += e.args
+    return False
+
+
+class _Emitter:
+    """Writes the statements of one kernel."""
+
+    def __init__(self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget) -> None:
+        self.kernel, self.fb, self.target = kernel, fb, target
+        self.memory = Memory(kernel, frozenset(_stores(kernel.body)))
+        self.dtypes = {p.name: p.dtype for p in kernel.params}
+        self.values = Values(fb, lambda load: self.memory.load(self.values, load))
+        self.reductions = Reductions(self.values, self.statements)
+        self.rows = Rows(self.values, self.statements)
+        for name in kernel.sizes:
+            self.values.env[name] = Value("i64", 0, (register(name),))
+        for scalar in kernel.scalars:
+            self.values.env[scalar.name] = Value(scalar.dtype, 0, (register(scalar.name),))
+
+    def emit(self) -> None:
+        """Write the body."""
+        self.statements(self.kernel.body)
+
+    def statements(self, body: Sequence[Stmt]) -> None:
+        """Write statements in order."""
+        values = self.values
+        pending: Store | None = None
+        for k, stmt in enumerate(body):
+            match stmt:
+                case Let(name, _, expr):
+                    values.env[name] = values.evaluate(expr)
+                case Store():
+                    dtype = self.dtypes[stmt.buffer]
+                    if pending is not None:
+                        self.memory.store_parts(values, pending, stmt, dtype)
+                        pending = None
+                    elif self._makes_pairs(stmt, body[k + 1 : k + 2]):
+                        pending = stmt
+                    else:
+                        self.memory.store(values, stmt, dtype)
+                case For():
+                    if (plan := self._plan(stmt)) is not None:
+                        self._vector_for(stmt, plan)
+                    elif (rows := self._row_plan(stmt)) is not None:
+                        self.rows.emit(stmt, rows)
+                    else:
+                        self._for(stmt)
+                case Reduce():
+                    self.reductions.emit(stmt, self._plan(stmt))
+                case Scan():
+                    self._scan(stmt)
+
+    def _makes_pairs(self, store: Store, following: Sequence[Stmt]) -> bool:
+        return any(
+            isinstance(other, Store)
+            and self.memory.are_parts(self.values, store, other)
+            # Its value must not come from what the first one writes.
+            and not _loads_from(store.buffer, other.expr)
+            for other in following
+        )
+
+    def _plan(self, loop: For | Reduce) -> Plan | None:
+        if self.values.width > 1:
+            return None
+        if isinstance(loop, Reduce):
+            wanted = loop.vector and not is_short(loop)
+        else:
+            wanted = loop.vector or only_short_reductions(loop.body)
+        if not wanted:
+            return None
+        return plan_loop(loop, self.memory.offsets, self.target)
+
+    def _row_plan(self, loop: For) -> RowPlan | None:
+        if self.values.width > 1:
+            return None
+        return plan_rows(loop, self.memory.offsets, self.target)
+
+    def _for(self, loop: For) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(loop.size))
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            self.statements(loop.body)
+            return []
+
+        def run() -> list[str]:
+            with values.scope():
+                return fb.do_while("0", size, "1", (), one)
+
+        fb.if_then(fb.less("0", size), (), run)
+
+    def _vector_for(self, loop: For, plan: Plan) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(loop.size))
+
+        def run() -> list[str]:
+            whole = plan.width * plan.streams
+            main_end = fb.integer("and", size, str(-whole))
+            with values.scope():
+                fb.if_then(fb.less("0", main_end), (), lambda: self._main(loop, plan, main_end))
+                fb.if_then(
+                    fb.less(main_end, size), (), lambda: self._rest(loop, plan, main_end, size)
+                )
+            return []
+
+        fb.if_then(fb.less("0", size), (), run)
+
+    def _main(self, loop: For, plan: Plan, end: str) -> list[str]:
+        """The positions that fill all lanes of all streams."""
+        values = self.values
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            self.statements(loop.body)
+            return []
+
+        step = str(plan.width * plan.streams)
+        with values.in_lanes(loop.var, plan.width, plan.streams, plan.fetch_ahead):
+            return self.fb.do_while("0", end, step, (), one)
+
+    def _rest(self, loop: For, plan: Plan, begin: str, end: str) -> list[str]:
+        """The positions left over, masked or one by one."""
+        values = self.values
+        width = plan.width if plan.masked else 1
+
+        def one(position: str, _: list[str]) -> list[str]:
+            values.set_position(loop.var, position)
+            if plan.masked:
+                values.masks = (values.mask_below(position, end),)
+            self.statements(loop.body)
+            return []
+
+        with values.in_lanes(loop.var, width, 1):
+            if plan.masked and plan.streams == 1:
+                return one(begin, [])
+            return self.fb.do_while(begin, end, str(width), (), one)
+
+    def _scan(self, scan: Scan) -> None:
+        values, fb = self.values, self.fb
+        size = values.scalar(values.dim(scan.size))
+        initial = [values.evaluate(c.init) for c in scan.carries]
+        kinds = [values.lanes.type(c.dtype) for c in scan.carries for _ in range(values.streams)]
+        names = [values.operand(v, s) for v in initial for s in range(values.streams)]
+        carried = list(zip(kinds, names, strict=True))
+
+        def bind(registers: Sequence[str]) -> None:
+            for k, c in enumerate(scan.carries):
+                own = tuple(registers[k * values.streams : (k + 1) * values.streams])
+                varying = values.width > 1
+                values.env[c.name] = Value(c.dtype, values.depth, own, varying)
+
+        def one(position: str, state: list[str]) -> list[str]:
+            values.set_position(scan.var, position)
+            bind(state)
+            self.statements(scan.body)
+            following = [values.evaluate(c.next) for c in scan.carries]
+            return [values.operand(v, s) for v in following for s in range(values.streams)]
+
+        def run() -> list[str]:
+            with values.scope():
+                return fb.do_while("0", size, "1", carried, one)
+
+        bind(fb.if_then(fb.less("0", size), carried, run))

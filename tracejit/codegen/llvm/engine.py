@@ -1,0 +1,303 @@
+"""LLVM IR text becomes machine code in this process: parse, verify, emit, link.
+
+One target machine and one ORC JIT serve the whole process. LLVM is loaded by the first use of
+anything here, never by the import. No optimisation pipeline runs: the text is explicit already,
+and compile time is the size of the text (half a millisecond for each function at least). Glue, code
+that runs once a call, goes through LLVM's fast instruction selection: a sixth of the time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import itertools
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tracejit.codegen.llvm.handles import Handle, handle
+from tracejit.locks import once
+
+__all__ = [
+    "CompileError",
+    "HostTarget",
+    "Library",
+    "assembly",
+    "compile_module",
+    "host_target",
+    "libm_address",
+    "load_object",
+    "object_code",
+    "optimized_text",
+]
+
+_T = TypeVar("_T")
+
+
+class CompileError(RuntimeError):
+    """LLVM refused a module or could not link it; a defect of the generator, not of the user."""
+
+
+@dataclass(frozen=True)
+class HostTarget:
+    """What the code generator may assume about the machine it runs on."""
+
+    triple: str
+    cpu: str
+    features: frozenset[str]
+    vector_bits: int
+    has_fma: bool
+    has_f16c: bool
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether this is 64-bit x86."""
+        return self.triple.startswith(("x86_64", "amd64"))
+
+
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm
+
+
+@once
+def host_target() -> HostTarget:
+    """The host's triple, CPU, features and the register width that kernels should use."""
+    llvm = _llvm()
+    triple = llvm.get_process_triple()
+    features = frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+    is_x86 = triple.startswith(("x86_64", "amd64"))
+    if is_x86 and {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= features:
+        vector_bits = 512
+    elif is_x86 and "avx2" in features:
+        vector_bits = 256
+    else:
+        vector_bits = 128
+    is_arm = triple.startswith(("aarch64", "arm64"))
+    return HostTarget(
+        triple=triple,
+        cpu=llvm.get_host_cpu_name(),
+        features=features,
+        vector_bits=vector_bits,
+        has_fma=is_arm or "fma" in features,
+        has_f16c=is_arm or "f16c" in features,
+    )
+
+
+class _Compiler:
+    """The process's target machines, ORC JIT and the counter that names libraries.
+
+    All that it holds the process keeps for good: code that a library has linked may need it.
+    """
+
+    def __init__(self) -> None:
+        from tracejit.codegen.llvm import api as llvm_api
+
+        llvm, self.api = _llvm(), llvm_api
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
+        # JITLink keeps a library's sections in one slab, so that position independent code of the
+        # small model always reaches them; what lies farther away goes through its own GOT.
+        jit_link = sys.platform != "win32"
+        model = {"reloc": "pic", "codemodel": "small"} if jit_link else {"codemodel": "jitdefault"}
+        triple = llvm.get_process_triple()
+        features = llvm.get_host_cpu_features().flatten()
+
+        def machine(opt: int) -> Any:
+            return llvm.Target.from_triple(triple).create_target_machine(
+                cpu=llvm.get_host_cpu_name(), features=features, opt=opt, jit=True, **model
+            )
+
+        self.machine = machine(2)
+        self.glue_machine = machine(0)
+        self.triple = self.machine.triple
+        self.layout = str(self.machine.target_data)
+        # The JIT takes possession of the machine that it is given.
+        self.jit = llvm.create_lljit_compiler(
+            machine(2), use_jit_link=jit_link, suppress_errors=True
+        )
+        self.builder = llvm.create_pass_builder(
+            self.machine, llvm.create_pipeline_tuning_options(speed_level=1)
+        )
+        self.cleaner = llvm.create_new_function_pass_manager()
+        self.cleaner.add_simplify_cfg_pass()
+        self.names = itertools.count()
+        for kept in (self.machine, self.glue_machine, self.jit, self.builder, self.cleaner):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+    def with_module(self, ir_text: str, simplifycfg: bool, use: Callable[[Any], _T]) -> _T:
+        """What `use` makes of the verified module of a text. Raises CompileError for a bad one."""
+
+        def simplified(module: Any) -> _T:
+            if simplifycfg:
+                for function in module.functions:
+                    if not function.is_declaration:
+                        self.cleaner.run(function, self.builder)
+            return use(module)
+
+        try:
+            return self.api.with_module(ir_text, self.triple, self.layout, simplified)
+        except RuntimeError as error:
+            raise CompileError(f"invalid LLVM IR: {error}") from error
+
+
+@once
+def _compiler() -> _Compiler:
+    return _Compiler()
+
+
+class Library:
+    """Linked machine code. It is unloaded when the last reference to this object dies."""
+
+    __slots__ = ("__weakref__", "_addresses", "_code", "_keep", "name", "size")
+
+    def __init__(
+        self, name: str, code: Handle, addresses: Mapping[str, int], keep: Any, size: int
+    ) -> None:
+        self.name = name
+        self.size = size
+        self._code = code
+        self._addresses = dict(addresses)
+        self._keep = keep
+
+    def address(self, symbol: str) -> int:
+        """The address of an exported symbol. Raises KeyError if it was not exported."""
+        return self._addresses[symbol]
+
+    def __repr__(self) -> str:
+        return f"<Library {self.name}: {', '.join(sorted(self._addresses))}>"
+
+
+def _emit(ir_text: str, simplifycfg: bool, glue: bool = False) -> tuple[bytes, tuple[str, ...]]:
+    """Object code and the names that it leaves undefined."""
+    compiler = _compiler()
+    machine = compiler.glue_machine if glue else compiler.machine
+    return compiler.with_module(
+        ir_text,
+        simplifycfg and not glue,
+        lambda module: (compiler.api.machine_code(machine, module), compiler.api.declared(module)),
+    )
+
+
+def compile_module(
+    ir_text: str,
+    symbols: Mapping[str, int],
+    exports: Sequence[str],
+    *,
+    simplifycfg: bool = True,
+    glue: str = "",
+    keep: Any = None,
+) -> Library:
+    """Compile LLVM text and link it with `symbols` (name -> address).
+
+    Functions that the text declares and `symbols` lacks are looked up in libm and the process.
+    `glue` is the text of a second module of the same library, such as a native entry, which is
+    compiled fast rather than well; each module sees what the other defines with external linkage.
+    Either text may be empty.
+    `keep` is held for as long as the library lives: what its symbols point to.
+    Raises CompileError if LLVM refuses the text or a symbol has no address.
+    """
+    modules = [_emit(ir_text, simplifycfg)] if ir_text else []
+    if glue:
+        modules.append(_emit(glue, simplifycfg, glue=True))
+    undefined = {name for _, names in modules for name in names}
+    bound = dict(symbols)
+    for name in undefined - bound.keys():
+        if (address := _libm_symbol(name)) is not None:
+            bound[name] = address
+    try:
+        return load_object([code for code, _ in modules], bound, exports, keep=keep)
+    except CompileError as error:
+        # Some of these may be what the other module defines.
+        unbound = sorted(undefined - bound.keys())
+        if not unbound:
+            raise
+        raise CompileError(f"{error}; no address was given for {', '.join(unbound)}") from error
+
+
+def load_object(
+    code: bytes | Sequence[bytes],
+    symbols: Mapping[str, int],
+    exports: Iterable[str],
+    *,
+    keep: Any = None,
+) -> Library:
+    """Link object code that `object_code` made, in this process or an earlier one.
+
+    Raises CompileError if a symbol has no address.
+    """
+    objects = [code] if isinstance(code, bytes) else list(code)
+    compiler = _compiler()
+    _libm()  # Its functions must be visible to the JIT's search of the process.
+    for symbol, address in symbols.items():
+        if not address:
+            raise CompileError(f"symbol {symbol} has no address")
+    name = f"tracejit.{next(compiler.names)}"
+    try:
+        tracker, addresses = compiler.api.link(compiler.jit, name, objects, symbols, list(exports))
+    except RuntimeError as error:
+        raise CompileError(f"cannot link: {error}") from error
+    linked = handle(lambda: compiler.api.unload(tracker))
+    return Library(name, linked, addresses, keep, sum(map(len, objects)))
+
+
+def object_code(ir_text: str, *, simplifycfg: bool = True, glue: bool = False) -> bytes:
+    """The relocatable object file of LLVM text, compiled fast rather than well if it is glue.
+
+    Raises CompileError if LLVM refuses it.
+    """
+    return _emit(ir_text, simplifycfg, glue)[0]
+
+
+def assembly(ir_text: str, *, simplifycfg: bool = True) -> str:
+    """The host's assembly of LLVM text. Raises CompileError if LLVM refuses it."""
+    compiler = _compiler()
+
+    def emit(module: Any) -> str:
+        code: bytes = compiler.api.machine_code(compiler.machine, module, assembly=True)
+        return code.decode()
+
+    text = compiler.with_module(ir_text, simplifycfg, emit)
+    # Directives for debuggers and unwinders say nothing to a reader.
+    return re.sub(r"^\s*\.(cfi_|file|ident|addrsig).*\n", "", text, flags=re.MULTILINE)
+
+
+def optimized_text(ir_text: str) -> str:
+    """LLVM text after the passes that `compile_module` runs: what the machine code is made from."""
+    compiler = _compiler()
+    text: str = compiler.with_module(ir_text, True, compiler.api.print_module)
+    return text
+
+
+@once
+def _libm() -> ctypes.CDLL:
+    """A handle that resolves the C mathematics library, made visible to the whole process."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    if sys.platform == "darwin":
+        return ctypes.CDLL("/usr/lib/libSystem.B.dylib", mode=ctypes.RTLD_GLOBAL)
+    # glibc's names first: find_library starts a compiler or ldconfig to answer.
+    for name in ("libm.so.6", f"libc.musl-{platform.machine()}.so.1"):
+        try:
+            return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            continue
+    return ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
+
+
+def _libm_symbol(name: str) -> int | None:
+    function = getattr(_libm(), name, None)
+    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
+
+
+def libm_address(name: str) -> int:
+    """The address of a function of the C mathematics library. Raises KeyError if it has none."""
+    address = _libm_symbol(name)
+    if address is None:
+        raise KeyError(name)
+    return address

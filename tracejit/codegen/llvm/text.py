@@ -1,0 +1,340 @@
+"""LLVM IR as text: modules, functions, blocks and loops become one string.
+
+    module = Module()
+    fb = FunctionBuilder(module, "f", [("i64", "%n")], result="i64")
+    doubled = fb.emit("add i64 %n, %n")
+    fb.ret("i64", doubled)
+    fb.finish()
+    module.text()
+
+A function is a tree of chunks: runs of lines that keep growing after what surrounds them has moved
+on. That is how a value goes in front of the loop that it does not depend on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tracejit.codegen.llvm.engine import HostTarget, host_target
+
+__all__ = ["Chunk", "FunctionBuilder", "Module", "register"]
+
+#: What every function here promises. Without the width, the back end would split 512-bit vectors.
+ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
+
+#: Of branches whose first, or second, side is unlikely: such a branch is not made a select.
+WEIGHTS = (
+    '!0 = !{!"branch_weights", i32 1, i32 4000}',
+    '!1 = !{!"branch_weights", i32 4000, i32 1}',
+)
+
+
+def register(name: str) -> str:
+    """The register of a name from outside, which LLVM wants quoted if it is not plain ASCII."""
+    return f"%{name}" if name.isascii() and name.isidentifier() else f'%"{name}"'
+
+
+class Chunk:
+    """A run of lines that can grow at any time; `label` is the block that it ends in."""
+
+    __slots__ = ("label", "lines")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.lines: list[str | Chunk] = []
+
+    def write(self, out: list[str]) -> None:
+        """Append this chunk's lines, and those of the chunks in it, to `out`."""
+        for line in self.lines:
+            if isinstance(line, str):
+                out.append(line)
+            else:
+                line.write(out)
+
+
+class Module:
+    """Declarations, globals and functions of one module, each written once."""
+
+    def __init__(self, target: HostTarget | None = None) -> None:
+        self.target = target or host_target()
+        self._declarations: dict[str, str] = {}
+        self._globals: dict[str, str] = {}
+        self._functions: dict[str, str] = {}
+        self._helpers: set[str] = set()
+        #: Whether there are branches with an unlikely side.
+        self.weighted = False
+
+    def declare(self, name: str, result: str, args: Sequence[str]) -> str:
+        """Declare an external function or intrinsic; its name with the sigil.
+
+        Raises ValueError if it was declared with another type.
+        """
+        return self.declare_line(f"declare {result} @{name}({', '.join(args)})")
+
+    def declare_line(self, line: str) -> str:
+        """Add a line of the form `declare type @name(types)`; the name with the sigil.
+
+        Raises ValueError if the function was declared with another type.
+        """
+        found = re.search(r"@([\w.$-]+)\(", line)
+        if found is None:
+            raise ValueError(f"not a declaration: {line}")
+        name = found[1]
+        if self._declarations.setdefault(name, line) != line:
+            raise ValueError(f"@{name} has two types: {self._declarations[name]}; {line}")
+        return f"@{name}"
+
+    def add_global(self, name: str, definition: str) -> str:
+        """Add `@name = definition`; its name with the sigil. The same twice is one."""
+        if self._globals.setdefault(name, definition) != definition:
+            raise ValueError(f"@{name} has two definitions")
+        return f"@{name}"
+
+    def add_function(self, name: str, text: str) -> None:
+        """Add a function's whole text. Raises ValueError if the name is taken."""
+        if name in self._functions:
+            raise ValueError(f"@{name} is defined twice")
+        self._functions[name] = text
+
+    def may_fail(self, name: str) -> bool:
+        """Whether the kernel `name` ever returns anything but 0."""
+        return "label %.failed" in self._functions[name]
+
+    def helper(self, name: str, build: Callable[[], None]) -> str:
+        """The function `name`, which `build` adds to this module on the first request."""
+        if name not in self._helpers:
+            self._helpers.add(name)
+            build()
+        return f"@{name}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        declared = [d for name, d in self._declarations.items() if name not in self._functions]
+        parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
+        weights = WEIGHTS if self.weighted else ()
+        return "\n".join([*declared, *parts, *self._functions.values(), ATTRIBUTES, *weights, ""])
+
+
+class FunctionBuilder:
+    """One function under construction; instructions go to the end of the current chunk.
+
+    `params` are (type, name with the sigil). Attributes such as noalias belong to the type. A
+    function that may fail names the block that reports it by `fail_label`.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        params: Sequence[tuple[str, str]],
+        result: str = "void",
+        linkage: str = "internal",
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.fail_label: str | None = None
+        self._failures: list[str] | None = None
+        self._head = (
+            f"define {linkage} {result} @{name}({', '.join(f'{t} {n}' for t, n in params)}) #0 {{"
+        )
+        self._count = 0
+        self._entry = Chunk(".entry")
+        self._body = Chunk(".entry")
+        self.chunk = self._body
+
+    def fresh(self, hint: str = "v") -> str:
+        """A new register name; the dot keeps it apart from the names of parameters."""
+        self._count += 1
+        return f"%.{hint}{self._count}"
+
+    def fresh_label(self, hint: str) -> str:
+        """A new block label, without a sigil."""
+        self._count += 1
+        return f".{hint}{self._count}"
+
+    def emit(self, right_hand_side: str) -> str:
+        """Write an instruction with a result; the result's register."""
+        self._count += 1
+        name = f"%.{self._count}"
+        self.chunk.lines.append(f"  {name} = {right_hand_side}")
+        return name
+
+    def line(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self.chunk.lines.append(f"  {instruction}")
+
+    def alloca(self, kind: str, align: int | None = None, initial: str | None = None) -> str:
+        """Stack memory of type `kind` that lives as long as the call; its address.
+
+        It holds `initial` when the function begins.
+        """
+        name = self.fresh("stack")
+        tail = f", align {align}" if align else ""
+        self._entry.lines.append(f"  {name} = alloca {kind}{tail}")
+        if initial is not None:
+            self._entry.lines.append(f"  store {kind} {initial}, ptr {name}")
+        return name
+
+    @property
+    def label(self) -> str:
+        """The label of the block that the next instruction goes to."""
+        return self.chunk.label
+
+    def block(self, label: str) -> None:
+        """Begin a block; the one before must have ended in a terminator."""
+        self.chunk.lines.append(f"{label}:")
+        self.chunk.label = label
+
+    def br(self, label: str) -> None:
+        """Jump."""
+        self.line(f"br label %{label}")
+
+    def cond_br(
+        self, condition: str, then: str, otherwise: str, unlikely: int | None = None
+    ) -> None:
+        """Branch on an i1. `unlikely` is 0 or 1: the number of the label hardly ever taken."""
+        weights = "" if unlikely is None else f", !prof !{unlikely}"
+        self.module.weighted |= unlikely is not None
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
+
+    def ret(self, kind: str = "void", value: str = "") -> None:
+        """Return."""
+        self.line(f"ret {kind} {value}".rstrip())
+
+    def phi(self, kind: str, incoming: Sequence[tuple[str, str]]) -> str:
+        """A phi at the beginning of the current block; `incoming` are (value, label)."""
+        return self.emit(f"phi {kind} " + ", ".join(f"[ {v}, %{b} ]" for v, b in incoming))
+
+    def insertion_point(self) -> Chunk:
+        """A chunk at this place, to be filled now or later by `at`."""
+        chunk = Chunk(self.chunk.label)
+        self.chunk.lines.append(chunk)
+        return chunk
+
+    @contextmanager
+    def at(self, chunk: Chunk) -> Iterator[None]:
+        """Write to `chunk` for the length of a `with` block."""
+        outer, self.chunk = self.chunk, chunk
+        try:
+            yield
+        finally:
+            self.chunk = outer
+
+    @contextmanager
+    def collected(self) -> Iterator[list[str]]:
+        """The conditions of the checks in a `with` block, which do not leave the function."""
+        outer, self._failures = self._failures, []
+        try:
+            yield self._failures
+        finally:
+            self._failures = outer
+
+    def check_at_once(self, failed: str) -> None:
+        """A check that leaves the function here even where checks are collected."""
+        outer, self._failures = self._failures, None
+        self.check(failed)
+        self._failures = outer
+
+    def check(self, failed: str) -> None:
+        """Leave for the function's failure block if the i1 `failed` holds."""
+        if self._failures is not None:
+            if failed != "false":
+                self._failures.append(failed)
+            return
+        if self.fail_label is None:
+            raise ValueError(f"function {self.name} has no failure block")
+        if failed == "false":
+            return
+        passed = self.fresh_label("checked")
+        self.cond_br(failed, self.fail_label, passed)
+        self.block(passed)
+
+    def integer(self, op: str, a: str, b: str) -> str:
+        """i64 add, sub, mul or and of registers or literals, folded where both are literals."""
+        if a[0] != "%" and b[0] != "%":
+            x, y = int(a), int(b)
+            value = {"add": x + y, "sub": x - y, "mul": x * y, "and": x & y}[op]
+            return str(value)
+        if (op in ("add", "sub") and b == "0") or (op == "mul" and b == "1"):
+            return a
+        if (op == "add" and a == "0") or (op == "mul" and a == "1"):
+            return b
+        return self.emit(f"{op} i64 {a}, {b}")
+
+    def less(self, a: str, b: str) -> str:
+        """Whether a < b as signed i64: a register, or the literal true or false."""
+        if a[0] != "%" and b[0] != "%":
+            return "true" if int(a) < int(b) else "false"
+        return self.emit(f"icmp slt i64 {a}, {b}")
+
+    def if_then(
+        self,
+        condition: str,
+        carried: Sequence[tuple[str, str]],
+        then: Callable[[], Sequence[str]],
+        *,
+        unlikely: bool = False,
+    ) -> list[str]:
+        """Run `then` if the i1 holds; the values that it returns, else those of `carried`.
+
+        `carried` are (type, value otherwise). A literal condition leaves no branch.
+        """
+        if condition == "true":
+            return list(then())
+        if condition == "false":
+            return [value for _, value in carried]
+        inside, after = self.fresh_label("then"), self.fresh_label("after")
+        before = self.label
+        self.cond_br(condition, inside, after, 0 if unlikely else None)
+        self.block(inside)
+        results = then()
+        end = self.label
+        self.br(after)
+        self.block(after)
+        return [
+            self.phi(kind, [(result, end), (default, before)])
+            for (kind, default), result in zip(carried, results, strict=True)
+        ]
+
+    def do_while(
+        self,
+        begin: str,
+        end: str,
+        step: str,
+        carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]],
+    ) -> list[str]:
+        """Run `body(index, values)` for index = begin, begin + step, ... while below end.
+
+        The body runs at least once. `carried` are (type, initial value); the body returns the next
+        values, and the last ones are the result.
+        """
+        before, head = self.label, self.fresh_label("loop")
+        after = self.fresh_label("after")
+        self.br(head)
+        self.block(head)
+        phis = self.insertion_point()
+        index = self.fresh("i")
+        names = [self.fresh("c") for _ in carried]
+        results = list(body(index, names))
+        following = self.emit(f"add i64 {index}, {step}")
+        last = self.label
+        phis.lines.append(f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{last} ]")
+        for name, (kind, initial), result in zip(names, carried, results, strict=True):
+            phis.lines.append(
+                f"  {name} = phi {kind} [ {initial}, %{before} ], [ {result}, %{last} ]"
+            )
+        self.cond_br(self.emit(f"icmp slt i64 {following}, {end}"), head, after)
+        self.block(after)
+        return results
+
+    def finish(self) -> str:
+        """Add the function to its module; its name with the sigil."""
+        out = [self._head, ".entry:"]
+        self._entry.write(out)
+        self._body.write(out)
+        out.append("}")
+        self.module.add_function(self.name, "\n".join(out))
+        return f"@{self.name}"

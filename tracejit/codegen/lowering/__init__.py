@@ -1,0 +1,1 @@
+"""A fusion becomes a kernel: index maps, loop nests, updates."""

@@ -1,0 +1,126 @@
+"""Perfect loop nests become single loops where memory is walked as if they were one.
+
+    for a in range(n): for b in range(m): out[s + a*m*c + b*c] = ...
+    ->  for k in range(n*m): out[s + k*c] = ...
+
+Two loops are one where in every index of the body the outer variable's coefficient is the inner
+one's times the inner size, and neither variable occurs anywhere else. An inner loop of one position
+is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tracejit.codegen.kernel.expressions import split_linear
+from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
+from tracejit.ir.kernel import (
+    Call,
+    Expr,
+    For,
+    IndexValue,
+    Let,
+    Load,
+    Reduce,
+    Scan,
+    Stmt,
+    Store,
+)
+
+__all__ = ["collapse"]
+
+
+def collapse(body: Sequence[Stmt]) -> list[Stmt]:
+    """The statements with every nest that can be one loop made one."""
+    return [_collapse_loop(s) if isinstance(s, For) else s for s in body]
+
+
+def _collapse_loop(loop: For) -> For:
+    if len(loop.body) != 1 or not isinstance(loop.body[0], For):
+        return loop
+    inner = _collapse_loop(loop.body[0])
+    indices: list[Dim] = []
+    others: list[Dim] = []
+    _visit(inner.body, indices.append, others.append)
+    names = {loop.var, inner.var}
+    if inner.size == 1 and inner.vector and not any(inner.var in free_symbols(d) for d in others):
+        # The loop around it may run in lanes instead: positions come in any order.
+        body = tuple(_substitute(s, {inner.var: 0}) for s in inner.body)
+        return For(loop.var, loop.size, body, vector=True)
+    if any(names & free_symbols(d) for d in others):
+        return replace(loop, body=(inner,))
+    if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):
+        return replace(loop, body=(inner,))
+    one: dict[str, Dim] = {loop.var: 0, inner.var: symbol(inner.var)}
+    merged = tuple(_substitute(s, one) for s in inner.body)
+    return For(inner.var, loop.size * inner.size, merged, inner.vector or loop.vector)
+
+
+def _walks_as_one(d: Dim, outer: str, inner: str, size: Dim) -> bool:
+    """Whether `d` depends on the two variables only through outer * size + inner."""
+    a, b = split_linear(d, outer), split_linear(d, inner)
+    if a is None or b is None:
+        return False
+    if inner in free_symbols(a[0]) or outer in free_symbols(b[0]):
+        return False
+    return a[0] == b[0] * size
+
+
+def _visit(
+    body: Sequence[Stmt], index: Callable[[Dim], None], other: Callable[[Dim], None]
+) -> None:
+    """Every size expression of some statements: indices of buffers, and all others."""
+
+    def expr(e: Expr) -> None:
+        if isinstance(e, Load):
+            for d in e.index:
+                index(d)
+        elif isinstance(e, IndexValue):
+            other(e.dim)
+        elif isinstance(e, Call):
+            for a in e.args:
+                expr(a)
+
+    for s in body:
+        match s:
+            case Let():
+                expr(s.expr)
+            case Store():
+                for d in s.index:
+                    index(d)
+                expr(s.expr)
+            case For() | Scan() | Reduce():
+                other(s.size)
+                _visit(s.body, index, other)
+                for _, divisor in s.quotients if isinstance(s, Reduce) else ():
+                    other(divisor)
+                for t in s.targets if isinstance(s, Reduce) else ():
+                    expr(t.expr)
+                for c in s.carries if isinstance(s, Scan) else ():
+                    expr(c.init)
+                    expr(c.next)
+
+
+def _substitute(s: Stmt, names: dict[str, Dim]) -> Stmt:
+    def expr(e: Expr) -> Expr:
+        if isinstance(e, Load):
+            return replace(e, index=tuple(substitute(d, names) for d in e.index))
+        if isinstance(e, Call):
+            return replace(e, args=tuple(expr(a) for a in e.args))
+        return e
+
+    match s:
+        case Let():
+            return replace(s, expr=expr(s.expr))
+        case Store():
+            index = tuple(substitute(d, names) for d in s.index)
+            return replace(s, index=index, expr=expr(s.expr))
+    body = tuple(_substitute(inner, names) for inner in s.body)
+    if isinstance(s, Reduce):
+        targets = tuple(replace(t, expr=expr(t.expr)) for t in s.targets)
+        return replace(s, body=body, targets=targets)
+    if isinstance(s, Scan):
+        carries = tuple(replace(c, init=expr(c.init), next=expr(c.next)) for c in s.carries)
+        return replace(s, body=body, carries=carries)
+    return replace(s, body=body)

@@ -1,0 +1,82 @@
+"""Sums whose terms lie apart, beside sums whose terms are their neighbours, run in lanes together.
+
+    for i in range(n):                          for i in range(n), in lanes:
+        r = reduce(x[k * ld + i], m) in lanes   ->      r = reduce(x[k * ld + i], m)
+        out[i] = r                                  out[i] = r
+
+One sum by itself would gather its terms one by one. What each sum adds up, and in which order, is
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tracejit.codegen.kernel.expressions import split_linear
+from tracejit.codegen.kernel.memory import Offsets
+from tracejit.ir.dims import Dim, free_symbols
+from tracejit.ir.kernel import Call, Expr, For, IndexValue, Kernel, Let, Load, Reduce, Stmt, Store
+
+__all__ = ["columns"]
+
+#: Fewer sums do not fill the lanes, and the terms of shorter ones fit in few vectors.
+_LEAST = 16
+
+
+def columns(kernel: Kernel) -> Kernel:
+    """`kernel` whose loops around sums run in lanes where those of the sums would gather."""
+    if not any(isinstance(stmt, For) for stmt in kernel.body):
+        return kernel
+    return replace(kernel, body=_turned(kernel.body, Offsets(kernel)))
+
+
+def _turned(body: Sequence[Stmt], offsets: Offsets) -> tuple[Stmt, ...]:
+    return tuple(_loop(stmt, offsets) if isinstance(stmt, For) else stmt for stmt in body)
+
+
+def _loop(loop: For, offsets: Offsets) -> For:
+    match loop.body:
+        case (Reduce() as reduce, *after) if all(isinstance(s, (Let, Store)) for s in after):
+            if not loop.vector and reduce.vector and _lies_across(loop, reduce, offsets):
+                turned = replace(reduce, vector=False)
+                return replace(loop, body=(turned, *after), vector=True)
+    return replace(loop, body=_turned(loop.body, offsets))
+
+
+def _lies_across(loop: For, reduce: Reduce, offsets: Offsets) -> bool:
+    """Whether neighbours in memory are terms of neighbouring sums, and never of the same one."""
+    if any(isinstance(d, int) and d < _LEAST for d in (loop.size, reduce.size)):
+        return False
+    if reduce.quotients or not all(t.combine == "sum" for t in reduce.targets):
+        return False
+    if not all(isinstance(s, Let) for s in reduce.body):
+        return False
+    own = {s.name for s in reduce.body if isinstance(s, Let)}
+    exprs = [s.expr for s in reduce.body if isinstance(s, Let)] + [t.expr for t in reduce.targets]
+    moves = False
+    for place in (p for e in exprs for p in _places(e)):
+        offset = offsets(place) if isinstance(place, Load) else place.dim
+        if not own.isdisjoint(free_symbols(offset)):
+            return False
+        across, along = (_step(offset, var) for var in (loop.var, reduce.var))
+        if across is None or along is None or across not in (0, 1, -1):
+            return False
+        if across != 0 and isinstance(place, Load):
+            if along in (1, -1):
+                return False
+            moves |= along != 0
+    return moves
+
+
+def _step(offset: Dim, var: str) -> Dim | None:
+    split = split_linear(offset, var)
+    return None if split is None else split[0]
+
+
+def _places(e: Expr) -> Iterator[Load | IndexValue]:
+    if isinstance(e, (Load, IndexValue)):
+        yield e
+    elif isinstance(e, Call):
+        for argument in e.args:
+            yield from _places(argument)

@@ -1,0 +1,1 @@
+"""A fused program becomes one native function: blocks, memory, nodes, exits."""

@@ -1,0 +1,325 @@
+"""Library calls of a program: matrix products by BLAS, solves, inverses and factors by LAPACK.
+
+Operands whose matrices lie in rows or columns go to BLAS as they are, stacks of them one matrix
+after another; LAPACK works in place on column-major copies. What has no routine here (stacks of
+linear systems, other dtypes, other layouts) is left to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracejit.codegen.lowering.index_maps import dense_strides
+from tracejit.codegen.program.views import copied, strides_of
+from tracejit.codegen.support.blas import HELPERS, helper_address
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType, dtype_name
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.context import Emitter
+
+__all__ = ["emit_library", "has_routine", "scratch_sizes"]
+
+_F = (1, 0)
+
+
+#: (op, axes of each operand) -> the helper's kind.
+_KINDS: dict[tuple[str | int, ...], str] = {
+    ("matmul", 2, 2): "gemm",
+    ("matmul", 2, 1): "gemv",
+    ("matmul", 1, 2): "gemv",
+    ("matmul", 1, 1): "dot",
+    ("solve", 2, 2): "gesv",
+    ("solve", 2, 1): "gesv",
+    ("inv", 2): "inv",
+    ("cholesky", 2): "potrf",
+    ("lu_diagonal", 2): "ludiag",
+}
+
+
+def _array(v: Value) -> ArrayType:
+    assert isinstance(v.type, ArrayType)
+    return v.type
+
+
+def _helper(node: Node) -> str | None:
+    """The helper function that computes the node, or None."""
+    if node.op.kind != "library":
+        return None
+    a = _array(node.inputs[0])
+    ndims = tuple(_array(v).ndim for v in node.inputs)
+    dtype = dtype_name(a.dtype)
+    if node.op.name == "matmul":
+        ndims = tuple(min(n, 2) for n in ndims)
+    kind = _KINDS.get((node.op.name, *ndims))
+    if kind is None:
+        return None
+    name = f"tj_{kind}_{dtype}"
+    return name if name in HELPERS and helper_address(name) is not None else None
+
+
+def has_routine(node: Node) -> bool:
+    """Whether a routine computes the node for dense operands."""
+    return node.op.name == "matmul_both" or _helper(node) is not None
+
+
+def scratch_sizes(node: Node) -> list[Dim]:
+    """Bytes of the temporaries that the node's routine needs."""
+    if node.op.name in ("matmul", "matmul_both") or not has_routine(node):
+        return []
+    a = _array(node.inputs[0])
+    n = a.shape[0]
+    sizes: list[Dim] = [a.size * a.dtype.itemsize]
+    if node.op.name == "solve":
+        b = _array(node.inputs[1])
+        sizes.append(b.size * b.dtype.itemsize)
+    elif node.op.name == "inv":
+        sizes.append(a.size * a.dtype.itemsize)
+    return [*sizes, n * 8]
+
+
+def emit_library(e: Emitter, node: Node) -> bool:
+    """Emit the node's routine; False where it must run on the host."""
+    if node.op.name == "true_positions":
+        return _positions(e, node)
+    name = _helper(node)
+    if name is None:
+        return False
+    if node.op.name == "matmul":
+        return _matmul(e, node, name)
+    _factor(e, node, name)
+    return True
+
+
+def _call(e: Emitter, name: str, arguments: str) -> str:
+    result, parameters = HELPERS[name]
+    e.module.declare(name, result, parameters.split(", "))
+    address = helper_address(name)
+    assert address is not None
+    e.symbols[name] = address
+    if result == "void":
+        e.fb.line(f"call void @{name}({arguments})")
+        return ""
+    return e.fb.emit(f"call {result} @{name}({arguments})")
+
+
+#: Every element writes its number where the next true one belongs: no branch depends on the mask.
+_POSITIONS = """
+define internal void @tj_positions(ptr %out, ptr %mask, i64 %count, i64 %n) {
+entry:
+  %none = icmp sle i64 %count, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %k = phi i64 [ 0, %entry ], [ %found, %loop ]
+  %place = getelementptr i64, ptr %out, i64 %k
+  store i64 %i, ptr %place
+  %address = getelementptr i8, ptr %mask, i64 %i
+  %byte = load i8, ptr %address
+  %is_true = icmp ne i8 %byte, 0
+  %one = zext i1 %is_true to i64
+  %found = add i64 %k, %one
+  %next = add i64 %i, 1
+  %wanted = icmp slt i64 %found, %count
+  %left = icmp slt i64 %next, %n
+  %more = and i1 %wanted, %left
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+def _positions(e: Emitter, node: Node) -> bool:
+    """The places of the true elements: as many as `size` says, which the program has counted."""
+    (mask,), (out,) = node.inputs, node.outputs
+    if mask in e.strides:
+        return False
+    name = e.module.helper(
+        "tj_positions", lambda: e.module.add_function("tj_positions", _POSITIONS)
+    )
+    count, n = e.dim(node.attrs["size"]), e.dim(_array(mask).shape[0])
+    pointers = f"ptr {e.pointer[out]}, ptr {e.pointer[mask]}"
+    e.fb.line(f"call void {name}({pointers}, i64 {count}, i64 {n})")
+    return True
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """Where an operand of a product lies; `swapped` and `leading` say how BLAS takes its matrices.
+
+    For a vector `leading` is the step from one element to the next.
+    """
+
+    pointer: str
+    strides: tuple[Dim, ...]
+    swapped: bool
+    leading: Dim
+
+
+def _form(t: ArrayType, strides: tuple[Dim, ...]) -> tuple[bool, Dim] | None:
+    """Whether the matrices of `t` lie in columns, and how far apart; None where in neither."""
+    if t.ndim == 1:
+        return False, strides[0]
+    (rows, columns), (down, right) = t.shape[-2:], strides[-2:]
+    if right == 1 or columns == 1:
+        return False, columns if rows == 1 else down
+    if down == 1 or rows == 1:
+        return True, rows if columns == 1 else right
+    return None
+
+
+@contextmanager
+def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
+    """An operand as BLAS takes it; a view that it does not take is copied for as long as needed."""
+    t = _array(v)
+    strides = strides_of(e, v)
+    # Steps that only the call knows may be zero, or lead backwards.
+    known = e.plan.live.root(v) not in e.strides
+    form = _form(t, strides) if strides is not None and known else None
+    if form is not None and strides is not None:
+        yield _Operand(e.pointer[v], strides, *form)
+        return
+    with copied(e, v) as block:
+        strides = dense_strides(ArrayType(t.dtype, t.shape))
+        form = _form(t, strides)
+        assert form is not None
+        yield _Operand(block, strides, *form)
+
+
+def _are_taken(e: Emitter, operands: Sequence[Value]) -> bool:
+    """Whether BLAS gets the operands. NumPy takes arrays with gaps as they lie, views go copied."""
+    if any(v in e.offsets for v in operands):
+        return True
+    return all(
+        v not in e.strides and _form(_array(v), dense_strides(_array(v))) is not None
+        for v in operands
+    )
+
+
+def _matmul(e: Emitter, node: Node, name: str) -> bool:
+    if not _are_taken(e, node.inputs):
+        return False
+    with _operand(e, node.inputs[0]) as a, _operand(e, node.inputs[1]) as b:
+        _product(e, node, name, a, b)
+    return True
+
+
+def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> None:
+    ta, tb = (_array(v) for v in node.inputs)
+    out = e.pointer[node.outputs[0]]
+    size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
+    leading = e.dim(a.leading), e.dim(b.leading)
+    if ta.ndim == 1 and tb.ndim == 1:
+        pointers = f"ptr {out}, ptr {a.pointer}, ptr {b.pointer}"
+        _call(e, name, f"{pointers}, i64 {size[0][0]}, i64 {leading[0]}, i64 {leading[1]}")
+        return
+    if tb.ndim == 1:
+        (m, k) = size[0][-2:]
+        tail = f"i64 {m}, i64 {k}, i32 {int(a.swapped)}, i64 {leading[0]}, i64 {leading[1]}"
+    elif ta.ndim == 1:
+        # x @ B is B transposed times x.
+        (k, n) = size[1][-2:]
+        tail = f"i64 {n}, i64 {k}, i32 {1 - b.swapped}, i64 {leading[1]}, i64 {leading[0]}"
+    else:
+        (m, k), n = size[0][-2:], size[1][-1]
+        tail = f"i64 {m}, i64 {n}, i64 {k}, i32 {int(a.swapped)}, i32 {int(b.swapped)}"
+        tail += f", i64 {leading[0]}, i64 {leading[1]}, i64 {n}"
+
+    def product(pointers: list[str]) -> None:
+        to, x, y = pointers
+        x, y = (y, x) if ta.ndim == 1 else (x, y)
+        _call(e, name, f"ptr {to}, ptr {x}, ptr {y}, {tail}")
+
+    strides = [dense_strides(_array(node.outputs[0])), a.strides, b.strides]
+    _each_matrix(e, node, [out, a.pointer, b.pointer], strides, product)
+
+
+def _each_matrix(
+    e: Emitter,
+    node: Node,
+    pointers: list[str],
+    strides: list[tuple[Dim, ...]],
+    product: Callable[[list[str]], None],
+) -> None:
+    """Call `product` with the addresses of the result and the operands for each of a stack."""
+    types = [_array(v) for v in (*node.outputs, *node.inputs)]
+    depth = max(len(t.shape[:-2]) for t in types[1:])
+    stack = types[0].shape[:depth]
+    sizes = [e.dim(d) for d in stack]
+    steps = []
+    for t, moves in zip(types, strides, strict=True):
+        own = depth if t is types[0] else len(t.shape[:-2])
+        lead = depth - own
+        # An axis along which an operand is repeated is one that it does not move along.
+        steps.append(
+            ["0"] * lead
+            + ["0" if t.shape[k] == 1 else e.dim(moves[k] * t.dtype.itemsize) for k in range(own)]
+        )
+    fb = e.fb
+
+    def walk(axis: int, offsets: list[str]) -> None:
+        if axis == depth:
+            moved = zip(pointers, offsets, strict=True)
+            product(
+                [
+                    p if o == "0" else fb.emit(f"getelementptr i8, ptr {p}, i64 {o}")
+                    for p, o in moved
+                ]
+            )
+            return
+
+        def body(index: str, _: list[str]) -> list[str]:
+            inner = []
+            for offset, step in zip(offsets, steps, strict=True):
+                inner.append(fb.integer("add", offset, fb.integer("mul", index, step[axis])))
+            walk(axis + 1, inner)
+            return []
+
+        def loop() -> list[str]:
+            fb.do_while("0", sizes[axis], "1", [], body)
+            return []
+
+        fb.if_then(fb.less("0", sizes[axis]), [], loop)
+
+    walk(0, ["0"] * len(types))
+
+
+def _column_major(e: Emitter, v: Value, target: str) -> Value:
+    """A column-major copy of `v` at `target`, as a value of its own."""
+    t = _array(v)
+    order = _F if t.ndim == 2 else (0,)
+    e.copy_array(v, target, order)
+    copy = Value(ArrayType(t.dtype, t.shape, order))
+    e.pointer[copy] = target
+    return copy
+
+
+def _factor(e: Emitter, node: Node, name: str) -> None:
+    a = node.inputs[0]
+    (result,) = node.outputs
+    scratch = e.scratch[node]
+    n = e.dim(_array(a).shape[0])
+    left = _column_major(e, a, scratch[0])
+    if node.op.name == "solve":
+        b = node.inputs[1]
+        right = _column_major(e, b, scratch[1])
+        columns = e.dim(_array(b).shape[1]) if _array(b).ndim == 2 else "1"
+        arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, i64 {columns}, ptr {scratch[2]}"
+    elif node.op.name == "inv":
+        right = Value(ArrayType(_array(a).dtype, _array(a).shape, _F))
+        e.pointer[right] = scratch[1]
+        arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, ptr {scratch[2]}"
+    else:
+        right = left
+        arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
+    if node.op.name == "lu_diagonal":
+        _call(e, name, f"ptr {scratch[0]}, ptr {e.pointer[result]}, i64 {n}, ptr {scratch[1]}")
+        return
+    info = _call(e, name, arguments)
+    e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
+    e.copy_array(right, e.pointer[result], _array(result).order)

@@ -1,0 +1,229 @@
+"""The code of a program's nodes: kernels, constants, library and host calls, checks, effects.
+
+Scalars and single elements are those of `scalar_nodes.py`; effects those of `effects.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracejit.codegen.analysis.liveness import is_array
+from tracejit.codegen.kernel.early_exits import fails_first
+from tracejit.codegen.lowering.fusion import lower_fusion
+from tracejit.codegen.program.copies import copy_elements
+from tracejit.codegen.program.effects import emit_effect
+from tracejit.codegen.program.host_calls import HostCall, host_entry, slot_count
+from tracejit.codegen.program.host_results import emit_host_results
+from tracejit.codegen.program.library_calls import emit_library
+from tracejit.codegen.program.matvec import emit_both
+from tracejit.codegen.program.scalars import emit_scalar_node
+from tracejit.codegen.support.interrupts import interrupt_address
+from tracejit.errors import TraceError
+from tracejit.ir.dims import symbol
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.kernel import Const
+from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
+from tracejit.ops.array.elementwise import parts_dtype
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.context import Emitter
+
+__all__ = ["emit_node"]
+
+
+def emit_node(e: Emitter, node: Node) -> None:
+    """Write a node's code. Raises TraceError where it has none."""
+    name = node.op.name
+    if name == "undefined":
+        _undefined(e, node)
+        return
+    if name == "constant" and is_array(node.outputs[0]):
+        _constant(e, node)
+        return
+    if name == "host_draw" or node.binds and node.op.gives_sizes:
+        emit_host_results(e, node)
+        return
+    overwritten = e.plan.overwritten(node)
+    for v in node.outputs:
+        if is_array(v):
+            _prepare(e, v, v in overwritten)
+    if node in e.zeroed:
+        e.pointer.stores(node.outputs[0])
+    elif node.op.kind == "fusion":
+        _fusion(e, node, overwritten)
+    elif name == "write_item":
+        if not overwritten:
+            _copy_first(e, node)
+        emit_scalar_node(e, node)
+        e.pointer.stores(node.outputs[0])
+    elif name == "start_token":
+        return
+    elif name == "check":
+        (register,) = e.registers(e.scalars[node.inputs[0]])
+        e.fb.check(e.fb.emit(f"xor i1 {register}, true"))
+    elif name == "bind_size":
+        _bind_size(e, node)
+    elif node.op.kind == "stack":
+        e.stacks.emit(node)
+    elif node.op.kind == "effect":
+        _effect(e, node)
+    elif emit_scalar_node(e, node):
+        return
+    elif node.binds:
+        raise TraceError("TJ015", f"{name} has no native code yet", node.where)
+    else:
+        _other(e, node)
+
+
+def _prepare(e: Emitter, v: Value, overwrites: bool) -> None:
+    """Room for a result."""
+    if not overwrites:
+        e.pointer.require(v)
+    storage = e.plan.of(v)
+    if storage is not None and storage.strides is not None:
+        e.strides[v] = storage.strides
+
+
+def _undefined(e: Emitter, node: Node) -> None:
+    """A value that nobody reads: zero, or memory as it is."""
+    (out,) = node.outputs
+    if is_array(out) or out.type == NONE:
+        return
+    dtype = "i64" if out.type == TOKEN else dtype_name(dtype_of(out.type))
+    part = parts_dtype(dtype)
+    zero = Const(False if part == "b1" else 0 if part[0] in "iu" else 0.0, part)
+    e.scalars[out] = zero if part == dtype else (zero, zero)
+
+
+def _constant(e: Emitter, node: Node) -> None:
+    """An array of the compiler's own memory."""
+    (out,) = node.outputs
+    array = node.attrs["value"].array
+    name = e.fresh("const")
+    e.module.add_global(name, "external global i8")
+    e.symbols[name] = array.ctypes.data
+    e.keep.append(array)
+    e.pointer[out] = f"@{name}"
+
+
+def _bind_size(e: Emitter, node: Node) -> None:
+    (register,) = e.registers(e.scalars[node.inputs[0]])
+    if e.int_ranges.of(node.inputs[0])[0] < 0:
+        e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
+    (size,) = node.binds
+    e.env[size] = register
+
+
+def _copy_first(e: Emitter, node: Node) -> None:
+    """The old array, for an update of one element to go on from."""
+    old, (out,) = node.inputs[0], node.outputs
+    source, target = e.pointer[old], e.pointer[out]
+    copy_elements(e, old, source, target, e.strides.get(old), e.strides.get(out))
+
+
+def _fusion(e: Emitter, node: Node, overwritten: dict[Value, Value]) -> None:
+    (region,) = node.regions
+    inner = dict(zip(node.inputs, region.inputs, strict=True))
+    strides = {
+        r: e.strides[v]
+        for v, r in (
+            *zip(node.inputs, region.inputs, strict=True),
+            *zip(node.outputs, region.outputs, strict=True),
+        )
+        if v in e.strides
+    }
+    overwrites = {
+        r: inner[overwritten[v]]
+        for v, r in zip(node.outputs, region.outputs, strict=True)
+        if v in overwritten
+    }
+    kernel = lower_fusion(region, strides, overwrites=overwrites)
+    sizes = dict(zip(region.sizes, node.attrs["sizes"][0], strict=True))
+    inputs = [v for v in node.inputs if v not in overwritten.values()]
+    pointers = [e.pointer[v] for v in (*inputs, *node.outputs) if is_array(v)]
+    scalars = [e.scalars[v] for v in inputs if not is_array(v)]
+    first = fails_first(kernel.body)
+    if not first:
+        _note_stores(e, node)
+    e.call_kernel(kernel, pointers, scalars, sizes)
+    if first:
+        _note_stores(e, node)
+
+
+def _note_stores(e: Emitter, node: Node) -> None:
+    for v in node.outputs:
+        e.pointer.stores(v)
+
+
+def _effect(e: Emitter, node: Node) -> None:
+    states = node.attrs.get("states", ())
+    values = node.inputs[len(node.inputs) - len(states) :]
+    with e.holding(list(zip(states, values, strict=True))):
+        emit_effect(e, node)
+
+
+def _other(e: Emitter, node: Node) -> None:
+    """A library call, or a call of NumPy."""
+    for v in node.outputs:
+        e.pointer.stores(v)
+    scratch = e.plan.live.scratch.get(node, ())
+    for v in scratch:
+        e.pointer.require(v)
+    e.scratch[node] = [e.pointer[v] for v in scratch]
+    if node.op.name == "matmul_both":
+        emit_both(e, node, lambda product: _library(e, product))
+    else:
+        _library(e, node)
+
+
+def _library(e: Emitter, node: Node) -> None:
+    if not emit_library(e, node):
+        _host(e, node)
+
+
+def _host(e: Emitter, node: Node) -> None:
+    """Run the op through NumPy."""
+    fb = e.fb
+    if any(v in e.scattered for v in node.inputs):
+        raise TraceError("TJ015", f"{node.op.name} of such a view has no native code", node.where)
+    site = HostCall(node, [e.strides.get(v) for v in node.inputs])
+    e.keep.append(site)
+    slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)
+    cursor = 0
+
+    def slot() -> str:
+        return fb.emit(f"getelementptr i64, ptr {slots}, i64 {cursor}")
+
+    results: list[tuple[Value, str]] = []
+    for v in node.inputs:
+        address = slot()
+        if is_array(v):
+            fb.line(f"store ptr {e.pointer[v]}, ptr {address}")
+        else:
+            e.store_scalar(e.scalars[v], address)
+        cursor += slot_count(v.type)
+    for s in site.sizes:
+        fb.line(f"store i64 {e.dim(symbol(s))}, ptr {slot()}")
+        cursor += 1
+    for v in node.outputs:
+        address = slot()
+        if is_array(v):
+            fb.line(f"store ptr {e.pointer[v]}, ptr {address}")
+        else:
+            results.append((v, address))
+        cursor += slot_count(v.type)
+    e.module.declare("tj_interrupted", "i32", [])
+    e.symbols["tj_interrupted"] = interrupt_address()
+    e.module.declare("tj_host", "void", ["i64", "ptr"])
+    e.symbols["tj_host"] = host_entry()
+    # A signal that came before this would otherwise be raised, and lost, on the way into Python.
+    signal = fb.emit("call i32 @tj_interrupted()")
+    e.leave_if(fb.emit(f"icmp ne i32 {signal}, 0"))
+    done = slot()
+    fb.line(f"store i64 {HostCall.BAIL}, ptr {done}")
+    fb.line(f"call void @tj_host(i64 {site.id}, ptr {slots})")
+    status = fb.emit(f"load i64, ptr {done}")
+    fb.check(fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
+    e.leave_if(fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))
+    for v, address in results:
+        e.scalars[v] = e.load_scalar(address, v.type)

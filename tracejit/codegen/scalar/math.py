@@ -1,0 +1,136 @@
+"""Transcendental functions: calls of the module's own vector code, or of libm lane by lane.
+
+`LIBM` is the table of what goes by libm. There, a float32 goes through the double function, which
+leaves one rounding of a result that is good to 29 further bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracejit.codegen.llvm.lanes import Lanes
+from tracejit.codegen.scalar import vector_math, vector_powers
+from tracejit.codegen.scalar.integers import Emitter
+
+__all__ = ["LIBM", "MATH", "libm"]
+
+#: Function -> the C function that computes it, lane by lane.
+LIBM: dict[str, str] = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "cbrt": "cbrt",
+    "cosh": "cosh",
+    "erfc": "erfc",
+    "expm1": "expm1",
+    "hypot": "hypot",
+    "sinh": "sinh",
+    "tan": "tan",
+}
+
+#: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
+_C_FUNCTIONS = (
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 "
+    "log1p log2 pow sin sinh tan tanh"
+).split()
+
+
+def libm(function: str) -> Emitter:
+    """The C function of that name in double precision, for each lane."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        wide = tuple("f64" for _ in a)
+
+        def one(scalar: Lanes, *operands: str) -> str:
+            symbol = scalar.fb.module.declare(function, "double", ["double"] * len(operands))
+            return scalar.call(symbol, "f64", wide, operands)
+
+        def build(s: Lanes, a: list[str]) -> str:
+            if r != "f64":
+                a = [s.convert("fpext", x, "float", "double") for x in a]
+            value = s.each_lane("f64", wide, a, one)
+            return value if r == "f64" else s.convert("fptrunc", value, "double", "float")
+
+        return s.helper(f"{function}.{r}", r, t, a, build)
+
+    return emit
+
+
+def _own(name: str) -> Emitter:
+    """The module's own function over all lanes at once."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        module = s.fb.module
+
+        def define() -> None:
+            text, declarations = vector_math.define(name, r, s.width, module.target.has_fma)
+            for line in declarations:
+                module.declare_line(line)
+            module.add_function(symbol, text)
+
+        symbol = vector_math.symbol(name, r, s.width)
+        return s.call(module.helper(symbol, define), r, t, a)
+
+    return emit
+
+
+def _in_double(name: str) -> Emitter:
+    """The module's own function of doubles, which serves float32 too."""
+
+    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+        module = s.fb.module
+
+        def define() -> None:
+            text, declarations = vector_powers.define(name, s.width, module.target.has_fma)
+            for line in declarations:
+                module.declare_line(line)
+            module.add_function(symbol, text)
+
+        symbol = vector_math.symbol(name, "f64", s.width)
+        function = module.helper(symbol, define)
+        if r != "f64":
+            a = [s.convert("fpext", x, "float", "double") for x in a]
+        value = s.call(function, "f64", ["f64"] * len(a), a)
+        return value if r == "f64" else s.convert("fptrunc", value, "double", "float")
+
+    return emit
+
+
+def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """A power whose exponent hardly ever is one that NumPy has a function of its own for."""
+
+    def build(s: Lanes, a: list[str]) -> str:
+        x, y = a
+        value = MATH["power"](s, a, (r, r), r)
+        own = [s.compare("oeq", r, y, s.const(e, r)) for e in (2.0, 1.0, -1.0, 0.5)]
+        any_own = own[0]
+        for condition in own[1:]:
+            any_own = s.op("or", "b1", any_own, condition)
+
+        def then() -> Sequence[str]:
+            # Lanes may have other exponents in code that has been batched.
+            reciprocal = s.op("fdiv", r, s.const(1.0, r), x)
+            values = s.op("fmul", r, x, x), x, reciprocal, s.intrinsic("sqrt", r, x)
+            out = value
+            for condition, result in zip(own, values, strict=True):
+                out = s.select(condition, r, result, out)
+            return [out]
+
+        carried = [(s.type(r), value)]
+        (out,) = s.fb.if_then(s.any(any_own), carried, then, unlikely=True)
+        return out
+
+    return s.helper(f"uniform_power.{r}", r, t, a, build)
+
+
+MATH: dict[str, Emitter] = {
+    "uniform_power": _uniform_power,
+    **{name: libm(function) for name, function in LIBM.items()},
+    **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
+    **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},
+    **{name: _in_double(name) for name in vector_powers.ARITY},
+}

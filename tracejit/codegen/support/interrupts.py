@@ -1,0 +1,172 @@
+"""Long loops look for signals: `i32 tj_poll(ptr state)`, called at back edges now and then.
+
+A loop counts down and polls at 0. The poll reads a clock; where some milliseconds have passed it
+takes the GIL, lets other threads run, and asks CPython whether a signal has come. It returns 0, or
+1 where the program must leave: the exception (KeyboardInterrupt, or whatever the user's handler
+raises) is pending then. `state` is four i64, zero at first: how many iterations of a loop with
+array operations are left until the next poll, the times of the last poll and of the last look, and
+how many iterations there were between polls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from typing import Any
+
+from tracejit.codegen.llvm.engine import Library, load_object, object_code
+from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.locks import once
+
+__all__ = ["LIGHT_PERIOD", "interrupt_address", "poll_address"]
+
+#: Iterations between polls of a loop that only computes scalars.
+LIGHT_PERIOD = 4096
+#: Nanoseconds between looks for signals, and those between polls that make the period
+#: double and shrink; the longest period.
+_LOOK, _SHORT, _LONG, _CAP = 8_000_000, 1_000_000, 4_000_000, 64
+
+_PYTHON = {
+    "PyGILState_Ensure": ("i32", ""),
+    "PyGILState_Release": ("void", "i32"),
+    "PyEval_SaveThread": ("ptr", ""),
+    "PyEval_RestoreThread": ("void", "ptr"),
+    "PyErr_CheckSignals": ("i32", ""),
+    "PyErr_Fetch": ("void", "ptr, ptr, ptr"),
+    "PyErr_NormalizeException": ("void", "ptr, ptr, ptr"),
+    "Py_DecRef": ("void", "ptr"),
+}
+
+_TEXT = f"""
+define i32 @tj_poll(ptr %state) {{
+entry:
+  %polled = getelementptr i64, ptr %state, i64 1
+  %looked = getelementptr i64, ptr %state, i64 2
+  %between = getelementptr i64, ptr %state, i64 3
+  %now = call i64 @tj_nanoseconds()
+  %last = load i64, ptr %polled
+  store i64 %now, ptr %polled
+  %first = icmp eq i64 %last, 0
+  br i1 %first, label %begin, label %adapt
+begin:
+  store i64 %now, ptr %looked
+  store i64 1, ptr %state
+  store i64 1, ptr %between
+  ret i32 0
+adapt:
+  %elapsed = sub i64 %now, %last
+  %period = load i64, ptr %between
+  %short = icmp slt i64 %elapsed, {_SHORT}
+  %long = icmp sgt i64 %elapsed, {_LONG}
+  %twice = shl i64 %period, 1
+  %over = icmp sgt i64 %twice, {_CAP}
+  %more = select i1 %over, i64 {_CAP}, i64 %twice
+  %quarter = lshr i64 %period, 2
+  %none = icmp eq i64 %quarter, 0
+  %less = select i1 %none, i64 1, i64 %quarter
+  %lower = select i1 %long, i64 %less, i64 %period
+  %next = select i1 %short, i64 %more, i64 %lower
+  store i64 %next, ptr %state
+  store i64 %next, ptr %between
+  %then = load i64, ptr %looked
+  %since = sub i64 %now, %then
+  %due = icmp sgt i64 %since, {_LOOK}
+  br i1 %due, label %look, label %go
+go:
+  ret i32 0
+look:
+  store i64 %now, ptr %looked
+  %gil = call i32 @PyGILState_Ensure()
+  %thread = call ptr @PyEval_SaveThread()
+  call void @PyEval_RestoreThread(ptr %thread)
+  %status = call i32 @tj_interrupted()
+  call void @PyGILState_Release(i32 %gil)
+  ret i32 %status
+}}
+
+define i32 @tj_interrupted() {{
+entry:
+  %type = alloca ptr
+  %value = alloca ptr
+  %trace = alloca ptr
+  %gil = call i32 @PyGILState_Ensure()
+  %found = call i32 @PyErr_CheckSignals()
+  %none = icmp eq i32 %found, 0
+  br i1 %none, label %release, label %raised
+raised:
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
+  call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %trace)
+  %exception = load ptr, ptr %value
+  call void @tj_set_pending(ptr %exception)
+  call void @Py_DecRef(ptr %exception)
+  %its_type = load ptr, ptr %type
+  call void @Py_DecRef(ptr %its_type)
+  %its_trace = load ptr, ptr %trace
+  call void @Py_DecRef(ptr %its_trace)
+  br label %release
+release:
+  call void @PyGILState_Release(i32 %gil)
+  %left = icmp ne i32 %found, 0
+  %status = zext i1 %left to i32
+  ret i32 %status
+}}
+"""
+#: `i64 tj_nanoseconds()` from a clock that never goes back.
+_POSIX_CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
+define internal i64 @tj_nanoseconds() {
+  %time = alloca [2 x i64]
+  %ok = call i32 @clock_gettime(i32 {clock}, ptr %time)
+  %at = getelementptr i64, ptr %time, i64 1
+  %seconds = load i64, ptr %time
+  %rest = load i64, ptr %at
+  %whole = mul i64 %seconds, 1000000000
+  %all = add i64 %whole, %rest
+  ret i64 %all
+}
+"""
+_WINDOWS_CLOCK = """
+declare i64 @GetTickCount64()
+define internal i64 @tj_nanoseconds() {
+  %milliseconds = call i64 @GetTickCount64()
+  %all = mul i64 %milliseconds, 1000000
+  ret i64 %all
+}
+"""
+
+
+def _clock() -> tuple[str, dict[str, int]]:
+    if sys.platform == "win32":
+        function: Any = ctypes.WinDLL("kernel32").GetTickCount64
+        return _WINDOWS_CLOCK, {"GetTickCount64": _address(function)}
+    text = _POSIX_CLOCK.replace("{clock}", str(time.CLOCK_MONOTONIC))
+    return text, {"clock_gettime": _address(ctypes.CDLL(None).clock_gettime)}
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+@once
+def _library() -> Library:
+    callback = ctypes.CFUNCTYPE(None, ctypes.py_object)(set_pending)
+    clock, symbols = _clock()
+    symbols |= {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
+    symbols["tj_set_pending"] = _address(callback)
+    declared = [f"declare {result} @{name}({given})" for name, (result, given) in _PYTHON.items()]
+    text = "\n".join([*declared, "declare void @tj_set_pending(ptr)", clock, _TEXT])
+    names = ["tj_poll", "tj_interrupted"]
+    return load_object(object_code(text, glue=True), symbols, names, keep=callback)
+
+
+def poll_address() -> int:
+    """The address of `tj_poll`."""
+    return _library().address("tj_poll")
+
+
+def interrupt_address() -> int:
+    """The address of `i32 tj_interrupted()`, which looks for signals at once."""
+    return _library().address("tj_interrupted")

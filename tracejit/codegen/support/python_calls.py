@@ -1,0 +1,117 @@
+"""Calls of Python from native code: `i64 tj_call(ptr function, i64 a, i64 b, i64 c)`.
+
+The function takes three ints and gives one, which is the result. Where it raises, a signal's
+KeyboardInterrupt for instance, wherever it strikes, the exception is pending and the result is 2:
+the program must leave. (A ctypes callback would lose it on the way in or out.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tracejit.codegen.llvm.engine import Library, load_object, object_code
+from tracejit.codegen.support.pending_exception import PENDING
+from tracejit.locks import once
+
+if TYPE_CHECKING:
+    from tracejit.codegen.program.context import Emitter
+
+__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "call_plainly", "call_python", "no_memory"]
+
+#: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
+DONE, BAIL, LEAVE = 0, 1, 2
+
+_PYTHON = {
+    "PyGILState_Ensure": "i32 ()",
+    "PyGILState_Release": "void (i32)",
+    "PyObject_CallFunction": "ptr (ptr, ptr, ...)",
+    "PyLong_AsLongLong": "i64 (ptr)",
+    "PyErr_Fetch": "void (ptr, ptr, ptr)",
+    "PyErr_NormalizeException": "void (ptr, ptr, ptr)",
+    "PyObject_SetAttrString": "i32 (ptr, ptr, ptr)",
+    "Py_DecRef": "void (ptr)",
+}
+_TEXT = """
+@tj_pending = external global i8
+@tj_format = internal constant [4 x i8] c"LLL\\00"
+@tj_name = internal constant [10 x i8] c"exception\\00"
+
+define i64 @tj_call(ptr %function, i64 %a, i64 %b, i64 %c) {
+entry:
+  %type = alloca ptr
+  %value = alloca ptr
+  %trace = alloca ptr
+  %gil = call i32 @PyGILState_Ensure()
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %function, ptr @tj_format, i64 %a, i64 %b, i64 %c)
+  %none = icmp eq ptr %result, null
+  br i1 %none, label %raised, label %returned
+returned:
+  %number = call i64 @PyLong_AsLongLong(ptr %result)
+  call void @Py_DecRef(ptr %result)
+  br label %done
+raised:
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
+  call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %trace)
+  %exception = load ptr, ptr %value
+  %kept = call i32 @PyObject_SetAttrString(ptr @tj_pending, ptr @tj_name, ptr %exception)
+  call void @Py_DecRef(ptr %exception)
+  %its_type = load ptr, ptr %type
+  call void @Py_DecRef(ptr %its_type)
+  %its_trace = load ptr, ptr %trace
+  call void @Py_DecRef(ptr %its_trace)
+  br label %done
+done:
+  %status = phi i64 [ %number, %returned ], [ 2, %raised ]
+  call void @PyGILState_Release(i32 %gil)
+  ret i64 %status
+}
+"""  # noqa: E501
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+@once
+def _library() -> Library:
+    symbols = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
+    symbols["tj_pending"] = id(PENDING)
+    declared = [f"declare {t.replace('(', f'@{name}(', 1)}" for name, t in _PYTHON.items()]
+    text = "\n".join([*declared, _TEXT])
+    return load_object(object_code(text, glue=True), symbols, ["tj_call"])
+
+
+def call_address() -> int:
+    """The address of `tj_call`."""
+    return _library().address("tj_call")
+
+
+# In a program -------------------------------------------------------------------------------------
+
+
+def call_plainly(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
+    """A call of Python in a program; the register of how it ended."""
+    e.keep.append(function)
+    name = e.fresh("function")
+    e.symbols[name] = id(function)
+    e.module.add_global(name, "external global i8")
+    e.symbols["tj_call"] = call_address()
+    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
+    given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
+    return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
+
+
+def call_python(e: Emitter, function: Callable[..., int], *arguments: str) -> None:
+    """A call of Python that may end in any way."""
+    status = call_plainly(e, function, *arguments)
+    e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {BAIL}"))
+    e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {LEAVE}"))
+
+
+def no_memory(a: int, b: int, c: int) -> int:
+    """What a program calls that cannot allocate what it needs. Raises MemoryError."""
+    raise MemoryError
