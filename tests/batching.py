@@ -16,7 +16,7 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
 from tracejit.ir.verify import verify
-from tracejit.transforms.batch import batch_graph
+from tracejit.transforms.batching.batch import batch_graph
 
 
 def fresh_names() -> Callable[[], str]:

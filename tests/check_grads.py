@@ -20,8 +20,8 @@ from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type, dtype_of, shape_of
 from tracejit.ir.verify import verify
-from tracejit.transforms.forward import jvp_graph
-from tracejit.transforms.reverse import vjp_graph
+from tracejit.transforms.autodiff.forward import jvp_graph
+from tracejit.transforms.autodiff.reverse import vjp_graph
 
 __all__ = ["check_grads", "graph_of", "is_float", "numeric_jvp", "run"]
 

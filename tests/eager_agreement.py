@@ -13,7 +13,7 @@ from tests.check_grads import is_float, run
 from tracejit.errors import Underivable
 from tracejit.frontend.containers import flatten, unflatten
 from tracejit.ir.graph import Graph
-from tracejit.transforms.reverse import vjp_graph
+from tracejit.transforms.autodiff.reverse import vjp_graph
 
 __all__ = ["check_eagerly"]
 

@@ -27,7 +27,7 @@ from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.runtime.graph_call import run_graph
-from tracejit.transforms.batch import batch_graph, batch_nodes
+from tracejit.transforms.batching.batch import batch_graph, batch_nodes
 from tracejit.transforms.regions import nested
 
 # Control flow -------------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES, NpScalar
 from tracejit.ops.array.no_nan import TERMS
 from tracejit.runtime.graph_call import run_graph
-from tracejit.transforms.forward import jvp_graph
-from tracejit.transforms.reverse import vjp_graph
+from tracejit.transforms.autodiff.forward import jvp_graph
+from tracejit.transforms.autodiff.reverse import vjp_graph
 
 #: Ops without rules of their own, and why.
 WITHOUT: dict[str, str] = {

@@ -19,7 +19,7 @@ from tracejit.ir.graph import GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.host.derivatives.determinants import changes, cofactors
-from tracejit.transforms.reverse import vjp_graph
+from tracejit.transforms.autodiff.reverse import vjp_graph
 
 
 def det(x: Any) -> Any:

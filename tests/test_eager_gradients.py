@@ -18,7 +18,7 @@ import tracejit
 from tests.eager_programs import PROGRAMS
 from tests.eager_transforms import PROGRAMS as TRANSFORMING
 from tracejit.frontend.concrete import LostGradient
-from tracejit.transforms.gradient import Gradient
+from tracejit.transforms.api.gradient import Gradient
 
 VECTOR = np.array([0.5, 1.5])
 

@@ -17,8 +17,8 @@ from tests.control_programs.program import Program as ControlProgram
 from tests.programs import PROGRAMS
 from tests.programs.program import Program
 from tracejit.frontend.concrete import LostGradient
-from tracejit.transforms.function import Transformed
-from tracejit.transforms.primal import call_primal
+from tracejit.transforms.api.function import Transformed
+from tracejit.transforms.api.primal import call_primal
 
 
 class Recorded(Transformed):

@@ -11,8 +11,8 @@ import pytest
 import tracejit
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.verify import verify
+from tracejit.transforms.autodiff.reverse import vjp_graph
 from tracejit.transforms.regions import nested
-from tracejit.transforms.reverse import vjp_graph
 
 N = np.int64
 

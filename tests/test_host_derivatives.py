@@ -11,7 +11,7 @@ from tests.check_grads import check_grads, run
 from tests.eager_agreement import check_eagerly
 from tracejit.errors import Underivable
 from tracejit.ir.graph import Graph
-from tracejit.transforms.reverse import vjp_graph
+from tracejit.transforms.autodiff.reverse import vjp_graph
 
 RNG = np.random.default_rng(7)
 START = RNG.bit_generator.state

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from tracejit.runtime.dispatch import Jitted
-    from tracejit.transforms.custom import CustomJvp, CustomVjp
+    from tracejit.transforms.api.custom import CustomJvp, CustomVjp
 
 __all__ = [
     "checkpoint",
@@ -189,7 +189,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     operation by operation. Raises TypeError for cotangents that do not fit, for an argument or a
     result with other objects beside its floats, and where a derivative is not known.
     """
-    found = importlib.import_module("tracejit.transforms.products")
+    found = importlib.import_module("tracejit.transforms.api.products")
     return found.Vjp(function, has_aux)(*primals)
 
 
@@ -197,13 +197,13 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 def _traced_jvp(
     hooks: Any, function: Any, primals: Any, tangents: Any, has_aux: bool = False
 ) -> Any:
-    from tracejit.transforms.products import Jvp
+    from tracejit.transforms.api.products import Jvp
 
     return hooks.call(hooks.new(Jvp(function, has_aux)), primals, tangents)
 
 
 def _traced_vjp(hooks: Any, function: Any, *primals: Any, has_aux: bool = False) -> Any:
-    from tracejit.transforms.products import Vjp
+    from tracejit.transforms.api.products import Vjp
 
     return hooks.call(hooks.new(Vjp(function, has_aux)), *primals)
 
@@ -240,7 +240,7 @@ def hessian(
 
     For an argument of shape A it has the shape (*A, *A). Raises as `jacobian`.
     """
-    from tracejit.transforms.jacobian import Jacobian
+    from tracejit.transforms.api.jacobian import Jacobian
 
     inner = Jacobian(function, argnums, "reverse", holomorphic)
     return _transformed(
@@ -275,7 +275,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
     results that are not alike; ValueError for unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    return _transformed("mapping", "Vmap", function, axes, out_axes)
+    return _transformed("vmap", "Vmap", function, axes, out_axes)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -287,13 +287,13 @@ def stop_gradient(x: Any) -> Any:
     """
     if "tracejit.transforms" not in sys.modules:
         return x
-    from tracejit.transforms.stopping import stopped
+    from tracejit.transforms.api.stop_gradient import stopped
 
     return stopped(x)
 
 
 def _traced_stop(hooks: Any, x: Any) -> Any:
-    from tracejit.transforms.stopping import stopped
+    from tracejit.transforms.api.stop_gradient import stopped
 
     return stopped(x, hooks.new)
 
@@ -314,7 +314,7 @@ def checkpoint(function: F) -> F:
     changes a container of the caller's, its values are kept; the report says so. Of a gradient
     that runs under `eager()` all values are kept. A plain call is a call of `function`.
     """
-    from tracejit.transforms.checkpoint import Checkpointed
+    from tracejit.transforms.api.checkpoint import Checkpointed
 
     return Checkpointed(function)  # type: ignore[return-value]
 
@@ -337,7 +337,7 @@ def custom_vjp(function: Callable[..., Any]) -> CustomVjp:
     rule, which is linear in the cotangent. Raises AttributeError for a call before a rule is given,
     TypeError for rules whose results do not fit, and for forward mode of one that is not linear.
     """
-    from tracejit.transforms.custom import CustomVjp
+    from tracejit.transforms.api.custom import CustomVjp
 
     return CustomVjp(function)
 
@@ -353,7 +353,7 @@ def custom_jvp(function: Callable[..., Any]) -> CustomJvp:
 
     In all else as `custom_vjp`.
     """
-    from tracejit.transforms.custom import CustomJvp
+    from tracejit.transforms.api.custom import CustomJvp
 
     return CustomJvp(function)
 
@@ -362,7 +362,7 @@ def _transformed(module: str, name: str, *args: Any) -> Jitted:
     """A compiled function that a class of `tracejit.transforms` makes."""
     from tracejit.runtime.dispatch import Jitted
 
-    found = importlib.import_module(f"tracejit.transforms.{module}")
+    found = importlib.import_module(f"tracejit.transforms.api.{module}")
     return Jitted(getattr(found, name)(*args))
 
 

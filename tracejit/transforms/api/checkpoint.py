@@ -16,7 +16,7 @@ from tracejit.frontend.unions import parts_of
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
-from tracejit.transforms.function import Decorated
+from tracejit.transforms.api.function import Decorated
 from tracejit.transforms.regions import nested
 
 if TYPE_CHECKING:

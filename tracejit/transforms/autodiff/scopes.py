@@ -19,13 +19,13 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.ops.control.stack import record_types
-from tracejit.transforms.chains import states_of
-from tracejit.transforms.cotangent_views import VIEWS, through_view
-from tracejit.transforms.cotangents import Cotangents
+from tracejit.transforms.autodiff.array_states import states_of
+from tracejit.transforms.autodiff.cotangent_views import VIEWS, through_view
+from tracejit.transforms.autodiff.cotangents import Cotangents
+from tracejit.transforms.autodiff.residuals import Block, Saved, is_single, reader_of
+from tracejit.transforms.autodiff.sparse_rows import RowReads
+from tracejit.transforms.autodiff.stacks import stack_of
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, Saved, is_single, reader_of
-from tracejit.transforms.rows import RowReads
-from tracejit.transforms.stacks import stack_of
 
 __all__ = ["RegionScope", "Restart", "Scope"]
 

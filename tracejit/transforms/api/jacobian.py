@@ -16,11 +16,11 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_of, shape_of
-from tracejit.transforms.function import Transformed, chosen_places
-from tracejit.transforms.gradient import Gradient
-from tracejit.transforms.mapping import Vmap, one_dtype
-from tracejit.transforms.primal import fresh_copy, settled
-from tracejit.transforms.products import Jvp, Vjp
+from tracejit.transforms.api.function import Transformed, chosen_places
+from tracejit.transforms.api.gradient import Gradient
+from tracejit.transforms.api.primal import fresh_copy, settled
+from tracejit.transforms.api.products import Jvp, Vjp
+from tracejit.transforms.api.vmap import Vmap, one_dtype
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

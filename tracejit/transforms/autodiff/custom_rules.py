@@ -13,8 +13,8 @@ from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
-from tracejit.transforms.calls import PullSegment, needed_for, paste, sizes_in
-from tracejit.transforms.scopes import Scope
+from tracejit.transforms.autodiff.calls import PullSegment, needed_for, paste, sizes_in
+from tracejit.transforms.autodiff.scopes import Scope
 
 __all__ = ["pull_custom", "push_custom", "require_linear"]
 

@@ -20,9 +20,9 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
-from tracejit.transforms.checkpoint import has_effects
-from tracejit.transforms.primal import fresh_name, like
-from tracejit.transforms.products import direction, matching, with_zeros
+from tracejit.transforms.api.checkpoint import has_effects
+from tracejit.transforms.api.primal import fresh_name, like
+from tracejit.transforms.api.products import direction, matching, with_zeros
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -8,11 +8,11 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type
-from tracejit.transforms.chains import previous_state
+from tracejit.transforms.autodiff.array_states import previous_state
+from tracejit.transforms.autodiff.residuals import Block
+from tracejit.transforms.autodiff.scopes import RegionScope, Scope
+from tracejit.transforms.autodiff.stacks import find_stack, pops_records, stack_of
 from tracejit.transforms.regions import Region, nested
-from tracejit.transforms.residuals import Block
-from tracejit.transforms.scopes import RegionScope, Scope
-from tracejit.transforms.stacks import find_stack, pops_records, stack_of
 
 __all__ = ["pull_cond"]
 

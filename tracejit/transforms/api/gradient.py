@@ -11,10 +11,10 @@ from tracejit.frontend.tracer import Tracer, lift
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.sparse import RowGradient
-from tracejit.transforms.function import Transformed, argument_places, chosen_places
-from tracejit.transforms.primal import Variables, call_primal, fresh_name, like, stack_name
-from tracejit.transforms.reverse import Pullback
-from tracejit.transforms.rows import RowReads
+from tracejit.transforms.api.function import Transformed, argument_places, chosen_places
+from tracejit.transforms.api.primal import Variables, call_primal, fresh_name, like, stack_name
+from tracejit.transforms.autodiff.reverse import Pullback
+from tracejit.transforms.autodiff.sparse_rows import RowReads
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

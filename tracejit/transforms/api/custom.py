@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tracejit.frontend.branches import settle
 from tracejit.frontend.trace import current_trace, here
 from tracejit.frontend.traceable import part_of
-from tracejit.transforms.custom_trace import Call, Result
-from tracejit.transforms.function import Decorated
+from tracejit.transforms.api.custom_trace import Call, Result
+from tracejit.transforms.api.function import Decorated
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -104,7 +104,7 @@ class _Custom(Decorated):
         self.require_rules()
         args = tuple(map(settle, self.by_place(hooks, function, args, kwargs)))
         if getattr(here().builder, "active", None) is not None:
-            from tracejit.transforms.custom_eager import record_eagerly
+            from tracejit.transforms.api.custom_eager import record_eagerly
 
             assert isinstance(self, (CustomVjp, CustomJvp))
             return record_eagerly(hooks, self, function, args)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN
+from tracejit.transforms.autodiff.residuals import Block
 from tracejit.transforms.regions import nested
-from tracejit.transforms.residuals import Block
 
 __all__ = ["find_stack", "pops_records", "stack_of"]
 

@@ -15,17 +15,17 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
-from tracejit.transforms.calls import pull_checkpoint
-from tracejit.transforms.copies import without_copies
-from tracejit.transforms.custom_rules import pull_custom
+from tracejit.transforms.autodiff.calls import pull_checkpoint
+from tracejit.transforms.autodiff.copies import without_copies
+from tracejit.transforms.autodiff.custom_rules import pull_custom
+from tracejit.transforms.autodiff.residuals import Block, overwrites
+from tracejit.transforms.autodiff.reverse_cond import pull_cond
+from tracejit.transforms.autodiff.reverse_while import pull_while
+from tracejit.transforms.autodiff.scopes import Scope
+from tracejit.transforms.autodiff.segments import Segment
+from tracejit.transforms.autodiff.sparse_rows import RowReads
+from tracejit.transforms.autodiff.stacks import pops_records
 from tracejit.transforms.regions import fresh_sizes
-from tracejit.transforms.residuals import Block, overwrites
-from tracejit.transforms.reverse_cond import pull_cond
-from tracejit.transforms.reverse_while import pull_while
-from tracejit.transforms.rows import RowReads
-from tracejit.transforms.scopes import Scope
-from tracejit.transforms.segments import Segment
-from tracejit.transforms.stacks import pops_records
 
 __all__ = ["Pullback", "pull_back", "pull_segment", "vjp_graph"]
 

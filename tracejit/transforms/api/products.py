@@ -16,12 +16,9 @@ from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
-from tracejit.transforms.arguments import require_no_tangent, require_results
-from tracejit.transforms.batch_lanes import copy_node
-from tracejit.transforms.forward import push_forward
-from tracejit.transforms.function import Transformed, argument_name, float_places
-from tracejit.transforms.mapping import count_leaves
-from tracejit.transforms.primal import (
+from tracejit.transforms.api.arguments import require_no_tangent, require_results
+from tracejit.transforms.api.function import Transformed, argument_name, float_places
+from tracejit.transforms.api.primal import (
     Primal,
     as_error,
     call_primal,
@@ -29,8 +26,11 @@ from tracejit.transforms.primal import (
     like,
     stack_name,
 )
-from tracejit.transforms.reverse import Pullback
-from tracejit.transforms.segments import Segment
+from tracejit.transforms.api.vmap import count_leaves
+from tracejit.transforms.autodiff.forward import push_forward
+from tracejit.transforms.autodiff.reverse import Pullback
+from tracejit.transforms.autodiff.segments import Segment
+from tracejit.transforms.batching.lanes import copy_node
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -223,7 +223,7 @@ class Pulled(Traceable):
         self.nodes = primal.segment.nodes
 
     def __call__(self, cotangent: Any) -> Any:
-        from tracejit.transforms.eager import pull_eagerly
+        from tracejit.transforms.api.eager import pull_eagerly
 
         return pull_eagerly(self.primal.trace, self.traced_call, cotangent)
 

@@ -18,13 +18,13 @@ from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type
-from tracejit.transforms.custom import CustomJvp, CustomVjp, may_follow, within
-from tracejit.transforms.custom_rules import require_linear
-from tracejit.transforms.custom_trace import Result, around_floats, cotangents_of
-from tracejit.transforms.primal import fresh_copy, fresh_name, like, stack_name
-from tracejit.transforms.products import direction, matching
-from tracejit.transforms.reverse import Pullback
-from tracejit.transforms.segments import Segment
+from tracejit.transforms.api.custom import CustomJvp, CustomVjp, may_follow, within
+from tracejit.transforms.api.custom_trace import Result, around_floats, cotangents_of
+from tracejit.transforms.api.primal import fresh_copy, fresh_name, like, stack_name
+from tracejit.transforms.api.products import direction, matching
+from tracejit.transforms.autodiff.custom_rules import require_linear
+from tracejit.transforms.autodiff.reverse import Pullback
+from tracejit.transforms.autodiff.segments import Segment
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

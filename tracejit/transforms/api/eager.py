@@ -19,7 +19,7 @@ from tracejit.frontend.concrete_calls import ConcreteHooks
 
 if TYPE_CHECKING:
     from tracejit.frontend.trace import Trace
-    from tracejit.transforms.function import Transformed
+    from tracejit.transforms.api.function import Transformed
 
 __all__ = ["pull_eagerly", "run_eagerly"]
 

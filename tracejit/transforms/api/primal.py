@@ -18,7 +18,7 @@ from tracejit.frontend.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.unions import as_machine, is_number, leaves_of, parts_of, rebuild
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
-from tracejit.transforms.segments import Segment
+from tracejit.transforms.autodiff.segments import Segment
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

@@ -31,10 +31,10 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
-from tracejit.transforms.arguments import kind_of
-from tracejit.transforms.batch import batch_nodes
-from tracejit.transforms.function import Transformed
-from tracejit.transforms.primal import fresh_name, settled
+from tracejit.transforms.api.arguments import kind_of
+from tracejit.transforms.api.function import Transformed
+from tracejit.transforms.api.primal import fresh_name, settled
+from tracejit.transforms.batching.batch import batch_nodes
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks

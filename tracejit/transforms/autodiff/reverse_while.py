@@ -13,11 +13,11 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_sizes
-from tracejit.transforms.chains import chains_of
+from tracejit.transforms.autodiff.array_states import chains_of
+from tracejit.transforms.autodiff.residuals import Block, loop_flags
+from tracejit.transforms.autodiff.scopes import RegionScope, Restart, Scope
+from tracejit.transforms.autodiff.stacks import pops_records
 from tracejit.transforms.regions import Region
-from tracejit.transforms.residuals import Block, loop_flags
-from tracejit.transforms.scopes import RegionScope, Restart, Scope
-from tracejit.transforms.stacks import pops_records
 
 __all__ = ["pull_while"]
 

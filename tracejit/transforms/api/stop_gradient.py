@@ -11,7 +11,7 @@ from tracejit.frontend.containers import flatten_state, unflatten
 from tracejit.frontend.trace import current_trace, here
 from tracejit.frontend.tracer import TracedArray, Tracer
 from tracejit.ir.calculus import differentiable
-from tracejit.transforms.arguments import require_transparent
+from tracejit.transforms.api.arguments import require_transparent
 
 __all__ = ["stopped"]
 

@@ -12,10 +12,10 @@ from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tang
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
 from tracejit.ops.control.stack import record_types
-from tracejit.transforms.custom_rules import push_custom
+from tracejit.transforms.autodiff.custom_rules import push_custom
+from tracejit.transforms.autodiff.residuals import active_stacks
+from tracejit.transforms.autodiff.reverse import pull_segment
 from tracejit.transforms.regions import fresh_sizes
-from tracejit.transforms.residuals import active_stacks
-from tracejit.transforms.reverse import pull_segment
 
 __all__ = ["push_forward", "jvp_graph"]
 

@@ -12,7 +12,7 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
-from tracejit.transforms.residuals import active_outputs
+from tracejit.transforms.autodiff.residuals import active_outputs
 
 __all__ = ["RowReads"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import Underivable
 from tracejit.frontend.concrete import LostGradient
 from tracejit.frontend.traceable import Traceable, part_of
-from tracejit.transforms.arguments import has_floats, require_floats
-from tracejit.transforms.primal import as_error
+from tracejit.transforms.api.arguments import has_floats, require_floats
+from tracejit.transforms.api.primal import as_error
 
 if TYPE_CHECKING:
     from tracejit.frontend.hooks import Hooks
@@ -47,7 +47,7 @@ class Transformed(Traceable):
         return inspect.signature(self.function)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        from tracejit.transforms.eager import run_eagerly
+        from tracejit.transforms.api.eager import run_eagerly
 
         return run_eagerly(self, args, kwargs)
 

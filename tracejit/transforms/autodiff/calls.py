@@ -15,8 +15,8 @@ from tracejit.ir.calculus import Calculus, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
-from tracejit.transforms.batch_lanes import copy_node
-from tracejit.transforms.scopes import Scope
+from tracejit.transforms.autodiff.scopes import Scope
+from tracejit.transforms.batching.lanes import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
 

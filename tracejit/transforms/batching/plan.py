@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from tracejit.ir.batching import may_be_batched
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import TOKEN, type_sizes
-from tracejit.transforms.batch_stacks import StackFlags, stacks_of
+from tracejit.transforms.batching.stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import nested
 
 __all__ = ["Plan", "call_operands", "effect_tokens", "make_plan"]

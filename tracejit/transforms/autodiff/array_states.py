@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.transforms.residuals import Block, overwrites
+from tracejit.transforms.autodiff.residuals import Block, overwrites
 
 __all__ = ["chains_of", "previous_state", "states_of"]
 

@@ -29,7 +29,7 @@ from tracejit.ir.types import (
     type_sizes,
     type_substitute,
 )
-from tracejit.transforms.batch_plan import effect_tokens
+from tracejit.transforms.batching.plan import effect_tokens
 from tracejit.transforms.regions import close
 
 __all__ = ["Table", "copy_node", "run_lanes"]

@@ -1,0 +1,1 @@
+"""The transforms as functions of functions: gradients, Jacobians, products, batches, own rules."""

@@ -1,0 +1,1 @@
+"""Derivatives of graphs, forwards and backwards."""

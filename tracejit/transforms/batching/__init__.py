@@ -1,0 +1,1 @@
+"""Batches of graphs: one lane becomes many."""
