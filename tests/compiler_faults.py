@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracejit.runtime.report import Fallback, Report
+from tracejit.runtime.report.report import Fallback, Report
 
 #: The code of a fallback that is the compiler's own fault.
 COMPILER_FAILED = "TJ013"

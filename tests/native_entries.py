@@ -11,7 +11,7 @@ from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.ir.dims import symbol
 from tracejit.library_names import refresh
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     Leaf,

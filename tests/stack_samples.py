@@ -15,8 +15,8 @@ from tracejit.ir.verify import verify
 from tracejit.ir.verify_dataflow import verify_dataflow
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import PASSES
-from tracejit.runtime.executor import run_dataflow
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
+from tracejit.runtime.dataflow.executor import run_dataflow
 
 F64, I64 = '("numpy", "f64")', '("python", "int")'
 VECTOR = '("array", "f64", (n,), (0,))'

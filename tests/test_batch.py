@@ -26,7 +26,7 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.transforms.batching.batch import batch_graph, batch_nodes
 from tracejit.transforms.regions import nested
 

@@ -13,7 +13,7 @@ from tracejit.codegen.analysis.branch_hints import LoopExits
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control.lower import lower_control_flow
-from tracejit.runtime.graph_call import lower_graph
+from tracejit.runtime.compile.graph_call import lower_graph
 
 #: THEN and ELSE are the sides of a branch in a loop, LAST says what the loop carries as its flag.
 LOOP = """

@@ -20,7 +20,7 @@ from tracejit.ir.graph import ConstArray, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.passes.manager import PASSES, run_passes
-from tracejit.runtime.dump import dump_compile, graph_files
+from tracejit.runtime.compile.dump import dump_compile, graph_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -231,17 +231,19 @@ def test_run_explains_mistakes(
 def test_a_comparison_can_fail(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tracejit.runtime.graph_call
+    import tracejit.runtime.compile.graph_call
 
     def wrong(graph: Any, inputs: Any) -> Any:
         return np.nextafter(inputs[0] * inputs[2] + inputs[1], 9.0), np.array(1.0)
 
-    monkeypatch.setattr(tracejit.runtime.graph_call, "run_graph", wrong)
+    monkeypatch.setattr(tracejit.runtime.compile.graph_call, "run_graph", wrong)
     assert main(["run", "g.graph", "--random", "--compare"]) == 1
     assert "s: DIFFERENT" in capsys.readouterr().out
     exact = GRAPH.replace("    s: f64[()] = reduce_sum(e, axes=(0,))\n", "").replace("e, s", "e")
     (folder / "exact.graph").write_text(exact)
-    monkeypatch.setattr(tracejit.runtime.graph_call, "run_graph", lambda g, x: wrong(g, x)[:1])
+    monkeypatch.setattr(
+        tracejit.runtime.compile.graph_call, "run_graph", lambda g, x: wrong(g, x)[:1]
+    )
     assert main(["run", "exact.graph", "--random", "--compare"]) == 1
     assert "e: DIFFERENT" in capsys.readouterr().out
 

@@ -24,7 +24,7 @@ from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES, NpScalar
 from tracejit.ops.array.no_nan import TERMS
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.transforms.autodiff.forward import jvp_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 

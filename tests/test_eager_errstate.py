@@ -23,7 +23,7 @@ from tests.native_entries import F8, Jitted, unary
 from tracejit import config
 from tracejit.errors import FallbackError
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import ArrayLeaf, OutObject, ScalarLeaf
+from tracejit.runtime.call.entry_spec import ArrayLeaf, OutObject, ScalarLeaf
 from tracejit.runtime.native import gate
 from tracejit.runtime.native.reflect import LayoutError
 

@@ -19,7 +19,7 @@ from tracejit.ops.control.templates import refer, referred
 from tracejit.passes.simplify.cse import cse
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.fold import fold
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 
 
 def read(text: str) -> Graph:

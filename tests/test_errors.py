@@ -257,7 +257,7 @@ def test_exceptions_of_the_function_itself_come_out() -> None:
 
 @pytest.mark.compiler_fault("what the report and strict mode make of a defect")
 def test_a_defect_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracejit.runtime import specialize
+    from tracejit.runtime.compile import specialize
 
     def broken(*_: Any) -> Any:
         raise AssertionError("broken")

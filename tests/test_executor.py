@@ -27,8 +27,8 @@ from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import type_sizes
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.fusion.fuse import fuse
-from tracejit.runtime.executor import Run, run_dataflow
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
+from tracejit.runtime.dataflow.executor import Run, run_dataflow
 
 #: Ways to run a graph: in the program's order, in random orders, on threads.
 WAYS: tuple[dict[str, int], ...] = (

@@ -10,7 +10,7 @@ import pytest
 
 import tracejit
 from tests import failing_samples
-from tracejit.runtime import specialize
+from tracejit.runtime.compile import specialize
 
 X = np.ones(3)
 SAMPLES = [f for name, f in vars(failing_samples).items() if name.startswith("fail_")]

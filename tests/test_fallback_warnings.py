@@ -176,7 +176,7 @@ def test_a_warning_that_is_an_error_loses_nothing() -> None:
 def test_nothing_is_lost_where_only_an_eager_run_shows_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tracejit.runtime import specialize
+    from tracejit.runtime.compile import specialize
 
     def broken(*_: Any) -> Any:
         raise AssertionError("broken")

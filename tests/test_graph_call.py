@@ -11,7 +11,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
-from tracejit.runtime.graph_call import fused, lower_graph, run_graph
+from tracejit.runtime.compile.graph_call import fused, lower_graph, run_graph
 
 BODY = """
 def f(n: size, x: f64[n, 3] @ (1, 0,), k: int, s: f32):

@@ -19,8 +19,8 @@ from tests.test_host_derivatives import (  # noqa: F401 - a fixture
 from tracejit.errors import Underivable
 from tracejit.frontend.containers import flatten
 from tracejit.ir.graph import Graph
-from tracejit.runtime.compile import trace_call
-from tracejit.runtime.signature import History, specialize
+from tracejit.runtime.call.signature import History, specialize
+from tracejit.runtime.compile.stages import trace_call
 
 
 def apart(*shape: int) -> Any:

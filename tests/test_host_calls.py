@@ -22,8 +22,8 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.passes.control.lower import lower_control_flow
-from tracejit.runtime.executor import run_dataflow
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
+from tracejit.runtime.dataflow.executor import run_dataflow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 5))

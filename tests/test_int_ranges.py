@@ -11,7 +11,7 @@ from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, IntRanges
 from tracejit.codegen.analysis.size_ranges import size_ranges
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.passes.control.lower import lower_control_flow
-from tracejit.runtime.graph_call import lower_graph
+from tracejit.runtime.compile.graph_call import lower_graph
 
 LOOP = """
 def f(LIMIT, x: int, y: u8):

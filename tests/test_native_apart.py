@@ -7,8 +7,8 @@ import pytest
 
 from tests.native_entries import F8, Linked
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import ArrayLeaf, EntrySpec, OutObject, Positional, k_order
-from tracejit.runtime.overlap import why_not_written
+from tracejit.runtime.call.aliasing import why_not_written
+from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec, OutObject, Positional, k_order
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

@@ -12,7 +12,7 @@ from tests.native_entries import C16, F8, I8, Jitted, Linked, N, adder, unary
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.ir.dims import floordiv
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     CellSource,
     EntrySpec,

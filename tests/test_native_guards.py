@@ -10,7 +10,7 @@ import pytest
 from tests.native_entries import C16, F8, I8, Linked, M, N, unary
 from tracejit.ir.dims import Dim, floordiv, maximum, minimum, mod
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     NpScalarLeaf,

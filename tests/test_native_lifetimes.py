@@ -17,7 +17,7 @@ from tests.test_native_publish import agree, fresh
 from tracejit.ops.control import templates
 from tracejit.ops.control.templates import refer, referred
 from tracejit.runtime import native
-from tracejit.runtime.watch import watch
+from tracejit.runtime.call.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

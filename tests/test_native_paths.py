@@ -14,7 +14,7 @@ import pytest
 
 from tests.native_entries import F8, Linked, N
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     DictLeaf,
     EntrySpec,
@@ -28,7 +28,7 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
-from tracejit.runtime.sources import (
+from tracejit.runtime.call.sources import (
     AttributeSource,
     ElementSource,
     GlobalSource,
@@ -37,7 +37,7 @@ from tracejit.runtime.sources import (
     Source,
     TypeSource,
 )
-from tracejit.runtime.watch import watch
+from tracejit.runtime.call.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

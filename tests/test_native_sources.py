@@ -13,7 +13,7 @@ import pytest
 
 from tests.native_entries import F8, Linked, N
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
     CellSource,
@@ -35,7 +35,7 @@ from tracejit.runtime.entry_spec import (
     TupleItem,
     WatchedLeaf,
 )
-from tracejit.runtime.watch import watch
+from tracejit.runtime.call.watch import watch
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
 

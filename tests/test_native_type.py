@@ -14,7 +14,7 @@ import pytest
 from tests.native_entries import F8, Jitted, Linked, M, N, adder, unary
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.runtime import native
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     OutArray,

@@ -14,8 +14,8 @@ import tracejit
 from tracejit.errors import Where
 from tracejit.frontend.notes import KINDS, Note
 from tracejit.ir.op import OPS
-from tracejit.runtime.lines import compiled_lines
-from tracejit.runtime.report import Compile, Fallback, Line, Report
+from tracejit.runtime.report.lines import compiled_lines
+from tracejit.runtime.report.report import Compile, Fallback, Line, Report
 
 X = np.arange(1.0, 6.0)
 

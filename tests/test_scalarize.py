@@ -16,7 +16,7 @@ from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.scalarize import scalarize
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 
 READS = """
 def f(n: size, m: size, a: f64[n, m], i: int, j: int):

@@ -12,7 +12,7 @@ from tests.compare import assert_same
 from tests.specializing import X, block, compiles, ends, increment, times
 from tracejit.errors import FallbackError
 from tracejit.runtime import dispatch
-from tracejit.runtime.signature import History, rank_key, specialize
+from tracejit.runtime.call.signature import History, rank_key, specialize
 
 # Sizes -------------------------------------------------------------------------------------------
 

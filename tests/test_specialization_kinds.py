@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.specializing import X, block, compiles, increment, times
 from tracejit.errors import TraceError
 from tracejit.runtime import dispatch
-from tracejit.runtime.signature import leaf_key
+from tracejit.runtime.call.signature import leaf_key
 
 # Layouts, dtypes, ranks --------------------------------------------------------------------------
 

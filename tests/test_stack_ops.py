@@ -33,7 +33,7 @@ from tracejit.passes.loops.licm import licm
 from tracejit.passes.manager import run_passes
 from tracejit.passes.simplify.cse import cse
 from tracejit.passes.simplify.dce import dce
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 
 # Meaning -----------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from tracejit.ir.graph import Graph
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.loops.hoist_checks import hoist_checks
 from tracejit.passes.manager import run_passes
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -13,7 +13,7 @@ from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, ArrayType
-from tracejit.runtime.graph_call import fused, run_graph
+from tracejit.runtime.compile.graph_call import fused, run_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
 LAYOUTS = ("C", "F", "strided")

@@ -16,7 +16,7 @@ from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
 from tracejit.ops.array.no_nan import TERMS
 from tracejit.passes.simplify.signed_zeros import terms
-from tracejit.runtime.graph_call import run_graph
+from tracejit.runtime.compile.graph_call import run_graph
 
 ZEROS = np.array([0.0, -0.0, 0.0, -0.0, 1.5, -2.0, np.nan, 0.0])
 OTHERS = np.array([np.inf, 3.0, np.nan, -np.inf, np.inf, 0.0, 1.0, -4.0])

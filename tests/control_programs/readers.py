@@ -24,10 +24,10 @@ from tracejit.frontend.containers import flatten
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
 from tracejit.ops.control.effects import RaiseError
-from tracejit.runtime.compile import Lowered, trace_call
-from tracejit.runtime.executor import run_dataflow
-from tracejit.runtime.results import Results
-from tracejit.runtime.signature import History, Specialization, rank_key, specialize
+from tracejit.runtime.call.signature import History, Specialization, rank_key, specialize
+from tracejit.runtime.compile.results import Results
+from tracejit.runtime.compile.stages import Lowered, trace_call
+from tracejit.runtime.dataflow.executor import run_dataflow
 
 READERS = ("evaluator", "executor")
 

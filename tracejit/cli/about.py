@@ -113,7 +113,7 @@ def _is_compiled(node: Any) -> bool:
     """Whether a program of this node alone calls NumPy for nothing."""
     from tracejit.ir.graph import Graph
     from tracejit.passes.analysis.fusable import fusable
-    from tracejit.runtime.graph_call import host_nodes
+    from tracejit.runtime.compile.graph_call import host_nodes
 
     graph = Graph(node.op.name, (), node.inputs, (node,), node.outputs)
     return fusable(node) or not host_nodes(graph)

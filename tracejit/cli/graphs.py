@@ -53,7 +53,7 @@ def opt(file: str, passes: str | None, each: bool) -> int:
 
 def lower(file: str, backend: str) -> int:
     """Print the LLVM text or the kernels of a graph."""
-    from tracejit.runtime.graph_call import lower_graph
+    from tracejit.runtime.compile.graph_call import lower_graph
 
     graph = _read(file)
     try:
@@ -86,7 +86,7 @@ def run(
 
 def diff(folder: str) -> int:
     """Print what each stage of a dump changed; for each compile if it holds several."""
-    from tracejit.runtime.dump import graph_files
+    from tracejit.runtime.compile.dump import graph_files
 
     root = Path(folder)
     if not root.is_dir():
@@ -178,7 +178,7 @@ def _load(graph: Graph, file: str) -> list[Any]:
 
 
 def _run_on(graph: Graph, values: list[Any], backend: str) -> tuple[Any, ...]:
-    from tracejit.runtime.graph_call import run_graph
+    from tracejit.runtime.compile.graph_call import run_graph
 
     try:
         if backend == "numpy":

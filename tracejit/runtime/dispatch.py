@@ -21,15 +21,15 @@ from tracejit.errors import FallbackError, TraceError
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
-from tracejit.runtime.binding import Binder, Form
-from tracejit.runtime.fallbacks import Fallbacks, keep_contents, line_in
+from tracejit.runtime.call.binding import Binder, Form
+from tracejit.runtime.call.signature import History, leaf_key
 from tracejit.runtime.nesting import EagerRuns
-from tracejit.runtime.report import Fallback, Report
-from tracejit.runtime.signature import History, leaf_key
+from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
+from tracejit.runtime.report.report import Fallback, Report
 
 if TYPE_CHECKING:
     from tracejit.ir.graph import Graph
-    from tracejit.runtime.executor import Run
+    from tracejit.runtime.dataflow.executor import Run
 
 __all__ = ["Jitted", "JittedObject", "jitted"]
 
@@ -161,7 +161,7 @@ class Jitted(native.JitBase):
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph of a call with such arguments. Raises TraceError where it cannot be traced."""
-        from tracejit.runtime.specialize import lower_call
+        from tracejit.runtime.compile.specialize import lower_call
 
         return lower_call(self, args, kwargs).graphs["trace"]
 
@@ -170,7 +170,7 @@ class Jitted(native.JitBase):
 
         Raises TraceError where the call cannot be traced.
         """
-        from tracejit.runtime.specialize import lower_call
+        from tracejit.runtime.compile.specialize import lower_call
 
         return lower_call(self, args, kwargs)
 
@@ -196,7 +196,7 @@ class Jitted(native.JitBase):
         Bailout where only eager execution can say what happens, ValueError for a result that there
         is not, and the exceptions of the function.
         """
-        from tracejit.runtime.partial_call import partial_call
+        from tracejit.runtime.dataflow.partial_call import partial_call
 
         return partial_call(self, args, kwargs, outputs, workers)
 
@@ -410,7 +410,7 @@ def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
 
 
 def _publish(self: Any, variant: Any, form: Form) -> None:
-    from tracejit.runtime.publish import publish
+    from tracejit.runtime.compile.publish import publish
 
     with holding(self._lock):
         if form not in variant.forms:
@@ -467,7 +467,7 @@ def _new_variant(
     """A variant for a call, or None; then its structure is eager, or else something has stopped the
     compile that may be the user's error, which the eager run raises on the user's line.
     """
-    from tracejit.runtime.specialize import specialize_call
+    from tracejit.runtime.compile.specialize import specialize_call
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
     try:

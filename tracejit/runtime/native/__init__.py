@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tracejit.locks import once, short_lock
-from tracejit.runtime.entry_spec import EntrySpec
+from tracejit.runtime.call.entry_spec import EntrySpec
 from tracejit.runtime.native.capi import function_addresses
 from tracejit.runtime.native.entry import next_cell, write_entry
 from tracejit.runtime.native.gate import (

@@ -1,15 +1,15 @@
 """Arrays that a program writes to -> machine code that requires their memory to be theirs alone.
 
-The rule is that of `runtime/overlap.py`. The byte ranges of all arrays go to the stack, those of
-the written ones first, and a loop compares each of these with all behind it: code of one size for
-any number of arrays, since none of it is optimised.
+The rule is that of `runtime/call/aliasing.py`. The byte ranges of all arrays go to the stack, those
+of the written ones first, and a loop compares each of these with all behind it: code of one size
+for any number of arrays, since none of it is optimised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tracejit.runtime.entry_spec import ArrayLeaf, Leaf
+from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 

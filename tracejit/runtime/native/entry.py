@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tracejit.ir.dims import Poly
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     DictLeaf,
     EntrySpec,
     OutArray,

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.runtime.entry_spec import DictLeaf, SequenceLeaf
-from tracejit.runtime.native.reflect import Layout
-from tracejit.runtime.native.text import FunctionText
-from tracejit.runtime.sources import (
+from tracejit.runtime.call.entry_spec import DictLeaf, SequenceLeaf
+from tracejit.runtime.call.sources import (
     AttributeSource,
     CellSource,
     ClassField,
@@ -28,7 +26,9 @@ from tracejit.runtime.sources import (
     TupleItem,
     TypeSource,
 )
-from tracejit.runtime.watch import Watched
+from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["CURSOR", "Fetcher"]
 

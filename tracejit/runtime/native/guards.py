@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.ir.types import DTYPES
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
     DictLeaf,
@@ -23,6 +23,14 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
+from tracejit.runtime.call.sources import (
+    AttributeSource,
+    Positional,
+    RereadItem,
+    Source,
+    is_argument,
+    runs_python,
+)
 from tracejit.runtime.native.apart import ApartEmitter, range_count
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.reflect import (
@@ -33,14 +41,6 @@ from tracejit.runtime.native.reflect import (
     Layout,
 )
 from tracejit.runtime.native.text import FunctionText
-from tracejit.runtime.sources import (
-    AttributeSource,
-    Positional,
-    RereadItem,
-    Source,
-    is_argument,
-    runs_python,
-)
 
 __all__ = ["GuardEmitter"]
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.aliasing import collision
+from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
     DictLeaf,
@@ -36,8 +37,7 @@ from tracejit.runtime.entry_spec import (
     WatchedLeaf,
     k_order,
 )
-from tracejit.runtime.overlap import collision
-from tracejit.runtime.sources import (
+from tracejit.runtime.call.sources import (
     AttributeSource,
     CellSource,
     ClassField,

@@ -24,7 +24,7 @@ from tracejit.locks import once_computed
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     Leaf,
@@ -37,7 +37,7 @@ from tracejit.runtime.entry_spec import (
     ScalarLeaf,
     SizeGuard,
 )
-from tracejit.runtime.signature import Specialization, specialize_captured
+from tracejit.runtime.call.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Program

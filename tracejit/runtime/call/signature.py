@@ -17,7 +17,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     Leaf,
     NpScalarLeaf,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tracejit.codegen.analysis.memory_use import Buffers
 from tracejit.errors import CODES, Where
-from tracejit.runtime.lines import Line
+from tracejit.runtime.report.lines import Line
 
 __all__ = ["Compile", "Fallback", "Line", "Report"]
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
-from tracejit.runtime.dataflow_plan import Plan
+from tracejit.runtime.dataflow.plan import Plan
 
 __all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
 

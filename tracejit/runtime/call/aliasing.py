@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.runtime.entry_spec import ArrayLeaf, Leaf
+from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf
 
 __all__ = ["byte_range", "collision", "overlaps_itself", "why_not_written"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.frontend.containers import LEAF, Alternative, Identity, Static, TreeDef, flatten
-from tracejit.runtime.compile import Traced
-from tracejit.runtime.executor import Firing, Run, run_dataflow
-from tracejit.runtime.results import Results
-from tracejit.runtime.specialize import lower_call
+from tracejit.runtime.compile.results import Results
+from tracejit.runtime.compile.specialize import lower_call
+from tracejit.runtime.compile.stages import Traced
+from tracejit.runtime.dataflow.executor import Firing, Run, run_dataflow
 
 __all__ = ["partial_call"]
 

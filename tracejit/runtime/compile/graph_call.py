@@ -20,7 +20,7 @@ from tracejit.ir.graph import Graph, Node, Value, replay
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
 from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
     Leaf,

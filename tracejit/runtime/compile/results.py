@@ -13,8 +13,7 @@ from tracejit.frontend.tracer import View
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
-from tracejit.runtime.compile import ResultPlan, Traced
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     Leaf,
     OutLeaf,
@@ -22,6 +21,7 @@ from tracejit.runtime.entry_spec import (
     Output,
     ScalarLeaf,
 )
+from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["Results", "direct_results", "make_results"]
 

@@ -18,9 +18,8 @@ from tracejit.frontend import places as at
 from tracejit.frontend.capture import MISSING, Capture, Step
 from tracejit.frontend.containers import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
-from tracejit.runtime.binding import Form, Places
-from tracejit.runtime.compile import Lowered, Traced
-from tracejit.runtime.entry_spec import (
+from tracejit.runtime.call.binding import Form, Places
+from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     DictLeaf,
     EntrySpec,
@@ -30,8 +29,7 @@ from tracejit.runtime.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
-from tracejit.runtime.results import direct_results, make_results
-from tracejit.runtime.sources import (
+from tracejit.runtime.call.sources import (
     AttributeSource,
     CellSource,
     ClassField,
@@ -47,8 +45,10 @@ from tracejit.runtime.sources import (
     TupleItem,
     TypeSource,
 )
-from tracejit.runtime.variant import Variant, compile_variant
-from tracejit.runtime.watch import watch
+from tracejit.runtime.call.watch import watch
+from tracejit.runtime.compile.results import direct_results, make_results
+from tracejit.runtime.compile.stages import Lowered, Traced
+from tracejit.runtime.compile.variant import Variant, compile_variant
 
 __all__ = ["call_spec", "compile_and_publish", "publish"]
 

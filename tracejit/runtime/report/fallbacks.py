@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
-from tracejit.runtime.report import Fallback, Report
+from tracejit.runtime.report.report import Fallback, Report
 
 __all__ = ["Fallbacks", "keep_contents", "line_in"]
 

@@ -12,15 +12,15 @@ from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import flatten
 from tracejit.frontend.trace import user_line
-from tracejit.runtime.binding import Form, Places
-from tracejit.runtime.compile import Lowered, Traced, trace_call
-from tracejit.runtime.lines import compiled_lines, host_lines
+from tracejit.runtime.call.binding import Form, Places
+from tracejit.runtime.call.reasons import reason_for
+from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
+from tracejit.runtime.compile.publish import compile_and_publish
+from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
+from tracejit.runtime.compile.variant import Variant
 from tracejit.runtime.nesting import room
-from tracejit.runtime.publish import compile_and_publish
-from tracejit.runtime.reasons import reason_for
-from tracejit.runtime.report import Compile
-from tracejit.runtime.signature import History, Specialization, leaf_key, rank_key, specialize
-from tracejit.runtime.variant import Variant
+from tracejit.runtime.report.lines import compiled_lines, host_lines
+from tracejit.runtime.report.report import Compile
 
 __all__ = ["lower_call", "specialize_call"]
 
@@ -75,7 +75,7 @@ def specialize_call(
     seconds["machine code"] = end - middle - seconds["program"]
     directory = config.dump_dir()
     if directory is not None:
-        from tracejit.runtime.dump import dump_compile
+        from tracejit.runtime.compile.dump import dump_compile
 
         dump_compile(directory, lowered, reason, chosen.text)
     copies = lowered.program.plan.copies

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import CellType
 from typing import Any, Literal, TypeAlias
 
-from tracejit.runtime.watch import Watched
+from tracejit.runtime.call.watch import Watched
 
 __all__ = [
     "AttributeSource",

@@ -25,8 +25,8 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
-from tracejit.runtime.dataflow_plan import PRIMITIVES, Plan
-from tracejit.runtime.tokens import Place, Ready, Tag, Tokens
+from tracejit.runtime.dataflow.plan import PRIMITIVES, Plan
+from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
 
 __all__ = ["Firing", "Run", "run_dataflow"]
 

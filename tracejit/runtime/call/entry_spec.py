@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tracejit.ir.dims import Dim, free_symbols
-from tracejit.runtime.sources import (
+from tracejit.runtime.call.sources import (
     CellSource,
     DictItem,
     ElementSource,
@@ -35,7 +35,7 @@ from tracejit.runtime.sources import (
     Source,
     TupleItem,
 )
-from tracejit.runtime.watch import Watched
+from tracejit.runtime.call.watch import Watched
 
 __all__ = [
     "AbsentLeaf",

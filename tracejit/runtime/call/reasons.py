@@ -18,8 +18,8 @@ from tracejit.frontend import places as at
 from tracejit.frontend.containers import LEAF, Identity, Static, TreeDef
 from tracejit.ir.dims import Dim, evaluate
 from tracejit.ir.types import DTYPES
-from tracejit.runtime.entry_spec import ArrayLeaf, Leaf, ScalarLeaf, StaticLeaf
-from tracejit.runtime.signature import leaf_key
+from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, ScalarLeaf, StaticLeaf
+from tracejit.runtime.call.signature import leaf_key
 
 __all__ = ["reason_for"]
 

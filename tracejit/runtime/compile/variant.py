@@ -9,12 +9,12 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.containers import TreeDef
 from tracejit.runtime import native
-from tracejit.runtime.binding import Form
-from tracejit.runtime.compile import Lowered, Traced
-from tracejit.runtime.entry_spec import ArrayLeaf, EntrySpec
+from tracejit.runtime.call.aliasing import why_not_written
+from tracejit.runtime.call.binding import Form
+from tracejit.runtime.call.entry_spec import ArrayLeaf, EntrySpec
+from tracejit.runtime.compile.results import Results, make_results
+from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.native import BAIL, MISS
-from tracejit.runtime.overlap import why_not_written
-from tracejit.runtime.results import Results, make_results
 
 __all__ = ["Variant", "compile_variant"]
 

@@ -1,0 +1,1 @@
+"""A lowered trace becomes a variant that answers calls."""

@@ -1,0 +1,1 @@
+"""The executor of flat dataflow graphs, token by token."""
