@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tracejit
-from tracejit.frontend.numpy_api import HANDLERS
+from tracejit.frontend.numpy.registry import HANDLERS
 
 __all__ = ["NAMES", "calls", "differences"]
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from tests.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.frontend.autograph import Traced, trace_function
-from tracejit.frontend.containers import TreeDef, flatten, unflatten
-from tracejit.frontend.shapes import ShapeEnv
-from tracejit.frontend.tracer import Cell, Trace, TracedArray, TracedScalar, lift
+from tracejit.frontend.interpreter.entry import Traced, trace_function
+from tracejit.frontend.tracing.pytree import TreeDef, flatten, unflatten
+from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, TracedScalar, lift
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of

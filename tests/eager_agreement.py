@@ -11,7 +11,7 @@ import numpy as np
 import tracejit
 from tests.check_grads import is_float, run
 from tracejit.errors import Underivable
-from tracejit.frontend.containers import flatten, unflatten
+from tracejit.frontend.tracing.pytree import flatten, unflatten
 from tracejit.ir.graph import Graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
 

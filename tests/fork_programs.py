@@ -171,7 +171,7 @@ ARRIVED, GO_ON = threading.Event(), threading.Event()
 
 def in_a_trace() -> None:
     """Fork while another thread traces, or has traced, which goes on only afterwards."""
-    from tracejit.frontend import autograph
+    from tracejit.frontend.interpreter import entry as autograph
     from tracejit.runtime.compile import specialize
 
     for step in ("trace_function", "compile_and_publish"):

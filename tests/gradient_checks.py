@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.gradient_programs import Body
-from tracejit.frontend.containers import flatten, unflatten
+from tracejit.frontend.tracing.pytree import flatten, unflatten
 
 __all__ = [
     "differences",

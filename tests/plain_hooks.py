@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from types import CellType, FunctionType
 from typing import Any
 
-from tracejit.frontend.rewrite import HOOK_NAME, rewrite_code
-from tracejit.frontend.source import find_definition
+from tracejit.frontend.rewrite.function import HOOK_NAME, rewrite_code
+from tracejit.frontend.rewrite.source import find_definition
 
 Block = Callable[..., Any]
 Cells = dict[str, CellType]

@@ -14,7 +14,7 @@ import pytest
 from tests import capture_samples as samples
 from tests.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import flatten, unflatten
+from tracejit.frontend.tracing.pytree import flatten, unflatten
 
 X = np.array([0.5, -1.5, 2.25])
 

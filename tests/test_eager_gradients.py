@@ -17,7 +17,7 @@ import tests.eager_observed as observed
 import tracejit
 from tests.eager_programs import PROGRAMS
 from tests.eager_transforms import PROGRAMS as TRANSFORMING
-from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.transforms.api.gradient import Gradient
 
 VECTOR = np.array([0.5, 1.5])

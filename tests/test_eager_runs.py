@@ -16,7 +16,7 @@ from tests.control_programs.observe import Printed, assert_same_observation, obs
 from tests.control_programs.program import Program as ControlProgram
 from tests.programs import PROGRAMS
 from tests.programs.program import Program
-from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.transforms.api.function import Transformed
 from tracejit.transforms.api.primal import call_primal
 

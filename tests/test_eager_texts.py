@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.tracing.concrete_trace import LostGradient
 
 VECTOR = np.array([1.5, 2.5, 3.0])
 

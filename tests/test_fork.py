@@ -123,7 +123,10 @@ def test_locks_are_made_in_one_place() -> None:
         for line, name in synchronizers_in(ast.parse(path.read_text(encoding="utf-8")))
     ]
     # What attributes of the user's classes are, and a queue of one run and its threads.
-    known = {"frontend/objects.py cached_property", "runtime/dataflow/executor.py SimpleQueue"}
+    known = {
+        "frontend/python/objects.py cached_property",
+        "runtime/dataflow/executor.py SimpleQueue",
+    }
     assert {re.sub(r"tracejit/|:\d+", "", f) for f in found} <= known
     tree = ast.parse("import threading\nx = threading.RLock()\nfrom queue import SimpleQueue")
     assert list(synchronizers_in(tree)) == [(3, "SimpleQueue"), (2, "RLock")]

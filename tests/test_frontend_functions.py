@@ -10,7 +10,7 @@ import pytest
 
 from tests.tracing import check, refused, tnp, trace_call, wave
 from tracejit.errors import TraceError
-from tracejit.frontend.tracer import TracedArray
+from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.ir.types import DTYPES
 
 F = Callable[..., Any]

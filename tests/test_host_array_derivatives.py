@@ -17,7 +17,7 @@ from tests.test_host_derivatives import (  # noqa: F401 - a fixture
     same_numbers,
 )
 from tracejit.errors import Underivable
-from tracejit.frontend.containers import flatten
+from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir.graph import Graph
 from tracejit.runtime.call.signature import History, specialize
 from tracejit.runtime.compile.stages import trace_call

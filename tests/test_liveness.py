@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from tracejit.frontend.liveness import Liveness
+from tracejit.frontend.rewrite.live_names import Liveness
 
 Expected = dict[int, tuple[str, str]]
 

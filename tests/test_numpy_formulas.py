@@ -9,7 +9,7 @@ import pytest
 import tracejit
 import tracejit.ops
 from tests import formula_samples as samples
-from tracejit.frontend.numpy_loops import _complex_formula, _described
+from tracejit.frontend.numpy.ufunc_loops import _complex_formula, _described
 from tracejit.ir.fma import fma
 from tracejit.ir.op import OPS
 from tracejit.ops.array.elementwise import edge_values

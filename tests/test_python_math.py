@@ -17,7 +17,7 @@ import pytest
 
 import tracejit
 from tests.compare import assert_same
-from tracejit.frontend import folds
+from tracejit.frontend.python import reductions as folds
 
 INF, NAN = math.inf, math.nan
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 0.3, -2.7, 3.0, 20.25, 709.5, 711.0, -745.5, 1e-9, 1e300)

@@ -12,7 +12,7 @@ import pytest
 
 import tracejit
 from tracejit.errors import Where
-from tracejit.frontend.notes import KINDS, Note
+from tracejit.frontend.tracing.notes import KINDS, Note
 from tracejit.ir.op import OPS
 from tracejit.runtime.report.lines import compiled_lines
 from tracejit.runtime.report.report import Compile, Fallback, Line, Report

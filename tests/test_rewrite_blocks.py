@@ -20,8 +20,8 @@ from tests.capturing import Compiled, follows
 from tests.plain_hooks import rewritten
 from tests.random_blocks import program
 from tracejit.errors import TraceError
-from tracejit.frontend.rewrite import rewrite_code
-from tracejit.frontend.source import find_definition
+from tracejit.frontend.rewrite.function import rewrite_code
+from tracejit.frontend.rewrite.source import find_definition
 
 INTS = (-1, 0, 1, 2, 3, 5)
 

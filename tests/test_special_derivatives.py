@@ -10,7 +10,7 @@ import scipy.special as sp
 import tracejit
 from tests.check_grads import check_grads
 from tests.eager_agreement import check_eagerly
-from tracejit.frontend.concrete import LostGradient
+from tracejit.frontend.tracing.concrete_trace import LostGradient
 
 F = Callable[..., Any]
 

@@ -14,9 +14,16 @@ import numpy as np
 
 from tests.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy_api import CREATORS, HANDLERS
-from tracejit.frontend.shapes import ShapeEnv, SymInt
-from tracejit.frontend.tracer import Cell, Trace, TracedArray, TracedScalar, Tracer, current_trace
+from tracejit.frontend.numpy.registry import CREATORS, HANDLERS
+from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt
+from tracejit.frontend.tracing.tracer import (
+    Cell,
+    Trace,
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    current_trace,
+)
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of

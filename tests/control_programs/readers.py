@@ -20,7 +20,7 @@ import numpy as np
 import tracejit
 from tests.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
-from tracejit.frontend.containers import flatten
+from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
 from tracejit.ops.control.effects import RaiseError

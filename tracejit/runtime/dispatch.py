@@ -282,7 +282,7 @@ def _bail(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     # A module that another thread is importing traces nothing yet.
-    current = getattr(sys.modules.get("tracejit.frontend.trace"), "current_trace", None)
+    current = getattr(sys.modules.get("tracejit.frontend.tracing.trace"), "current_trace", None)
     # A finalizer, which has interrupted a compile, must not wait for another thread's, and may find
     # the compiler taken apart at the very end.
     eager = config.is_eager() or holds_lock() or sys.is_finalizing()
@@ -302,7 +302,7 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 @functools.cache
 def _flatten() -> Any:
     """A decorated function costs no front end before it is called."""
-    from tracejit.frontend.containers import flatten
+    from tracejit.frontend.tracing.pytree import flatten
 
     return flatten
 

@@ -8,7 +8,8 @@
     uniform_power       x * x for x**2, sqrt(x) for x**0.5: loops with one exponent for all elements
 
 Which one NumPy takes depends on the machine, on NumPy's version, and on how the operands lie in
-memory; the tracer asks NumPy (`frontend/numpy_loops.py`) and says in the graph what it has found.
+memory; the tracer asks NumPy (`frontend/numpy/ufunc_loops.py`) and says in the graph what it has
+found.
 """
 
 from __future__ import annotations

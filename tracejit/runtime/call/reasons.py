@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend import places as at
-from tracejit.frontend.containers import LEAF, Identity, Static, TreeDef
+from tracejit.frontend.capture import reads as at
+from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.ir.dims import Dim, evaluate
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf, ScalarLeaf, StaticLeaf

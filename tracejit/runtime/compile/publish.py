@@ -14,9 +14,9 @@ from collections.abc import Callable
 from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any, TypeAlias
 
-from tracejit.frontend import places as at
-from tracejit.frontend.capture import MISSING, Capture, Step
-from tracejit.frontend.containers import LEAF, Identity, Static, TreeDef
+from tracejit.frontend.capture import reads as at
+from tracejit.frontend.capture.values import MISSING, Capture, Step
+from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Places
 from tracejit.runtime.call.entry_spec import (

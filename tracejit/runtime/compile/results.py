@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tracejit.frontend.containers import LEAF, Alternative, Static
-from tracejit.frontend.tracer import View
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Static
+from tracejit.frontend.tracing.tracer import View
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS

@@ -10,8 +10,8 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import flatten
-from tracejit.frontend.trace import user_line
+from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Places
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit import config
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.containers import LEAF, Alternative
-from tracejit.frontend.layout import is_packed
-from tracejit.frontend.notes import Note
-from tracejit.frontend.shapes import ShapeEnv, SymInt, unwrap
-from tracejit.frontend.tracer import Cell, Trace, TracedArray, View, lift
+from tracejit.frontend.tracing.layout import is_packed
+from tracejit.frontend.tracing.notes import Note
+from tracejit.frontend.tracing.pytree import LEAF, Alternative
+from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, unwrap
+from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, View, lift
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
@@ -115,7 +115,7 @@ class Traced:
 
     def rebuild(self, flat: Sequence[Any]) -> Any:
         """The user's containers around the results."""
-        from tracejit.frontend.containers import unflatten
+        from tracejit.frontend.tracing.pytree import unflatten
 
         return unflatten(self.tree, flat)
 
@@ -135,7 +135,7 @@ def trace_call(
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
-    from tracejit.frontend.autograph import trace_function
+    from tracejit.frontend.interpreter.entry import trace_function
 
     env = ShapeEnv()
     name = getattr(function, "__name__", type(function).__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.containers import TreeDef
+from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
 from tracejit.runtime.call.binding import Form

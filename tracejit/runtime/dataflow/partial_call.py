@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tracejit.frontend.containers import LEAF, Alternative, Identity, Static, TreeDef, flatten
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Identity, Static, TreeDef, flatten
 from tracejit.runtime.compile.results import Results
 from tracejit.runtime.compile.specialize import lower_call
 from tracejit.runtime.compile.stages import Traced

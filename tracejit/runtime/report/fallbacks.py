@@ -89,7 +89,7 @@ class Fallbacks:
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""
-        from tracejit.frontend.trace import user_line
+        from tracejit.frontend.tracing.trace import user_line
 
         found = fallback.where or line_in(self._function, None) or user_line()
         return found or Where("<unknown>", 1)
@@ -142,9 +142,9 @@ def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Calla
     Only an eager run tells the user's own exceptions from fallbacks. Where an error is made of it
     when it has ended, its stores must not be seen.
     """
-    from tracejit.frontend.containers import flatten
-    from tracejit.frontend.reached import reached_arrays
-    from tracejit.frontend.regions import contents_of, put_contents
+    from tracejit.frontend.capture.globals import reached_arrays
+    from tracejit.frontend.control.regions import contents_of, put_contents
+    from tracejit.frontend.tracing.pytree import flatten
 
     leaves, _ = flatten(args, kwargs)
     given = [x for x in leaves if isinstance(x, np.ndarray)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracejit.errors import Where
-from tracejit.frontend.host_functions import spelled
+from tracejit.frontend.host.functions import spelled
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
 

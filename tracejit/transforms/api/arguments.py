@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.frontend.branches import settle
-from tracejit.frontend.choice import Choice
-from tracejit.frontend.concrete import concrete_trace
-from tracejit.frontend.containers import is_constant, is_namedtuple
-from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.text import TracedText
-from tracejit.frontend.trace import here
-from tracejit.frontend.tracer import Tracer, lift
-from tracejit.frontend.unions import parts_of
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.kinds import parts_of
+from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.trace import here
+from tracejit.frontend.tracing.tracer import Tracer, lift
+from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.types import ArrayType
 

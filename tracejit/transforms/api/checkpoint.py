@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.choice import Choice, Unreachable
-from tracejit.frontend.joins import Joiner
-from tracejit.frontend.regions import Names, Side, close_region, entered
-from tracejit.frontend.shapes import SymInt
-from tracejit.frontend.trace import Trace, here
-from tracejit.frontend.tracer import TracedArray, Tracer
-from tracejit.frontend.unions import parts_of
+from tracejit.frontend.control.kinds import parts_of
+from tracejit.frontend.control.merges import Joiner
+from tracejit.frontend.control.regions import Names, Side, close_region, entered
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.trace import Trace, here
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.union import Choice, Unreachable
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
@@ -20,7 +20,7 @@ from tracejit.transforms.api.function import Decorated
 from tracejit.transforms.regions import nested
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Checkpointed", "has_effects"]
 

@@ -14,14 +14,14 @@ from contextvars import ContextVar
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from tracejit.frontend.branches import settle
-from tracejit.frontend.trace import current_trace, here
-from tracejit.frontend.traceable import part_of
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.tracing.trace import current_trace, here
+from tracejit.frontend.tracing.traceable import part_of
 from tracejit.transforms.api.custom_trace import Call, Result
 from tracejit.transforms.api.function import Decorated
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["CustomJvp", "CustomVjp", "may_follow", "within"]
 

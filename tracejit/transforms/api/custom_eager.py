@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracejit.errors import Underivable
-from tracejit.frontend.cells import Cell
-from tracejit.frontend.containers import flatten_state, unflatten
-from tracejit.frontend.trace import Trace, here
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.pytree import flatten_state, unflatten
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.trace import Trace, here
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
@@ -27,7 +27,7 @@ from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["record_eagerly"]
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.branches import settle
-from tracejit.frontend.cells import Cell
-from tracejit.frontend.containers import LEAF, Static, TreeDef, flatten_state, unflatten
-from tracejit.frontend.regions import Names, close_region, entered
-from tracejit.frontend.trace import Trace, here, user_line
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.regions import Names, close_region, entered
+from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.trace import Trace, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
@@ -25,7 +25,7 @@ from tracejit.transforms.api.primal import fresh_name, like
 from tracejit.transforms.api.products import direction, matching, with_zeros
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Call", "Result", "around_floats", "cotangents_of"]
 

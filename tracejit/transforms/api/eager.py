@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import Bailout, TraceError, Underivable
-from tracejit.frontend.concrete import ConcreteTrace, LostGradient, concrete_trace
-from tracejit.frontend.concrete_arguments import Arguments, in_containers
-from tracejit.frontend.concrete_calls import ConcreteHooks
+from tracejit.frontend.eager.arguments import Arguments, in_containers
+from tracejit.frontend.eager.calls import ConcreteHooks
+from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 
 if TYPE_CHECKING:
-    from tracejit.frontend.trace import Trace
+    from tracejit.frontend.tracing.trace import Trace
     from tracejit.transforms.api.function import Transformed
 
 __all__ = ["pull_eagerly", "run_eagerly"]

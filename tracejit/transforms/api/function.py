@@ -8,13 +8,13 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import Underivable
-from tracejit.frontend.concrete import LostGradient
-from tracejit.frontend.traceable import Traceable, part_of
+from tracejit.frontend.tracing.concrete_trace import LostGradient
+from tracejit.frontend.tracing.traceable import Traceable, part_of
 from tracejit.transforms.api.arguments import has_floats, require_floats
 from tracejit.transforms.api.primal import as_error
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "Decorated",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tracejit.frontend.containers import build_dataclass
-from tracejit.frontend.trace import here
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.tracing.pytree import build_dataclass
+from tracejit.frontend.tracing.trace import here
+from tracejit.frontend.tracing.tracer import Tracer, lift
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.sparse import RowGradient
@@ -17,7 +17,7 @@ from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.sparse_rows import RowReads
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Gradient"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.frontend.branches import settle
-from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
-from tracejit.frontend.shapes import unwrap
-from tracejit.frontend.trace import here
-from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
+from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.trace import here
+from tracejit.frontend.tracing.traceable import Traceable
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.ir.calculus import differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_of, shape_of
@@ -23,7 +23,7 @@ from tracejit.transforms.api.products import Jvp, Vjp
 from tracejit.transforms.api.vmap import Vmap, one_dtype
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["HessianProduct", "Jacobian"]
 

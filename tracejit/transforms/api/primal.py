@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.branches import lifted, settle
-from tracejit.frontend.choice import Choice
-from tracejit.frontend.concrete_tracers import ConcreteArray
-from tracejit.frontend.containers import TreeDef, flatten_state, unflatten
-from tracejit.frontend.trace import Trace, here, user_line
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
-from tracejit.frontend.unions import as_machine, is_number, leaves_of, parts_of, rebuild
+from tracejit.frontend.control.branches import lifted, settle
+from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of, parts_of, rebuild
+from tracejit.frontend.eager.tracers import ConcreteArray
+from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
+from tracejit.frontend.tracing.trace import Trace, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.autodiff.segments import Segment
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "Primal",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.branches import settle
-from tracejit.frontend.concrete import LostGradient
-from tracejit.frontend.containers import LEAF, Static, TreeDef, flatten_state, unflatten
-from tracejit.frontend.trace import here, user_line
-from tracejit.frontend.traceable import Traceable
-from tracejit.frontend.tracer import Tracer, lift
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.tracing.concrete_trace import LostGradient
+from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.traceable import Traceable
+from tracejit.frontend.tracing.tracer import Tracer, lift
 from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -33,7 +33,7 @@ from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.batching.lanes import copy_node
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Jvp", "JvpOfAny", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.branches import settle
-from tracejit.frontend.cells import Cell
-from tracejit.frontend.containers import flatten_state, unflatten
-from tracejit.frontend.trace import current_trace, here
-from tracejit.frontend.tracer import TracedArray, Tracer
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.tracing.pytree import flatten_state, unflatten
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.trace import current_trace, here
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ir.calculus import differentiable
 from tracejit.transforms.api.arguments import require_transparent
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
-from tracejit.frontend.branches import lifted, settle
-from tracejit.frontend.cells import Cell
-from tracejit.frontend.choice import Choice
-from tracejit.frontend.concrete import concrete_trace
-from tracejit.frontend.concrete_plain import settled as in_program
-from tracejit.frontend.containers import (
+from tracejit.frontend.control.branches import lifted, settle
+from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of
+from tracejit.frontend.control.regions import Names, entered
+from tracejit.frontend.eager.operations import settled as in_program
+from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.pytree import (
     Identity,
     Static,
     TreeDef,
@@ -22,10 +22,10 @@ from tracejit.frontend.containers import (
     is_constant,
     unflatten,
 )
-from tracejit.frontend.regions import Names, entered
-from tracejit.frontend.trace import Trace, here, user_line
-from tracejit.frontend.tracer import TracedArray, Tracer, lift
-from tracejit.frontend.unions import as_machine, is_number, leaves_of
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.trace import Trace, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.batching import batched_type, stretched
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
@@ -37,7 +37,7 @@ from tracejit.transforms.api.primal import fresh_name, settled
 from tracejit.transforms.batching.batch import batch_nodes
 
 if TYPE_CHECKING:
-    from tracejit.frontend.hooks import Hooks
+    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Vmap", "count_leaves", "one_dtype"]
 

@@ -1,0 +1,1 @@
+"""Values from outside a traced function: where they are read, and what guards them."""

@@ -1,0 +1,1 @@
+"""Control flow on traced values: branches, loops, and what they leave."""

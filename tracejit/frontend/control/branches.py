@@ -1,0 +1,450 @@
+"""Branches on traced values: both sides become regions of a `cond`, and what they leave is joined.
+
+A block of statements ends in an outcome: None where it runs to its end, BREAK, CONTINUE, or the
+`Returned` value; after a branch it may be a `Choice` of these, until it is known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.kinds import is_absent, leaves_of, parts_of
+from tracejit.frontend.control.merges import Joiner, Recipe, in_one_order
+from tracejit.frontend.control.regions import (
+    Names,
+    Side,
+    close_region,
+    contents_of,
+    put_contents,
+    run_side,
+)
+from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.rewrite.expressions import OPERAND
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal, Unreachable
+from tracejit.ir.graph import Value, symbols
+from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = [
+    "BREAK",
+    "CONTINUE",
+    "Returned",
+    "branch",
+    "branch_and_rest",
+    "choose",
+    "falls",
+    "lifted",
+    "names_in",
+    "names_of_operands",
+    "negation",
+    "outcomes",
+    "predicate",
+    "renamed",
+    "settle",
+    "settle_bound",
+    "then_rest",
+    "without",
+]
+
+BREAK, CONTINUE = Signal("break"), Signal("continue")
+_NO_NAMES = Names((), ())
+
+
+class Returned(NamedTuple):
+    """The outcome of a block that returns."""
+
+    value: Any
+
+
+# Predicates --------------------------------------------------------------------------------------
+
+
+def predicate(hooks: Hooks, x: Any) -> bool | TracedScalar:
+    """The truth of `x`: a bool where it is known while tracing, else a traced Python bool.
+
+    Raises what Python raises for values without a truth.
+    """
+    if isinstance(x, Choice):
+        return lifted(hooks, lambda v: predicate(hooks, v), x)  # type: ignore[no-any-return]
+    if isinstance(x, Tracer):
+        return _known(_traced_truth(x))
+    if isinstance(x, SymInt):
+        return predicate(hooks, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
+    return bool(hooks.truth(x))
+
+
+def _traced_truth(x: Tracer) -> TracedScalar:
+    if isinstance(x, TracedArray):
+        env = here().env
+        if any(not env.expect(d, "==", 1) for d in x.type.shape):
+            size = x.size
+            if not isinstance(size, int) or size > 1:
+                raise ValueError(
+                    "The truth value of an array with more than one element is ambiguous. "
+                    "Use a.any() or a.all()"
+                )
+            raise TraceError("TJ008", "the truth of an empty array", user_line())
+        x = x.reshape(())[()]
+    assert isinstance(x, TracedScalar)
+    if x.type == PYBOOL:
+        return x
+    if x.type != NpScalar(DTYPES["b1"]):
+        x = lift(binary_operator(operator.ne, x, 0))
+    if x.type != PYBOOL:
+        v = x.value()
+        x = here().wrap(here().emit("py_scalar", (v,), kind="bool"))
+    assert isinstance(x, TracedScalar)
+    return x
+
+
+def _known(p: TracedScalar) -> bool | TracedScalar:
+    fact = here().known(p.own)
+    if fact is not None:
+        return fact
+    if p.trace is here():
+        for node in reversed(here().builder.nodes):
+            if p.own in node.outputs:
+                return bool(node.attrs["value"]) if node.op.name == "constant" else p
+    return p
+
+
+def negation(p: TracedScalar) -> TracedScalar:
+    """`not p` for a traced Python bool."""
+    out = lift(binary_operator(operator.eq, p, False))
+    assert isinstance(out, TracedScalar)
+    trace = here()
+    for truth in (False, True):
+        trace.follows(out.own, truth, p.own, not truth)
+        trace.follows(p.own, truth, out.own, not truth)
+    return out
+
+
+# Two sides ---------------------------------------------------------------------------------------
+
+
+def branch(
+    hooks: Hooks,
+    p: TracedScalar,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: Names = _NO_NAMES,
+) -> Any:
+    """`then()` where the predicate holds, else `orelse()`; outcomes and changes are joined.
+
+    Raises TraceError where the sides cannot be joined.
+    """
+    here().note("branch")
+    first = _run(hooks, p, True, then, names)
+    second = _run(hooks, p, False, orelse, names)
+    return join_sides(hooks, p, first, second, names)
+
+
+def branch_and_rest(
+    hooks: Hooks,
+    p: TracedScalar,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: Names,
+    rest: Callable[[], Any],
+) -> tuple[Any, bool]:
+    """As `branch`; where just one side runs to its end, `rest` runs in it, too.
+
+    The second result says whether it does.
+    """
+    here().note("branch")
+
+    def with_rest(f: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: then_rest(hooks, f(), rest, names_in(rest))
+
+    first = _run(hooks, p, True, then, names)
+    if not first.dead and not falls(first.outcome):
+        second = _run(hooks, p, False, with_rest(orelse), names)
+        return join_sides(hooks, p, first, second, names), True
+    second = _run(hooks, p, False, orelse, names)
+    if first.dead or second.dead or falls(second.outcome):
+        return join_sides(hooks, p, first, second, names), False
+    first = _run(hooks, p, True, with_rest(then), names)
+    return join_sides(hooks, p, first, second, names), True
+
+
+def _run(hooks: Hooks, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names) -> Side:
+    name = "then" if truth else "orelse"
+    return run_side(hooks, here(), name, f, names, [(p.own, truth)])
+
+
+def names_in(f: Callable[[], Any] | None) -> Names:
+    """All names of the function around a block that the block mentions."""
+    if f is None:
+        return _NO_NAMES
+    free = f.__code__.co_freevars
+    return Names([name for name in free if not name.startswith("__tracejit_")], (f,))
+
+
+def names_of_operands(operands: Sequence[Callable[[], Any] | None]) -> Names:
+    """The names of the function that parts of an expression may bind. Lambdas bind none."""
+    binding = [f for f in operands if f is not None and OPERAND not in f.__code__.co_varnames]
+    return Names([name for f in binding for name in names_in(f)], binding)
+
+
+def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:
+    """Record the `cond` of two traced sides; gives the joined outcome."""
+    parent = here()
+    joiner = Joiner(hooks, parent, p, (first, second))
+    outcome = joiner.join(first.outcome, second.outcome)
+    bound = {name: _bound(joiner, name, first, second, names) for name in names}
+    contents = _changed(joiner, first, second, hooks)
+    cells = {}
+    for cell in dict.fromkeys((*first.stored, *second.stored)):
+        values: list[Value | None] = []
+        for side in (first, second):
+            values.append(
+                None
+                if side.dead
+                else side.stored[cell]
+                if cell in side.stored
+                else cell.read(side.region)
+            )
+        if any(v is not None for v in values):
+            cells[cell] = joiner.slot(*in_one_order(values, (first, second)))
+    results = joiner.complete()
+    captures = list(dict.fromkeys(v for s in (first, second) for v in s.region.captures))
+    graphs = [
+        close_region(side.region, (), (), captures, outputs, tuple(d[k] for d in joiner.sizes))
+        for k, (side, outputs) in enumerate(zip((first, second), results, strict=True))
+    ]
+    outs = parent.emit_all(
+        "cond",
+        (p.value(), *captures),
+        {"sizes": tuple(symbols(g.sizes) for g in graphs)},
+        regions=tuple(graphs),
+        binds=tuple(joiner.sizes.values()),
+    )
+    for cell, k in cells.items():
+        cell.store(parent, outs[k])
+    for cell in (cell for side in (first, second) if not side.dead for cell in side.lost):
+        cell.lose(parent)
+    for name, recipe in bound.items():
+        names.set(name, recipe(outs))
+    for x, recipe in contents:
+        hooks.changing(x)
+        put_contents(x, recipe(outs))
+    if first.dead and second.dead:
+        raise Unreachable
+    if first.dead or second.dead:
+        # What follows runs only where the other side was taken.
+        parent.assume(p.own, second.dead)
+    return outcome(outs)
+
+
+def _bound(joiner: Joiner, name: str, first: Side, second: Side, names: Names) -> Recipe:
+    a, b = first.names.get(name, UNBOUND), second.names.get(name, UNBOUND)
+    if first.dead and second.dead:
+        before = names.get(name)
+        return lambda outs: before
+    return joiner.join(a, b)
+
+
+def _changed(joiner: Joiner, first: Side, second: Side, hooks: Hooks) -> list[tuple[Any, Recipe]]:
+    """How the containers that a side has changed are put together again."""
+    out: list[tuple[Any, Recipe]] = []
+    # Where both sides end the whole program, only what they return is left.
+    ends = hooks.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
+    for key in dict.fromkeys((*first.changed, *second.changed)):
+        x = (first.changed.get(key) or second.changed[key])[0]
+        if ends and not first.dead and not second.dead and id(x) not in left:
+            continue
+        a = first.changed[key][1] if key in first.changed else contents_of(x)
+        b = second.changed[key][1] if key in second.changed else contents_of(x)
+        if first.dead or second.dead:
+            a, b = (b, b) if first.dead else (a, a)
+        out.append((x, _contents(joiner, x, a, b)))
+    return out
+
+
+def _reachable(x: Any) -> Iterator[Any]:
+    """A value and everything in it."""
+    yield x
+    inner = [x.first, x.second] if isinstance(x, Choice) else []
+    parts = parts_of(x)
+    if parts is not None:
+        inner = parts[2]
+    elif not isinstance(x, (Tracer, SymInt)):
+        inner += list(getattr(x, "__dict__", {}).values()) if not callable(x) else []
+    for part in inner:
+        yield from _reachable(part)
+
+
+def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
+    if type(x) is set:
+        if a != b:
+            raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
+        return lambda outs: a
+    keys = range(len(a)) if type(x) is list else list(a)
+    other = range(len(b)) if type(x) is list else list(b)
+    if list(keys) != list(other):
+        what = f"a {type(x).__name__} has other entries after one side of a branch"
+        raise TraceError("TJ022", what, user_line())
+    recipes = {k: joiner.join(a[k], b[k]) for k in keys}
+    if type(x) is list:
+        return lambda outs: [make(outs) for make in recipes.values()]
+    return lambda outs: {k: make(outs) for k, make in recipes.items()}
+
+
+# Outcomes ----------------------------------------------------------------------------------------
+
+
+def outcomes(x: Any) -> set[str]:
+    """What an outcome may be: falls, break, continue, return, or the value of an expression."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if isinstance(x, Choice):
+        return outcomes(x.first) | outcomes(x.second)
+    if x is None:
+        return {"falls"}
+    if isinstance(x, Returned):
+        return {"return"}
+    return {x.name} if isinstance(x, Signal) else {"value"}
+
+
+def falls(x: Any) -> bool:
+    """Whether a block with this outcome may run to its end."""
+    return "falls" in outcomes(x)
+
+
+def choose(x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
+    """Whether `test` holds of the alternative of a choice that is taken."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if not isinstance(x, Choice):
+        return test(x)
+    first, second = choose(x.first, test), choose(x.second, test)
+    if first is second and isinstance(first, bool):
+        return first
+    if first is True and second is False:
+        return x.predicate
+    if first is False and second is True:
+        return negation(x.predicate)
+    return _either(_both(x.predicate, first), _both(negation(x.predicate), second))
+
+
+def _both(p: TracedScalar, x: bool | TracedScalar) -> bool | TracedScalar:
+    if isinstance(x, bool):
+        return p if x else False
+    return _logical("py_and", p, x)
+
+
+def _either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScalar:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return b if a is False else a if b is False else True
+    return _logical("py_or", a, b)
+
+
+def _logical(op: str, a: TracedScalar, b: TracedScalar) -> TracedScalar:
+    out = here().wrap(here().emit(op, (a.value(), b.value())))
+    assert isinstance(out, TracedScalar)
+    return out
+
+
+def without(x: Any, test: Callable[[Any], bool]) -> Any:
+    """An outcome without the alternatives that pass `test`: they are known not to hold."""
+    if not isinstance(x, Choice):
+        return x
+    first, second = without(x.first, test), without(x.second, test)
+    if not isinstance(first, Choice) and test(first):
+        return second
+    if not isinstance(second, Choice) and test(second):
+        return first
+    return Choice(x.predicate, first, second, x.merged)
+
+
+def renamed(x: Any, old: Any, new: Any) -> Any:
+    """An outcome with `new` in place of the alternative `old`."""
+    if not isinstance(x, Choice):
+        return new if x is old else x
+    first, second = renamed(x.first, old, new), renamed(x.second, old, new)
+    if first is x.first and second is x.second:
+        return x
+    return first if first is second else Choice(x.predicate, first, second)
+
+
+def then_rest(
+    hooks: Hooks, outcome: Any, rest: Callable[[], Any] | None, names: Names | None = None
+) -> Any:
+    """What a block ends in whose statement had `outcome`, and is followed by `rest`."""
+    if rest is None or not falls(outcome):
+        return outcome
+    runs = choose(outcome, lambda o: o is None)
+    if runs is True:
+        return rest()
+    assert isinstance(runs, TracedScalar)
+    others = without(outcome, lambda o: o is None)
+    return branch(hooks, runs, rest, lambda: others, names or _NO_NAMES)
+
+
+# Operations on choices ---------------------------------------------------------------------------
+
+
+def settle(x: Any) -> Any:
+    """What an operand is, for an operation that None and unbound names do not allow.
+
+    Arrays of which nobody knows which one it is are one by value. A choice between others stays
+    one.
+    """
+    x = _narrowed(x, lambda leaf: is_absent(leaf) and not isinstance(leaf, (str, bytes)))
+    return x.merged if isinstance(x, Choice) and x.merged is not None else x
+
+
+def settle_bound(x: Any) -> Any:
+    """As `settle`, for an operation that takes None: only an unbound name is an error."""
+    return _narrowed(x, lambda leaf: leaf is UNBOUND)
+
+
+def _narrowed(x: Any, excluded: Callable[[Any], bool]) -> Any:
+    """`x` without the alternatives that are an error here: a run that takes one bails out."""
+    if not isinstance(x, Choice):
+        return x
+    x = x.known()
+    found = [excluded(leaf) for leaf in leaves_of(x)]
+    if not any(found) or all(found):
+        return x
+    if (
+        isinstance(x, Choice)
+        and isinstance(x.first, Choice) is isinstance(x.second, Choice) is False
+    ):
+        _require(x.predicate, not excluded(x.first))
+        return x.known()
+    fails = choose(x, excluded)
+    assert isinstance(fails, TracedScalar)
+    _require(fails, False)
+    return without(x, excluded)
+
+
+def _require(p: TracedScalar, truth: bool) -> None:
+    """Bail out where a predicate is not `truth`: only eager execution can go on."""
+    trace = here()
+    holds = p if truth else negation(p)
+    trace.emit_all("check", (holds.value(),), {})
+    trace.assume(p.own, truth)
+
+
+def lifted(hooks: Hooks, f: Callable[..., Any], *args: Any) -> Any:
+    """`f(*args)`, where an argument may be a choice: a branch with `f` on both sides."""
+    given = tuple(map(settle_bound, args))
+    at = next((k for k, x in enumerate(given) if isinstance(x, Choice)), None)
+    if at is None:
+        return f(*given)
+    choice: Choice = given[at]
+
+    def on(x: Any) -> Any:
+        return lifted(hooks, f, *given[:at], x, *given[at + 1 :])
+
+    return branch(hooks, choice.predicate, lambda: on(choice.first), lambda: on(choice.second))

@@ -1,0 +1,199 @@
+"""What a loop runs over, by number: ranges, the rows of arrays, and zips of such.
+
+A rolled loop asks for the item of a symbolic number; a loop that is unrolled iterates.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.ir.dims import floordiv
+from tracejit.ir.types import PYBOOL, PYINT
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["Items", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
+
+
+class Items:
+    """`length` items (an int, a size or a traced int); `item(k)` is the one of number k."""
+
+    length: Any
+    #: Whether it is used up by one loop, as Python's iterators are.
+    once = True
+    used = False
+
+    def item(self, k: Any) -> Any:
+        """The item of a number that is in range."""
+        raise NotImplementedError
+
+    def taken(self) -> Items:
+        """The items, for a loop over them. Raises TraceError for an iterator that is used up."""
+        if self.used:
+            raise TraceError("TJ008", "an iterator that is used twice", user_line())
+        self.used = self.once
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.length, Tracer):
+            raise TraceError("TJ001", "the number of iterations", user_line())
+        items = self.taken()
+        return (items.item(k) for k in range(operator.index(items.length)))
+
+
+class _Range(Items):
+    once = False
+
+    def __init__(self, start: Any, step: Any, length: Any) -> None:
+        self.start, self.step, self.length = start, step, length
+
+    def item(self, k: Any) -> Any:
+        return self.start + k * self.step if not _is_one(self.step) else self.start + k
+
+
+def _is_one(x: Any) -> bool:
+    return isinstance(x, int) and x == 1
+
+
+class _Rows(Items):
+    once = False
+
+    def __init__(self, array: TracedArray) -> None:
+        self.array, self.length = array, array.shape[0]
+
+    def item(self, k: Any) -> Any:
+        return self.array[k]
+
+
+class _Zip(Items):
+    def __init__(self, parts: Sequence[Items], length: Any) -> None:
+        self.parts, self.length = [p.taken() for p in parts], length
+
+    def item(self, k: Any) -> Any:
+        return tuple(p.item(k) for p in self.parts)
+
+
+class _Enumerate(Items):
+    def __init__(self, inner: Items, start: Any) -> None:
+        self.inner, self.start, self.length = inner.taken(), start, inner.length
+
+    def item(self, k: Any) -> Any:
+        return self.start + k, self.inner.item(k)
+
+
+class _Reversed(Items):
+    def __init__(self, inner: Items) -> None:
+        self.inner, self.length = inner.taken(), inner.length
+
+    def item(self, k: Any) -> Any:
+        return self.inner.item(self.length - 1 - k)
+
+
+def items_of(x: Any) -> Items | None:
+    """The items of `x` by number; None for what can only be iterated over."""
+    if isinstance(x, Items):
+        return x
+    if type(x) is range:
+        return _Range(x.start, x.step, len(x))
+    if isinstance(x, TracedArray) and x.ndim:
+        return _Rows(x)
+    return None
+
+
+def ranged(hooks: Hooks, *args: Any) -> Any:
+    """`range(*args)`, where an argument may be a size or traced. Raises what Python raises."""
+    if not any(isinstance(a, (Tracer, SymInt)) for a in args):
+        return range(*args)
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    for a in (start, stop, step):
+        _require_int(a)
+    if isinstance(step, int) and step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    if not any(isinstance(a, Tracer) for a in (start, stop, step)):
+        length = _size_length(start, stop, step)
+        if length is not None:
+            return _Range(start, step, length)
+    start, stop, step = (_as_int(a) for a in (start, stop, step))
+    if isinstance(step, Tracer):
+        nonzero = lift(binary_operator(operator.ne, step, 0))
+        here().emit_all("check", (nonzero.value(),), {})
+    # The number of steps is rounded up, whatever the signs are.
+    span = start - stop
+    count = -(span // step) if not _is_one(step) else -span
+    positive = hooks.truth_of(count > 0)
+    return _Range(start, step, hooks.ternary(positive, lambda: count, lambda: 0))
+
+
+def _size_length(start: Any, stop: Any, step: Any) -> Any:
+    """The length of a range of sizes; None where it cannot be written as one."""
+    if not isinstance(step, int):
+        return None
+    env = here().env
+    low, high = (as_dim(start), as_dim(stop)) if step > 0 else (as_dim(stop), as_dim(start))
+    width = abs(step)
+    try:
+        whole = env.maximum(high - low, 0)
+        return unwrap(floordiv(whole + (width - 1), width), env)
+    except TraceError:
+        return None
+
+
+def _require_int(x: Any) -> None:
+    if isinstance(x, TracedScalar):
+        kind = getattr(x.type, "kind", x.type)
+        if kind in ("int", "bool") or getattr(x.type, "dtype", None) is not None:
+            if kind in ("int", "bool") or x.type.dtype.kind in "iu":  # type: ignore[union-attr]
+                return
+        raise TypeError(f"'{x.type}' object cannot be interpreted as an integer")
+    if isinstance(x, TracedArray):
+        raise TraceError("TJ004", "range() of an array", user_line())
+    operator.index(x) if not isinstance(x, SymInt) else None
+
+
+def _as_int(x: Any) -> Any:
+    """A number as a Python int, traced if it is not known."""
+    if isinstance(x, SymInt):
+        return here().size(x.dim)
+    if isinstance(x, TracedScalar) and x.type != PYINT:
+        trace = here()
+        if x.type == PYBOOL:
+            return lift(binary_operator(operator.add, x, 0))
+        return trace.wrap(trace.emit("py_scalar", (x.value(),), kind="int"))
+    return x if isinstance(x, Tracer) else operator.index(x)
+
+
+def zipped(parts: Sequence[Any], strict: bool) -> Items | None:
+    """`zip(*parts)` by number; None where a part can only be iterated over."""
+    items = [items_of(p) for p in parts]
+    if not items or any(p is None for p in items):
+        return None
+    lengths = [p.length for p in items if p is not None]
+    if any(isinstance(n, Tracer) for n in lengths) and len(lengths) > 1:
+        return None
+    env = here().env
+    length = lengths[0]
+    for n in lengths[1:]:
+        if strict and not env.decide(as_dim(length), "==", as_dim(n)):
+            raise ValueError("zip() arguments have different lengths")
+        length = unwrap(env.minimum(as_dim(length), as_dim(n)), env)
+    return _Zip([p for p in items if p is not None], length)
+
+
+def enumerated(x: Any, start: Any) -> Items | None:
+    """`enumerate(x, start)` by number; None where `x` can only be iterated over."""
+    inner = items_of(x)
+    return None if inner is None else _Enumerate(inner, start)
+
+
+def reversed_items(x: Any) -> Items | None:
+    """`reversed(x)` by number; None where `x` can only be iterated over."""
+    inner = items_of(x)
+    return None if inner is None or inner.once else _Reversed(inner)

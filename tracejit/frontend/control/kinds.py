@@ -1,0 +1,225 @@
+"""Choices as unions: of how many kinds a value may be, which one it is, and its value of each kind.
+
+    Choice(p, 0.0, Choice(q, x, None))   ->   kinds float, f64, None;   p, not p and q, ...
+
+A Python number and a NumPy scalar of the same dtype are two kinds with one machine value.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.pytree import (
+    build_dataclass,
+    dataclass_fields,
+    is_constant,
+    is_namedtuple,
+    is_plain_dataclass,
+)
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal
+from tracejit.ir.graph import attr_key
+from tracejit.ir.types import NpScalar, PyScalar, Type, dtype_name
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = [
+    "MISSING",
+    "as_kind",
+    "as_machine",
+    "flags",
+    "is_absent",
+    "is_number",
+    "kinds_of",
+    "kinds_of_both",
+    "leaves_of",
+    "machine",
+    "of_kind",
+    "parts_of",
+    "rebuild",
+    "same_constant",
+    "select",
+]
+
+_MOST = 4
+
+
+class _Missing:
+    """In place of a value that there is not."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+
+
+def is_absent(x: Any) -> bool:
+    """Whether `x` is a constant that no graph can hold: None, an unbound name, a text."""
+    return x is UNBOUND or isinstance(x, Signal) or (is_constant(x) and not is_number(x))
+
+
+def is_number(x: Any) -> bool:
+    """Whether `x` is a number, a size or a traced number."""
+    return isinstance(x, (bool, int, float, complex, np.generic, SymInt, TracedScalar))
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Whether two objects are one, or constants that nothing tells apart."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, SymInt):
+        return bool(a.dim == b.dim)
+    if isinstance(a, np.generic):
+        return bool(attr_key(a.item()) == attr_key(b.item()))
+    return bool(is_constant(a) and attr_key(a) == attr_key(b))
+
+
+def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
+    """(class, keys, children) of a container whose parts can be joined; None for anything else."""
+    cls = type(x)
+    if cls in (tuple, list) or is_namedtuple(cls):
+        return cls, (), list(x)
+    if cls is dict:
+        return cls, tuple(x), list(x.values())
+    if not isinstance(x, (Tracer, Choice, SymInt, type)) and is_plain_dataclass(x):
+        names = dataclass_fields(x) or ()
+        return cls, names, [getattr(x, name) for name in names]
+    return None
+
+
+def rebuild(hooks: Hooks, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
+    """A new container of the class, made inside the trace."""
+    if cls is list:
+        return hooks.new(children)
+    if cls is dict:
+        return hooks.new(dict(zip(keys, children, strict=True)))
+    if issubclass(cls, tuple):
+        return tuple.__new__(cls, children)
+    return hooks.new(build_dataclass(cls, dict(zip(keys, children, strict=True))))
+
+
+def leaves_of(x: Any) -> Iterator[Any]:
+    """The alternatives of a choice that may hold here."""
+    x = x.known() if isinstance(x, Choice) else x
+    if isinstance(x, Choice):
+        yield from leaves_of(x.first)
+        yield from leaves_of(x.second)
+    else:
+        yield x
+
+
+def kind_of(x: Any) -> Hashable:
+    """What two values have in common that can be one in a graph."""
+    if is_number(x):
+        return lift(x).type
+    if isinstance(x, TracedArray):
+        known = x.trace.env.is_known
+        return "array", x.dtype, tuple(d if known(d) else None for d in x.type.shape)
+    if is_absent(x):
+        return "constant", type(x), x if isinstance(x, (Signal, type(UNBOUND))) else attr_key(x)
+    found = parts_of(x)
+    if found is not None:
+        return "parts", found[0], found[1], len(found[2])
+    return "object", id(x)
+
+
+def kinds_of(*values: Any) -> list[Hashable]:
+    """The kinds that values may be of, absent ones last. Raises TraceError for too many."""
+    leaves = [leaf for x in values if x is not MISSING for leaf in leaves_of(x)]
+    return kinds_of_both([kind_of(leaf) for leaf in leaves], [])
+
+
+def kinds_of_both(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Hashable]:
+    """The kinds of two values together. Raises TraceError for too many."""
+    found = list(dict.fromkeys((*first, *second)))
+    out = [k for k in found if not any(other != k and _covers(other, k) for other in found)]
+    if len(out) > _MOST:
+        raise TraceError("TJ011", f"a value of one of {len(out)} kinds", user_line())
+    return sorted(out, key=_is_absent_kind)
+
+
+def _is_absent_kind(kind: Hashable) -> bool:
+    return isinstance(kind, tuple) and kind[0] == "constant"
+
+
+def of_kind(hooks: Hooks, x: Any, kind: Hashable) -> Any:
+    """`x` as far as it is of a kind; MISSING where it never is."""
+    if x is MISSING:
+        return x
+    if isinstance(x, Choice):
+        x = x.known()
+    if not isinstance(x, Choice):
+        return x if _is_of(kind, x) else MISSING
+    first, second = of_kind(hooks, x.first, kind), of_kind(hooks, x.second, kind)
+    if first is MISSING or second is MISSING:
+        return second if first is MISSING else first
+    if same_constant(first, second):
+        return first
+    return hooks.ternary(x.predicate, lambda: first, lambda: second)
+
+
+def flags(hooks: Hooks, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
+    """For each kind but the last: whether `x` is of it (a bool, or a traced one)."""
+    from tracejit.frontend.control.branches import choose
+
+    if x is MISSING:
+        return [False] * (len(kinds) - 1)
+    return [choose(x, functools.partial(_is_of, kind)) for kind in kinds[:-1]]
+
+
+def _is_of(kind: Hashable, x: Any) -> bool:
+    return _covers(kind, kind_of(x))
+
+
+def _covers(kind: Hashable, other: Hashable) -> bool:
+    """Whether `other` is `kind`, or has known sizes where those of `kind` are not."""
+    if kind == other:
+        return True
+    if not (isinstance(kind, tuple) and isinstance(other, tuple)):
+        return False
+    if (kind[0], other[0], kind[1]) != ("array", "array", other[1]):
+        return False
+    sizes = kind[2], other[2]
+    return len(sizes[0]) == len(sizes[1]) and all(
+        d is None or d == e for d, e in zip(*sizes, strict=True)
+    )
+
+
+def select(chosen: Sequence[Any], values: Sequence[Any]) -> Any:
+    """The union of values of which `chosen` says which one it is."""
+    out = values[-1]
+    for flag, value in zip(reversed(chosen), reversed(values[:-1]), strict=True):
+        out = Choice(flag, value, out)
+    return out
+
+
+def machine(kind: Hashable) -> Type | None:
+    """The type of the graph value that stands for a number of a kind; None for other kinds."""
+    return NpScalar(kind.dtype) if isinstance(kind, (NpScalar, PyScalar)) else None
+
+
+def as_machine(x: Any) -> Any:
+    """A number as the NumPy scalar of its dtype."""
+    v = lift(x).value()
+    if isinstance(v.type, PyScalar):
+        v = here().emit("np_scalar", (v,), dtype=dtype_name(v.type.dtype))
+    return v
+
+
+def as_kind(x: Any, kind: Hashable) -> Any:
+    """A NumPy scalar as a number of a kind with the same dtype."""
+    trace = here()
+    if isinstance(kind, PyScalar):
+        return trace.wrap(trace.emit("py_scalar", (x,), kind=kind.kind))
+    return trace.wrap(x)

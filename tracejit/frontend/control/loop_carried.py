@@ -1,0 +1,504 @@
+"""What a loop carries: how an object before the loop, one inside and one after it correspond.
+
+A `Carry` says which values of an object change from one iteration to the next. It begins as `Same`
+(nothing changes) and is widened until the body gives back what it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.branches import choose
+from tracejit.frontend.control.kinds import (
+    MISSING,
+    as_kind,
+    as_machine,
+    flags,
+    is_absent,
+    is_number,
+    kinds_of,
+    kinds_of_both,
+    leaves_of,
+    machine,
+    of_kind,
+    parts_of,
+    rebuild,
+    same_constant,
+    select,
+)
+from tracejit.frontend.control.merges import undefined
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.storage import Cell, laid_out
+from tracejit.frontend.tracing.trace import Trace, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.union import Choice
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Value
+from tracejit.ir.types import PYBOOL, ArrayType, Type
+
+if TYPE_CHECKING:
+    from tracejit.frontend.control.regions import Side
+    from tracejit.frontend.interpreter.interpreter import Hooks
+    from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+
+__all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
+
+
+class Unlike(TraceError):
+    """What a loop carries has another type after its first iteration."""
+
+
+class Carry:
+    """How one object is carried. `types` are those of its values."""
+
+    types: tuple[Type, ...] = ()
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        """The values before the first iteration."""
+        return []
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        """The object from the carried values, where it was `x` before the loop.
+
+        `ran` is None inside the loop; after it, whether there was an iteration.
+        """
+        return x
+
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        """The values after an iteration."""
+        return []
+
+    def arrays(self, x: Any) -> list[TracedArray]:
+        """The arrays of an object that this carries by value."""
+        return []
+
+    def memory(self, x: Any) -> list[set[Cell]]:
+        """The memory of each array in an object that this carries by value."""
+        found = {a.cell for a in self.arrays(x)}
+        return [found] if found else []
+
+    def like(self, before: Carry) -> bool:
+        """Whether nothing is new since an earlier trace; what it knew is known from now on."""
+        if type(self) is not type(before) or self.types != before.types:
+            return False
+        pairs = zip(self.parts(), before.parts(), strict=True)
+        same = [a.like(b) for a, b in pairs]
+        return all(same)
+
+    def parts(self) -> Sequence[Carry]:
+        """The carries it is made of."""
+        return ()
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        """Note the object after an iteration.
+
+        `inner` are the arrays carried by value in it, with the memory they begin in; `group` is
+        None where two carried arrays may be one.
+        """
+
+
+class Same(Carry):
+    """The very object, which no iteration changes."""
+
+
+SAME = Same()
+
+
+class _Number(Carry):
+    def __init__(self, t: Type) -> None:
+        self.types = (t,)
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        return [undefined(parent, self.types[0]) if x is MISSING else lift(x).value()]
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        return trace.wrap(next(values))
+
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        return [undefined(region, self.types[0]) if x is MISSING else lift(x).value()]
+
+
+class _Array(Carry):
+    """An array by value.
+
+    Where it may still be the caller's array from before the loop, which `start` then is, a flag
+    beside it says whether it is another one.
+    """
+
+    def __init__(
+        self, t: ArrayType, shared: bool, start: TracedArray | None, sizes: CarriedSizes
+    ) -> None:
+        self.sizes = sizes
+        self.types = (t,) if start is None else (t, PYBOOL)
+        #: Whether it may be a view of, or the same as, an array that lives outside the loop.
+        self.shared = shared
+        self.start = start
+        #: Whether an iteration may leave it an array that the loop began with, or share it.
+        self.passes = False
+        #: The memory outside the loop that it may be, or be a view of.
+        self.outer: dict[Cell, None] = {}
+        #: Stands for the loop, where no two of its arrays are ever one.
+        self.group: object = None
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        value = self._laid_out(parent, x, self.sizes.before)
+        return [value] if self.start is None else [value, lift(False).value()]
+
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        value = self._laid_out(region, x, self.sizes.after)
+        if self.start is None:
+            return [value]
+        return [value, lift(choose(x, lambda leaf: leaf is not self.start)).value()]
+
+    def _laid_out(
+        self, trace: Trace, x: Any, sized: Callable[[tuple[Dim, ...]], tuple[Dim, ...]]
+    ) -> Value:
+        t = self.types[0]
+        assert isinstance(t, ArrayType)
+        if x is MISSING:
+            return undefined(trace, ArrayType(t.dtype, sized(t.shape), t.order))
+        v: Value = merged_of(x).value()
+        return v if v.type.order == t.order else laid_out(trace, v, t.order)  # type: ignore[union-attr]
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        stays = x is not MISSING and (self.passes or ran is not True)
+        known = dict(self.outer)
+        if stays and self.start is None:
+            known |= dict.fromkeys(a.cell for a in arrays_in(x))
+        callers = any(c.input is not None for outer in self.outer for c in outer.roots())
+        cell = Cell(trace, next(values), -2 if self.shared or callers else None)
+        cell.carried = ran is None
+        cell.twins = tuple((c, c.version) for c in known)
+        cell.group = self.group
+        new = TracedArray(trace, cell)
+        if self.start is not None:
+            return Choice(trace.wrap(next(values)), new, self.start, new)  # type: ignore[arg-type]
+        if not stays:
+            return new
+        # It may still be the array from before the loop.
+        simple = isinstance(x, TracedArray) and x.cell.input is None and not x.views
+        if not simple and ran is None:
+            cell.input = min(cell.input or -1, -1)
+        elif not simple:
+            if self.passes:
+                cell.input = min(cell.input or 0, -1 if _is_local(x) else -2)
+            cell.twins = tuple((c, v) for c, v in cell.twins if self.passes or c in self.outer)
+            return new if ran is True else Choice(ran, new, x, new)
+        return new
+
+    def arrays(self, x: Any) -> list[TracedArray]:
+        return [] if x is MISSING else arrays_in(x)
+
+    def like(self, before: Carry) -> bool:
+        if not isinstance(before, _Array) or not super().like(before):
+            return False
+        known = self.outer.keys() <= before.outer.keys()
+        self.outer = before.outer | self.outer
+        return known and self.shared == before.shared
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        roots = set().union(*(a.cell.roots() for a in self.arrays(x)))
+        found = [c for c in inner if c in roots]
+        self.passes, self.group = bool(found), group
+        for cell in found:
+            self.outer |= dict.fromkeys(inner[cell])
+        if group is None and self.arrays(x):
+            # Two of the loop's arrays may be one.
+            self.shared = True
+
+
+class _Parts(Carry):
+    def __init__(self, cls: type, keys: tuple[Any, ...], children: Sequence[Carry]) -> None:
+        self.cls, self.keys, self.children = cls, keys, children
+        self.types = tuple(t for c in children for t in c.types)
+
+    def parts(self) -> Sequence[Carry]:
+        return self.children
+
+    def memory(self, x: Any) -> list[set[Cell]]:
+        pairs = zip(self.children, self._of(x), strict=True)
+        return [found for child, part in pairs for found in child.memory(part)]
+
+    def _of(self, x: Any) -> list[Any]:
+        found = parts_of(x)
+        return [MISSING] * len(self.children) if found is None else found[2]
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        pairs = zip(self.children, self._of(x), strict=True)
+        return [v for child, part in pairs for v in child.begin(parent, part)]
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        pairs = zip(self.children, self._of(x), strict=True)
+        parts = [child.inside(hooks, trace, values, part, ran) for child, part in pairs]
+        return rebuild(hooks, self.cls, self.keys, parts)
+
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        pairs = zip(self.children, self._of(x), strict=True)
+        return [v for child, part in pairs for v in child.end(region, part)]
+
+    def arrays(self, x: Any) -> list[TracedArray]:
+        pairs = zip(self.children, self._of(x), strict=True)
+        return [a for child, part in pairs for a in child.arrays(part)]
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        for child, part in zip(self.children, self._of(x), strict=True):
+            child.ends_with(part, inner, group)
+
+
+def _giving(x: Any) -> Callable[[], Any]:
+    return lambda: x
+
+
+class _Fixed(Carry):
+    """A constant that an iteration gives, where nothing is known before the first one."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        return self.value
+
+
+class _Union(Carry):
+    """A value of one of several kinds: which one, and the value of each kind."""
+
+    def __init__(self, hooks: Hooks, kinds: Sequence[Hashable], inner: Sequence[Carry]) -> None:
+        self.hooks, self.kinds = hooks, kinds
+        #: None where a number shares the machine value of an earlier kind.
+        self.inner: list[Carry | None] = []
+        self.number: dict[Type, int] = {}
+        for k, (kind, carry) in enumerate(zip(kinds, inner, strict=True)):
+            t = machine(kind)
+            self.inner.append(carry if t is None else None)
+            if t is not None:
+                self.number.setdefault(t, k)
+        self.types = tuple(PYBOOL for _ in kinds[1:])
+        for k, kind in enumerate(kinds):
+            t, carry_k = machine(kind), self.inner[k]
+            if carry_k is not None:
+                self.types += carry_k.types
+            elif t is not None and self.number[t] == k:
+                self.types += (t,)
+
+    def parts(self) -> Sequence[Carry]:
+        return [carry for carry in self.inner if carry is not None]
+
+    def begin(self, parent: Trace, x: Any) -> list[Value]:
+        out = [lift(flag).value() for flag in flags(self.hooks, x, self.kinds)]
+        for k, kind in enumerate(self.kinds):
+            t, carry = machine(kind), self.inner[k]
+            if carry is not None:
+                out += carry.begin(parent, of_kind(self.hooks, x, kind))
+            elif t is not None and self.number[t] == k:
+                same = [of_kind(self.hooks, x, other) for other in self._sharing(t)]
+                out.append(self._machine(parent, t, x, same))
+        return out
+
+    def end(self, region: Trace, x: Any) -> list[Value]:
+        return self.begin(region, x)
+
+    def _sharing(self, t: Type) -> list[Hashable]:
+        return [kind for kind in self.kinds if machine(kind) == t]
+
+    def _machine(self, trace: Trace, t: Type, x: Any, same: list[Any]) -> Value:
+        """The machine value that several kinds of numbers share."""
+        given = [(kind, v) for kind, v in zip(self._sharing(t), same, strict=True)]
+        found = [(kind, v) for kind, v in given if v is not MISSING]
+        if not found:
+            return undefined(trace, t)
+        out: Any = as_machine(found[-1][1])
+        for kind, v in reversed(found[:-1]):
+            flag = flags(self.hooks, x, [kind, None])[0]
+            first, second = trace.wrap(as_machine(v)), trace.wrap(out)
+            pair = (first, second)
+            out = self.hooks.ternary(flag, *map(_giving, pair)).value()
+        value: Value = out
+        return value
+
+    def inside(
+        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+    ) -> Any:
+        chosen = [trace.wrap(next(values)) for _ in self.kinds[1:]]
+        parts: list[Any] = []
+        numbers: dict[Type, Value] = {}
+        for k, kind in enumerate(self.kinds):
+            t, carry = machine(kind), self.inner[k]
+            if t is not None:
+                if t not in numbers:
+                    numbers[t] = next(values)
+                parts.append(as_kind(numbers[t], kind))
+            elif carry is not None:
+                start = of_kind(hooks, x, kind)
+                parts.append(carry.inside(hooks, trace, values, start, ran))
+        return select(chosen, parts)
+
+    def arrays(self, x: Any) -> list[TracedArray]:
+        out: list[TracedArray] = []
+        for carry, kind in zip(self.inner, self.kinds, strict=True):
+            if carry is not None:
+                out += carry.arrays(of_kind(self.hooks, x, kind))
+        return out
+
+    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+        for carry, kind in zip(self.inner, self.kinds, strict=True):
+            if carry is not None:
+                carry.ends_with(of_kind(self.hooks, x, kind), inner, group)
+
+
+def widened(hooks: Hooks, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
+    """The carry for an object that begins as `start` and is `end` after an iteration.
+
+    Raises Unlike where no carry takes both.
+    """
+    if isinstance(carry, Same) and same_constant(start, end):
+        return carry
+    new = _carry(hooks, side, start, end)
+    if new is None:
+        raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
+    return carry if new.like(carry) else new
+
+
+def _carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
+    if isinstance(start, Choice):
+        start = start.known()
+    if isinstance(end, Choice):
+        with side.reopened():
+            end = end.known()
+    if start is not MISSING and same_constant(start, end):
+        return SAME
+    if is_number(end) and (start is MISSING or is_number(start)):
+        t = _type(end, side)
+        return _Number(t) if start is MISSING or lift(start).type == t else None
+    with side.reopened():
+        is_array = merged_of(end) is not None
+    if is_array and (start is MISSING or merged_of(start) is not None):
+        return _array_carry(side, start, end)
+    if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, side, end):
+        return _Fixed(end)
+    if isinstance(start, Choice) or isinstance(end, Choice) or is_absent(start) != is_absent(end):
+        return _union_carry(hooks, side, start, end)
+    parts, others = parts_of(end), None if start is MISSING else parts_of(start)
+    if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
+        return None
+    children = [MISSING] * len(parts[2]) if others is None else others[2]
+    if len(children) != len(parts[2]) or not _rebuildable(hooks, side, end):
+        return None
+    carries = [_carry(hooks, side, a, b) for a, b in zip(children, parts[2], strict=True)]
+    if any(c is None for c in carries):
+        return None
+    return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
+
+
+def _rebuildable(hooks: Hooks, side: Side, x: Any) -> bool:
+    made = hooks.made_in(x)
+    return isinstance(x, tuple) or (made is not None and side.region.encloses(made))
+
+
+def _type(x: Any, side: Side) -> Type:
+    with side.reopened():
+        return lift(x).type
+
+
+def merged_of(x: Any) -> Any:
+    """The array that `x` is by value; None where it may be anything else."""
+    if isinstance(x, Choice):
+        x = x.known()
+    if isinstance(x, Choice):
+        return x.merged
+    return x if isinstance(x, TracedArray) else None
+
+
+def arrays_in(x: Any) -> list[TracedArray]:
+    """The arrays that `x` may be."""
+    if isinstance(x, Choice):
+        found = {a.cell: a for side in (x.first, x.second) for a in arrays_in(side)}
+        return list(found.values())
+    return [x] if isinstance(x, TracedArray) else []
+
+
+def _is_local(x: Any) -> bool:
+    """Whether an array is a view of memory that the caller has not, and that may be stored into."""
+    arrays = arrays_in(x)
+    return all(c.input is None for a in arrays for c in a.cell.roots()) and all(
+        view.writeable for a in arrays for view in a.views
+    )
+
+
+def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
+    with side.reopened():
+        t = merged_of(end).value().type
+    sizes = side.region.carried_sizes
+    assert isinstance(t, ArrayType) and sizes is not None
+    before, order = None, t.order
+    ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x is not start]
+    shared = any(not side.region.encloses(c.trace) or c.input is not None for c in ends)
+    if start is not MISSING:
+        first = merged_of(start).type
+        if first.dtype != t.dtype or first.ndim != t.ndim:
+            return None
+        before, order = first.shape, first.order
+    shape = sizes.shape(side.region, before, t.shape)
+    if shape is None:
+        return None
+    t = ArrayType(t.dtype, shape, order)
+    caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
+    with side.reopened():
+        stays = caller and any(leaf is start for leaf in leaves_of(end))
+    out = _Array(t, shared, start if stays else None, sizes)
+    # What a loop or a branch inside leaves may be what any name began the iteration with.
+    roots = set().union(*(c.roots() for c in ends))
+    out.outer = {
+        c: None for c in sorted(roots, key=lambda c: c.version) if not side.region.encloses(c.trace)
+    }
+    return out
+
+
+def _made_in(hooks: Hooks, side: Side, x: Any) -> bool:
+    if isinstance(x, Tracer):
+        return side.region.encloses(x.trace)
+    if isinstance(x, SymInt) or parts_of(x) is not None:
+        return True
+    made = hooks.made_in(x)
+    return made is not None and side.region.encloses(made)
+
+
+def _union_carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
+    first = kinds_of(start) if start is not MISSING else []
+    with side.reopened():
+        kinds = kinds_of_both(first, kinds_of(end))
+        last = [of_kind(hooks, end, kind) for kind in kinds]
+    if len(kinds) < 2:
+        return None
+    inner: list[Carry] = []
+    for kind, x in zip(kinds, last, strict=True):
+        before = of_kind(hooks, start, kind)
+        if machine(kind) is not None:
+            carry: Carry | None = SAME
+        elif x is MISSING:
+            carry = _Fixed(before)
+        else:
+            carry = _carry(hooks, side, before, x)
+            if isinstance(carry, Same):
+                carry = _Fixed(x)
+        if carry is None:
+            return None
+        inner.append(carry)
+    return _Union(hooks, kinds, inner)
+
+
+def _say(x: Any) -> str:
+    if isinstance(x, Tracer):
+        return str(x.type)
+    return repr(x) if is_absent(x) or is_number(x) else f"a {type(x).__name__}"

@@ -1,0 +1,399 @@
+"""What a loop that is being rolled carries: names, memory and containers, until it settles.
+
+The body is traced until what it takes is what it gives back, then recorded as a `while_loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same, widened
+from tracejit.frontend.control.merges import Joiner, undefined
+from tracejit.frontend.control.regions import (
+    Names,
+    Side,
+    close_region,
+    contents_of,
+    entered,
+    put_contents,
+)
+from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+from tracejit.frontend.tracing.storage import Cell, laid_out
+from tracejit.frontend.tracing.trace import Trace, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.union import UNBOUND, Choice, Unreachable
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, Value, symbols
+from tracejit.ir.types import ArrayType, Type, type_substitute
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["Loop", "StaticLoop", "parts_in"]
+
+_ROUNDS = 16
+
+
+class StaticLoop(Exception):
+    """An iteration computes nothing but numbers known while tracing."""
+
+
+class Loop:
+    """A loop that is being rolled: what it carries, and how."""
+
+    def __init__(self, hooks: Hooks, names: Names, info: Any, peeled: int) -> None:
+        self.hooks, self.names, self.parent = hooks, names, here()
+        #: Sizes of arrays that change from iteration to iteration.
+        self.grown = CarriedSizes(self.parent, peeled)
+        self.after, self.at_head = set(info[1]), set(info[2])
+        held = names.all().items()
+        self.start = {n: x.known() if isinstance(x, Choice) else x for n, x in held}
+        names.put(self.start)
+        self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
+        self.cells: list[Cell] = []
+        #: Memory that was not carried, or no longer, when a name came to be carried by value.
+        self.left_out: set[Cell] = set()
+        self.objects: dict[int, Any] = {}
+        self.parts: dict[int, list[Carry]] = {}
+        self.inputs: list[Value] = []
+        #: What the loop begins with and stores into under other names.
+        self.lost: dict[Cell, None] = {}
+        #: The arrays that the loop carries by value, as they are in the body.
+        self.inner: list[TracedArray] = []
+        #: Those that are what a name holds.
+        self.inner_of: dict[str, list[TracedArray]] = {}
+
+    def iteration(self) -> tuple[Any, Any]:
+        """Run the body once; gives its outcome, and whether the loop may go on."""
+        raise NotImplementedError
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The size symbols that it carries: its counter, and sizes of arrays."""
+        return (*self.grown.counters, *self.grown.names)
+
+    # What is carried ----------------------------------------------------------------------------
+
+    def first(self, name: str) -> Any:
+        """What a name begins with, where an iteration may see it."""
+        return self.start[name] if name in self.at_head else MISSING
+
+    def types(self) -> list[Type]:
+        """The types of the carried values."""
+        out = [t for carry in self.carries.values() for t in carry.types]
+        out += [cell.value.type for cell in self.cells]
+        return out + [t for carries in self.parts.values() for c in carries for t in c.types]
+
+    def initial(self) -> list[Value]:
+        """The carried values before the first iteration."""
+        out: list[Value] = []
+        for name, carry in self.carries.items():
+            out += carry.begin(self.parent, self.first(name))
+        out += [cell.read(self.parent) for cell in self.cells]
+        for carry, part in self._parts_now():
+            out += carry.begin(self.parent, part)
+        return out
+
+    def _parts_now(self) -> list[tuple[Carry, Any]]:
+        return [
+            pair
+            for key, x in self.objects.items()
+            for pair in zip(self.parts[key], parts_in(contents_of(x)), strict=True)
+        ]
+
+    def bind(self, region: Trace, values: Iterator[Value]) -> None:
+        """Let names, memory and containers hold the carried values in a region."""
+        for name, carry in self.carries.items():
+            x = self.first(name)
+            inside = carry.inside(self.hooks, region, values, x)
+            if x is MISSING:
+                self.names.set(name, UNBOUND)
+            elif not isinstance(carry, Same):
+                self.names.set(name, inside)
+                self.inner_of[name] = carry.arrays(inside)
+                self.inner += self.inner_of[name]
+        for cell in self.cells:
+            region.stored[cell] = cell.value, cell.holder, cell.version
+            cell.put(region, next(values))
+        for key, x in self.objects.items():
+            before = contents_of(x)
+            pairs = zip(self.parts[key], parts_in(before), strict=True)
+            parts = []
+            for carry, part in pairs:
+                parts.append(carry.inside(self.hooks, region, values, part))
+                self.inner += carry.arrays(parts[-1])
+            region.changed[key] = x, before
+            put_contents(x, _withparts_in(before, parts))
+
+    def final(self, side: Side) -> list[Value]:
+        """The carried values after an iteration; its region must be open."""
+        region = side.region
+        out: list[Value] = []
+        for name, carry in self.carries.items():
+            out += carry.end(region, side.names[name])
+        # Memory of unknown order is carried in that of its first value.
+        for cell in self.cells:
+            v, first = side.stored[cell], region.stored[cell][0].type
+            if isinstance(first, ArrayType) and v.type.order != first.order:  # type: ignore[union-attr]
+                v = laid_out(region, v, first.order)
+            out.append(v)
+        for key in self.objects:
+            ends = parts_in(side.changed[key][1])
+            for carry, part in zip(self.parts[key], ends, strict=True):
+                out += carry.end(region, part)
+        return out
+
+    def _note_ends(self, side: Side) -> None:
+        pairs = [(carry, side.names[name]) for name, carry in self.carries.items()]
+        for key in self.objects:
+            pairs += zip(self.parts[key], parts_in(side.changed[key][1]), strict=True)
+        inner = {x.cell: [c for c, _ in x.cell.twins] for x in self.inner}
+        starts = [c for found in self._memory_before() for c in found]
+        ends = [c for carry, x in pairs for found in carry.memory(x) for c in found]
+        alone = len(set(ends)) == len(ends) and len(set(starts)) == len(starts)
+        for carry, x in pairs:
+            carry.ends_with(x, inner, self if alone else None)
+
+    def _memory_before(self) -> list[set[Cell]]:
+        pairs = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
+        pairs += self._parts_now()
+        return [found for carry, x in pairs for found in carry.memory(x)]
+
+    def after_loop(self, outs: Iterator[Value], ran: Any) -> None:
+        """Let names, memory and containers hold what the loop leaves in them."""
+        parent, values = self.parent, list(outs)
+        count = sum(len(carry.types) for carry in self.carries.values())
+        for cell in self.lost:
+            cell.lose(parent)
+        # Memory first: what names hold is what it is then.
+        outs = iter(values[count:])
+        for cell in self.cells:
+            cell.store(parent, next(outs))
+        of_names = iter(values[:count])
+        for name, carry in self.carries.items():
+            x = self.first(name)
+            new = carry.inside(self.hooks, parent, of_names, x, True if ran is False else ran)
+            if isinstance(carry, Same):
+                continue
+            if ran is False:
+                # Sizes of this call's form decide that there is no iteration.
+                new = self.start[name]
+            elif x is MISSING and ran is not True:
+                new = Choice(ran, new, self.start[name])
+            self.names.set(name, new)
+        for key, x in self.objects.items():
+            before = contents_of(x)
+            pairs = zip(self.parts[key], parts_in(before), strict=True)
+            known = True if ran is False else ran
+            parts = [carry.inside(self.hooks, parent, outs, part, known) for carry, part in pairs]
+            if ran is False:
+                continue
+            self.hooks.changing(x)
+            put_contents(x, _withparts_in(before, parts))
+
+    # Until it settles ---------------------------------------------------------------------------
+
+    def widen(self, side: Side) -> bool:
+        """Carry what the body changes, too. False where nothing more is needed."""
+        before = dict(self.carries), list(self.cells), {k: list(v) for k, v in self.parts.items()}
+        self.grown.begin()
+        for name, carry in self.carries.items():
+            start, end = self.first(name), side.names[name]
+            if start is MISSING and (name not in self.after or end is UNBOUND):
+                continue
+            self.grown.at(name)
+            self.carries[name] = widened(self.hooks, side, carry, start, end)
+        self._add_cells(
+            list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
+        )
+        for key, (x, contents) in side.changed.items():
+            now = contents_of(x)
+            if _keys(now) != _keys(contents):
+                raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
+            carries = self.parts.get(key) or [Same() for _ in _keys(now)]
+            self.objects[key] = x
+            self.grown.at(key)
+            self.parts[key] = [
+                widened(self.hooks, side, carry, a, b)
+                for carry, a, b in zip(carries, parts_in(now), parts_in(contents), strict=True)
+            ]
+        return before != (self.carries, self.cells, self.parts)
+
+    def _add_cells(self, stored: Sequence[Cell], widened: Iterable[str]) -> None:
+        """Carry memory that is stored into.
+
+        Where a name that begins with it has just come to be carried by value, the next trace of the
+        body shows whether anything else stores into it.
+        """
+        begun = {a.cell for n in widened for a in self.carries[n].arrays(self.first(n))}
+        for cell in stored:
+            if cell in begun - self.left_out:
+                self.left_out.add(cell)
+                if cell in self.cells:
+                    self.cells.remove(cell)
+            elif cell not in self.cells:
+                self.cells.append(cell)
+
+    def settle(self, probe: bool) -> Side:
+        """Trace the body until what it carries repeats; gives the last trace of it.
+
+        Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
+        loop cannot be rolled.
+        """
+        for k in range(_ROUNDS):
+            side = self._trace()
+            if k == 0 and probe and _is_static(side):
+                raise StaticLoop
+            grown = self.widen(side)
+            lost = dict.fromkeys(side.lost)
+            if not grown and lost.keys() <= self.lost.keys():
+                self._check_aliases(side)
+                return side
+            self.lost |= lost
+        raise TraceError("TJ011", "what a loop carries does not settle", user_line())
+
+    def _trace(self) -> Side:
+        """One trace of the body."""
+        region = Trace("body", self.parent.env, self.parent)
+        region.carried_sizes = self.grown
+        self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
+        self.inner, self.inner_of = [], {}
+        with entered(region, self.names) as side:
+            side.own_sizes = self.sizes
+            self.bind(region, iter(self.inputs))
+            for cell in self.lost:
+                cell.lose(region)
+            try:
+                side.outcome, side.goes_on = self.iteration()
+            except Unreachable:
+                raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+            except (TraceError, StaticLoop):
+                raise
+            except Exception as e:
+                what = f"an iteration raises {type(e).__name__}: {e}"
+                raise TraceError("TJ008", what, user_line()) from e
+        return side
+
+    def _started(self) -> dict[str, list[TracedArray]]:
+        """The arrays that names begin with which are carried by value."""
+        names = [n for n in self.carries if n in self.at_head]
+        return {n: self.carries[n].arrays(self.start[n]) for n in names}
+
+    def stored_names(self) -> list[str]:
+        """The names that begin an iteration with an array that it stores into.
+
+        An array in a container counts for every name.
+        """
+        of_names = {x.cell for arrays in self.inner_of.values() for x in arrays}
+        if any(x.cell.written for x in self.inner if x.cell not in of_names):
+            return list(self.carries)
+        return [n for n, arrays in self.inner_of.items() if any(x.cell.written for x in arrays)]
+
+    def _check_aliases(self, side: Side) -> None:
+        """Raise TraceError where a carried array that is stored into may be another one, too."""
+        inner = {x.cell for x in self.inner}
+        if not any(cell.written for cell in inner):
+            return
+        ends = {n: c.arrays(side.names[n]) for n, c in self.carries.items()}
+        for held in (ends, self._started()):
+            cells = [x.cell for arrays in held.values() for x in arrays]
+            stored = [x.cell for n in self.stored_names() for x in held.get(n, ())]
+            if any(cells.count(cell) > 1 for cell in stored):
+                raise TraceError("TJ005", "two names of a loop that are one array", user_line())
+        for x in (x for arrays in ends.values() for x in arrays):
+            fresh = side.region.encloses(x.cell.trace) and x.cell.input is None and not x.views
+            if not fresh and x.cell not in inner:
+                raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+
+    # The node -----------------------------------------------------------------------------------
+
+    def record(
+        self,
+        side: Side,
+        test: Callable[[Trace, list[Value]], Any],
+        flag: Any = True,
+        size_starts: tuple[Dim, ...] = (),
+        size_ends: tuple[Dim, ...] = (),
+    ) -> tuple[Iterator[Value], Any, Any]:
+        """Record the loop; gives the carried values after it, the flag and the outcome.
+
+        `test` gives the condition in a region of its own from the carried values, the last of which
+        is the flag where the body may leave the loop; `flag` is its first value.
+        """
+        parent, body, exits = self.parent, side.region, side.goes_on is not True
+        size_starts += tuple(self.grown.starts.values())
+        size_ends += tuple(self.grown.ends.values())
+        joiner = Joiner(self.hooks, parent, None, [side])
+        outcome = joiner.export(side.outcome, 0)
+        first, inputs = self.initial(), list(self.inputs)
+        with side.reopened():
+            last = self.final(side)
+            self._note_ends(side)
+            if exits:
+                extra = [lift(side.goes_on).value(), *joiner.complete()[0]]
+                inputs += [body.builder.input(v.type) for v in extra]
+                last += extra
+        if exits:
+            first += [lift(flag).value(), *(undefined(parent, v.type) for v in extra[1:])]
+        region = Trace("condition", parent.env, parent)
+        tested = [region.builder.input(v.type, v.name) for v in inputs]
+        with region.active():
+            holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+        captures = list(dict.fromkeys((*region.captures, *body.captures)))
+        graphs = (
+            close_region(region, tested, self.sizes, captures, [holds]),
+            close_region(body, inputs, self.sizes, captures, last, size_ends),
+        )
+        sizes = tuple((*size_starts, *symbols(g.sizes[len(self.sizes) :])) for g in graphs)
+        if _leaves_other_sizes(graphs[1]):
+            raise TraceError("TJ015", "a size that a loop leaves to another array", user_line())
+        outs = parent.emit_all(
+            "while_loop",
+            (*first, *captures),
+            {"carried": len(first), "sizes": sizes},
+            regions=graphs,
+            binds=tuple(parent.fresh_size() for _ in self.sizes),
+        )
+        count = len(self.inputs)
+        if not exits:
+            return iter(outs[:count]), None, None
+        return iter(outs[:count]), parent.wrap(outs[count]), outcome(outs[count + 1 :])
+
+
+def _leaves_other_sizes(body: Graph) -> bool:
+    """Whether an array that a loop's body gives has not the sizes that the next iteration takes."""
+    left = dict(zip(body.sizes, body.size_outputs, strict=False))
+    for taken, given in zip(body.inputs, body.outputs, strict=False):
+        a, b = type_substitute(taken.type, left), given.type
+        if isinstance(a, ArrayType) and isinstance(b, ArrayType) and a.shape != b.shape:
+            return a.ndim == b.ndim
+    return False
+
+
+def _is_static(side: Side) -> bool:
+    """Whether an iteration leaves nothing in the graph, and nothing traced in names."""
+    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Choice):
+        return False
+    made = [*side.names.values(), *(v for _, c in side.changed.values() for v in parts_in(c))]
+    return not any(isinstance(x, (Tracer, Choice)) and side.region.encloses(_home(x)) for x in made)
+
+
+def _home(x: Any) -> Trace:
+    trace: Trace = x.predicate.trace if isinstance(x, Choice) else x.trace
+    return trace
+
+
+def _keys(contents: Any) -> list[Any]:
+    return list(range(len(contents))) if isinstance(contents, list) else list(contents)
+
+
+def parts_in(contents: Any) -> list[Any]:
+    if isinstance(contents, set):
+        raise TraceError("TJ017", "a set that a loop changes", user_line())
+    return list(contents) if isinstance(contents, list) else list(contents.values())
+
+
+def _withparts_in(contents: Any, parts: list[Any]) -> Any:
+    return parts if isinstance(contents, list) else dict(zip(contents, parts, strict=True))

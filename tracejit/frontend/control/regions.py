@@ -1,0 +1,230 @@
+"""Runs a part of the user's program as a region of its own, and takes back what it has changed.
+
+Names, memory and containers are as before afterwards; what the region left in them is kept in a
+`Side`, to be joined with another one or carried by a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CellType
+from typing import TYPE_CHECKING, Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
+from tracejit.frontend.tracing.union import UNBOUND, Unreachable
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Graph, Value, sizes_read
+from tracejit.ir.types import PYBOOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["Names", "Side", "Undo", "close_region", "contents_of", "put_contents", "run_side"]
+
+
+class Names:
+    """Some names of a function that is being traced, through the cells that hold them."""
+
+    def __init__(self, names: Sequence[str], functions: Sequence[Any]) -> None:
+        cells: dict[str, CellType] = {}
+        for f in functions:
+            if f is not None:
+                cells.update(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        self.cells = {name: cells[name] for name in names if name in cells}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cells)
+
+    def get(self, name: str) -> Any:
+        """What a name holds, or UNBOUND."""
+        try:
+            return self.cells[name].cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name, or unbind it."""
+        if value is not UNBOUND:
+            self.cells[name].cell_contents = value
+        elif self.get(name) is not UNBOUND:
+            del self.cells[name].cell_contents
+
+    def all(self) -> dict[str, Any]:
+        """What the names hold."""
+        return {name: self.get(name) for name in self.cells}
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Bind all names."""
+        for name, value in values.items():
+            self.set(name, value)
+
+
+def contents_of(x: Any) -> Any:
+    """A copy of what a container or object holds."""
+    if type(x) in (list, dict, set):
+        return x.copy()
+    own = dict(getattr(x, "__dict__", {}))
+    for cls in type(x).__mro__:
+        for slot in _slots(cls):
+            if hasattr(x, slot):
+                own[slot] = getattr(x, slot)
+    return own
+
+
+def _slots(cls: type) -> Sequence[str]:
+    slots = cls.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def put_contents(x: Any, contents: Any) -> None:
+    """Let a container or object hold `contents`."""
+    if type(x) is list:
+        x[:] = contents
+    elif type(x) in (dict, set):
+        x.clear()
+        x.update(contents)
+        trace = current_trace()
+        if trace is not None and type(x) is set and (x or id(x) in trace.popped):
+            trace.shuffled[id(x)] = x
+    else:
+        for name in set(contents_of(x)) - set(contents):
+            object.__delattr__(x, name)
+        for name, value in contents.items():
+            object.__setattr__(x, name, value)
+
+
+@dataclass
+class Side:
+    """What a region left behind: its outcome, names, memory and containers."""
+
+    region: Trace
+    outcome: Any = None
+    #: It never ends: it raises, or fails in a way that only eager execution reports.
+    dead: bool = False
+    #: Of a loop's body: whether there may be another iteration (a bool, or a traced one).
+    goes_on: Any = True
+    names: dict[str, Any] = field(default_factory=dict)
+    stored: dict[Cell, Value] = field(default_factory=dict)
+    #: What the cells in `stored` were at its end.
+    states: dict[Cell, tuple[Value, Trace, int]] = field(default_factory=dict)
+    changed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    #: Sizes that only exist inside it.
+    own_sizes: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> list[Cell]:
+        """Memory from outside that it stores into under other names."""
+        return [cell for cell in self.region.losses if not self.region.encloses(cell.trace)]
+
+    @contextmanager
+    def reopened(self) -> Iterator[None]:
+        """Record more in the region; memory holds what it left there."""
+        outside = {cell: (cell.value, cell.holder, cell.version) for cell in self.states}
+        for cell, state in self.states.items():
+            cell.restore(state)
+        try:
+            with self.region.reopened():
+                yield
+        finally:
+            for cell, state in outside.items():
+                cell.restore(state)
+
+
+class Undo:
+    """The state of names, memory and containers before a region, to go back to."""
+
+    def __init__(self, names: Names) -> None:
+        self.names, self.before = names, names.all()
+
+    def back(self, region: Trace) -> None:
+        """Take back what `region` has changed."""
+        self.names.put(self.before)
+        for cell, state in region.stored.items():
+            cell.restore(state)
+        for cell in region.losses:
+            cell.lost = False
+        for x, contents in region.changed.values():
+            put_contents(x, contents)
+
+
+@contextmanager
+def entered(region: Trace, names: Names) -> Iterator[Side]:
+    """Trace a region; afterwards all is as before, and the side holds what it left."""
+    undo, side = Undo(names), Side(region)
+    try:
+        with region.active():
+            yield side
+            side.names = names.all()
+        side.stored = {cell: cell.read(region) for cell in region.stored}
+        side.states = {c: (c.value, c.holder, c.version) for c in region.stored}
+        for key, (x, _) in region.changed.items():
+            side.changed[key] = x, contents_of(x)
+    finally:
+        undo.back(region)
+
+
+def run_side(
+    hooks: Hooks,
+    parent: Trace,
+    name: str,
+    run: Callable[[], Any],
+    names: Names,
+    facts: Sequence[tuple[Value, bool]] = (),
+) -> Side:
+    """Run one side of a branch. Raises TraceError where it cannot be traced."""
+    region = Trace(name, parent.env, parent)
+    for value, truth in facts:
+        region.assume(value, truth)
+    with entered(region, names) as side:
+        try:
+            side.outcome = run()
+        except Unreachable:
+            side.dead = True
+        except TraceError:
+            raise
+        except Exception as e:
+            # Wherever this side runs, Python raises: the call is then repeated eagerly.
+            fail(region)
+            region.note("eager", f"this side of a branch raises {type(e).__name__}", user_line())
+            side.dead = True
+    return side
+
+
+def fail(region: Trace) -> None:
+    """Bail out where the region gets here."""
+    region.emit_all("check", (region.constant(False, PYBOOL),), {})
+
+
+def close_region(
+    region: Trace,
+    carried: Sequence[Value],
+    carried_sizes: Sequence[str],
+    captures: Sequence[Value],
+    outputs: Sequence[Value],
+    size_outputs: tuple[Dim, ...] = (),
+) -> Graph:
+    """The region as a closed graph: inputs are the carried values, then the node's captures."""
+    builder = region.builder
+    inputs = [
+        region.captures[c] if c in region.captures else Value(c.type, c.name) for c in captures
+    ]
+    raw = Graph(
+        builder.name,
+        (),
+        (*carried, *inputs),
+        tuple(builder.nodes),
+        tuple(outputs),
+        (),
+        size_outputs,
+    )
+    bound = {s for n in builder.nodes for s in n.binds}
+    free = sorted(sizes_read(raw) - set(carried_sizes) - bound)
+    return Graph(
+        raw.name, (*carried_sizes, *free), raw.inputs, raw.nodes, raw.outputs, (), size_outputs
+    )

@@ -1,0 +1,373 @@
+"""The hooks of compound statements and conditions: what `rewrite` makes of `if`, `for`, `while`.
+
+A condition that is known while tracing is followed, as in Python; a traced one becomes a branch or
+a loop of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.branches import (
+    BREAK,
+    CONTINUE,
+    Returned,
+    branch,
+    branch_and_rest,
+    names_in,
+    names_of_operands,
+    negation,
+    predicate,
+    renamed,
+    settle,
+    settle_bound,
+    then_rest,
+)
+from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.loop_carried import Unlike
+from tracejit.frontend.control.loops import CountedLoop, StaticLoop, TestedLoop
+from tracejit.frontend.control.regions import Names
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedScalar
+from tracejit.frontend.tracing.union import Choice, Signal
+from tracejit.ir.types import PYBOOL
+
+__all__ = ["Flow"]
+
+_LEFT = Signal("left")
+#: Codes of sides that cannot be joined, and how often what follows is traced for each of them.
+_UNLIKE, _DUPLICATED = ("TJ011", "TJ022"), 4
+#: How many iterations may stand before a rolled loop, until the types in it repeat.
+_PEELED = 3
+#: How many iterations a loop that cannot be rolled may have.
+_UNROLLED = 2_000
+#: How many iterations a loop on known numbers may run while tracing.
+_STATIC = 10_000
+
+
+class Flow:
+    """The hooks of branches; what `rewrite` makes of `if`, ternaries, `and`, `or` and `not`."""
+
+    BREAK, CONTINUE = BREAK, CONTINUE
+
+    @staticmethod
+    def returned(value: Any) -> Returned:
+        """The outcome of a block that returns `value`."""
+        return Returned(settle_bound(value))
+
+    def function_result(self: Any, outcome: Any) -> Any:
+        """The value of a function whose last statement had `outcome`."""
+        if isinstance(outcome, Choice):
+            outcome = outcome.known()
+        if not isinstance(outcome, Choice):
+            return _result(outcome)
+        first, second = map(self.function_result, (outcome.first, outcome.second))
+        return first if first is second else Choice(outcome.predicate, first, second)
+
+    def if_(
+        self: Any,
+        test: Any,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any] | None,
+        rest: Callable[[], Any] | None,
+        stored: Sequence[str],
+        info: Any,
+    ) -> Any:
+        """An `if` and the statements after it; gives the outcome of both."""
+        self.step()
+        p = predicate(self, test)
+        if isinstance(p, bool):
+            side = then if p else orelse
+            outcome = side() if side is not None else None
+            if outcome is None:
+                return rest() if rest is not None else None
+            return then_rest(self, outcome, rest, names_in(rest))
+        if rest is None:
+            return branch(self, p, then, orelse or _nothing, Names(stored, (then, orelse)))
+        both = list(dict.fromkeys((*stored, *names_in(rest))))
+        names = Names(both, (then, orelse, rest))
+        try:
+            outcome, done = branch_and_rest(self, p, then, orelse or _nothing, names, rest)
+        except TraceError as e:
+            if e.code not in _UNLIKE or here().root.duplicated >= _DUPLICATED:
+                raise
+            # What the sides leave cannot be joined: what follows is traced after each of them.
+            here().root.duplicated += 1
+            here().note("duplicated", e.detail)
+            first, second = (self._followed(f, rest) for f in (then, orelse or _nothing))
+            return branch(self, p, first, second, names)
+        return outcome if done else then_rest(self, outcome, rest, names_in(rest))
+
+    def _followed(self: Any, f: Callable[[], Any], rest: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: then_rest(self, f(), rest, names_in(rest))
+
+    def ternary(self: Any, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """`then if test else orelse`."""
+        p = predicate(self, test)
+        if isinstance(p, bool):
+            return then() if p else orelse()
+        names = names_of_operands((then, orelse))
+        return branch(self, p, _as_value(then), _as_value(orelse), names).value
+
+    def and_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
+        """`x and y and ...`, which gives an operand."""
+        return self._operands(True, x, later, names_of_operands(later))
+
+    def or_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
+        """`x or y or ...`, which gives an operand."""
+        return self._operands(False, x, later, names_of_operands(later))
+
+    def chain(self: Any, x: Any, following: Callable[[], Any], names: Names) -> Any:
+        """`x and following()`, which may bind `names`."""
+        return self._operands(True, x, (following,), names)
+
+    def _operands(
+        self: Any, goes_on: bool, x: Any, later: Sequence[Callable[[], Any]], names: Names
+    ) -> Any:
+        for k, operand in enumerate(later):
+            p = predicate(self, x)
+            if isinstance(p, bool):
+                if p is not goes_on:
+                    return x
+                x = operand()
+                continue
+            return self._branch_of_operands(goes_on, p, x, (operand, later[k + 1 :]), names)
+        return x
+
+    def _branch_of_operands(
+        self: Any,
+        goes_on: bool,
+        p: TracedScalar,
+        x: Any,
+        later: tuple[Callable[[], Any], Sequence[Callable[[], Any]]],
+        names: Names,
+    ) -> Any:
+        def others() -> Any:
+            return self._operands(goes_on, later[0](), later[1], names)
+
+        sides = (others, lambda: x) if goes_on else (lambda: x, others)
+        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names).value
+        if isinstance(out, TracedScalar) and out.type == PYBOOL:
+            here().follows(out.own, goes_on, p.own, goes_on)
+        return out
+
+    def not_(self: Any, x: Any) -> Any:
+        """`not x`."""
+        p = predicate(self, x)
+        return not p if isinstance(p, bool) else negation(p)
+
+    # Loops --------------------------------------------------------------------------------------
+
+    def for_(
+        self: Any,
+        iterable: Any,
+        assign: Callable[[Any], None],
+        body: Callable[[], Any],
+        orelse: Callable[[], Any] | None,
+        rest: Callable[[], Any] | None,
+        stored: Sequence[str],
+        info: Any,
+    ) -> Any:
+        """A `for` loop and the statements after it; gives the outcome of both."""
+        self.step()
+        names = Names(stored, (assign, body, orelse))
+
+        def run(item: Any) -> Any:
+            assign(item)
+            return renamed(body(), CONTINUE, None)
+
+        x = settle(iterable)
+        items = items_of(x)
+        if items is None:
+            here().note("unrolled", f"over a {type(x).__name__}")
+            outcome = self._each(iter(self.iterate(x)), run, names)
+        else:
+            taken = items.taken()
+            outcome = self._counted(taken, lambda k: run(taken.item(k)), names, info, 0)
+        return self._ended(outcome, orelse, rest)
+
+    def _ended(
+        self: Any,
+        outcome: Any,
+        orelse: Callable[[], Any] | None,
+        rest: Callable[[], Any] | None,
+    ) -> Any:
+        """What a loop ends in, with its `else` and the statements after it."""
+        outcome = renamed(outcome, BREAK, _LEFT)
+        outcome = then_rest(self, outcome, orelse, names_in(orelse))
+        return then_rest(self, renamed(outcome, _LEFT, None), rest, names_in(rest))
+
+    def _each(self: Any, items: Any, run: Callable[[Any], Any], names: Names) -> Any:
+        """Every item in turn, as long as the body runs to its end."""
+        for item in items:
+            self.step()
+            outcome = run(item)
+            if outcome is not None:
+                return then_rest(self, outcome, lambda: self._each(items, run, names), names)
+        return None
+
+    def _counted(
+        self: Any,
+        items: Items,
+        run: Callable[[Any], Any],
+        names: Names,
+        info: Any,
+        first: int,
+    ) -> Any:
+        """The items from number `first` on: rolled if that is possible."""
+        length = items.length
+        known = isinstance(length, int)
+        if known and length - first <= 1:
+            return run(first) if length > first else None
+        before = names.all()
+        try:
+            loop = CountedLoop(self, names, info, items, run, first)
+            return loop.roll(probe=known and first == 0 and length <= _STATIC)
+        except StaticLoop:
+            return self._each(iter(range(first, length)), run, names)
+        except Unlike as e:
+            error: TraceError = e
+        except TraceError as e:
+            if not known or length - first > _UNROLLED:
+                raise _too_long(e, length - first if known else None) from e
+            error = e
+        names.put(before)
+        if isinstance(error, Unlike) and first < _PEELED:
+            here().note("peeled", error.detail)
+            return self._peeled(
+                predicate(self, length > first),
+                lambda: run(first),
+                lambda: self._counted(items, run, names, info, first + 1),
+                names,
+            )
+        if not known or length - first > _UNROLLED:
+            raise error
+        here().note("unrolled", f"{length - first} iterations: {error.detail or error.code}")
+        return self._each(iter(range(first, length)), run, names)
+
+    def _peeled(
+        self: Any,
+        holds: bool | TracedScalar,
+        run: Callable[[], Any],
+        more: Callable[[], Any],
+        names: Names,
+    ) -> Any:
+        """One iteration by itself, and the loop after it."""
+
+        def both() -> Any:
+            return then_rest(self, run(), more, names)
+
+        if isinstance(holds, bool):
+            return both() if holds else None
+        return branch(self, holds, both, _nothing, names)
+
+    def while_(
+        self: Any,
+        test: Callable[[], Any],
+        body: Callable[[], Any],
+        orelse: Callable[[], Any] | None,
+        rest: Callable[[], Any] | None,
+        stored: Sequence[str],
+        info: Any,
+    ) -> Any:
+        """A `while` loop and the statements after it; gives the outcome of both."""
+        self.step()
+        names = Names(stored, (test, body, orelse))
+
+        def run() -> Any:
+            return renamed(body(), CONTINUE, None)
+
+        return self._ended(self._tested(test, run, names, info, 0), orelse, rest)
+
+    def _tested(
+        self: Any,
+        test: Callable[[], Any],
+        run: Callable[[], Any],
+        names: Names,
+        info: Any,
+        peeled: int,
+    ) -> Any:
+        holds = predicate(self, test())
+        if holds is False:
+            return None
+        before = names.all()
+        try:
+            loop = TestedLoop(self, names, info, test, run, holds, peeled)
+            return loop.roll(probe=peeled == 0)
+        except StaticLoop:
+            return self._static(test, run, names, info)
+        except TraceError as e:
+            error = e
+        names.put(before)
+        if isinstance(error, Unlike) and peeled < _PEELED:
+            here().note("peeled", error.detail)
+            return self._peeled(
+                holds, run, lambda: self._tested(test, run, names, info, peeled + 1), names
+            )
+        if holds is not True:
+            raise error
+        return self._unrolled(test, run, names, info, error)
+
+    def _static(
+        self: Any, test: Callable[[], Any], run: Callable[[], Any], names: Names, info: Any
+    ) -> Any:
+        """A loop on numbers known while tracing; rolled after all where it takes too long."""
+        for _ in range(_STATIC):
+            outcome = run()
+            if outcome is not None:
+                return outcome
+            holds = predicate(self, test())
+            if holds is False:
+                return None
+            if holds is not True:
+                break
+        return self._tested(test, run, names, info, 1)
+
+    def _unrolled(
+        self: Any,
+        test: Callable[[], Any],
+        run: Callable[[], Any],
+        names: Names,
+        info: Any,
+        error: TraceError,
+    ) -> Any:
+        """A loop that cannot be rolled, as long as its test is known while tracing."""
+        place = user_line()
+        for k in range(_UNROLLED):
+            outcome = run()
+            if outcome is not None:
+                more = lambda: self._tested(test, run, names, info, _PEELED)  # noqa: E731
+                return then_rest(self, outcome, more, names)
+            holds = predicate(self, test())
+            if holds is False:
+                count = f"{k + 1} iterations: {error.detail or error.code}"
+                here().note("unrolled", count, place)
+                return None
+            if holds is not True:
+                return self._tested(test, run, names, info, _PEELED)
+        raise error
+
+
+def _too_long(e: TraceError, count: int | None) -> TraceError:
+    """The error of a loop that can be neither rolled, since `e`, nor unrolled."""
+    if e.code not in ("TJ001", "TJ015"):
+        return e
+    times = "an unknown number of" if count is None else str(count)
+    return TraceError("TJ018", f"{times} iterations; needed is {e.detail}", e.where)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _as_value(f: Callable[[], Any]) -> Callable[[], Returned]:
+    return lambda: Returned(f())
+
+
+def _result(outcome: Any) -> Any:
+    if outcome is None:
+        return None
+    assert isinstance(outcome, Returned), outcome
+    return outcome.value

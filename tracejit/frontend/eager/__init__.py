@@ -1,0 +1,1 @@
+"""Programs run operation by operation on tracers that know their values."""

@@ -1,0 +1,200 @@
+"""The arguments of a function that is run on concrete tracers, and what it has stored into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.frontend.capture.globals import reached_arrays
+from tracejit.frontend.eager.text import plain_text
+from tracejit.frontend.eager.tracers import ConcreteArray
+from tracejit.frontend.tracing.concrete_trace import TRACED_DTYPES, ConcreteTrace, LostGradient
+from tracejit.frontend.tracing.pytree import (
+    build_dataclass,
+    dataclass_fields,
+    is_namedtuple,
+    is_plain_dataclass,
+)
+from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.tracer import Tracer
+from tracejit.ir.op import OPS
+
+__all__ = ["Arguments", "in_containers"]
+
+
+class Arguments:
+    """Stand-ins for the arguments of a call: arrays of floats get tracers, with their own memory.
+
+    Lists, dicts and dataclasses are made anew around them; tracers of the trace stay themselves.
+    """
+
+    def __init__(
+        self, trace: ConcreteTrace, args: Sequence[Any], kwargs: Mapping[str, Any], is_inner: bool
+    ) -> None:
+        self.trace, self.is_inner = trace, is_inner
+        #: Arrays, and the tracers that stand for them.
+        self.arrays: list[tuple[np.ndarray[Any, Any], ConcreteArray]] = []
+        #: Arrays of other dtypes, which the program gets itself, and what they held at first.
+        self._others: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        #: Objects that the program gets as they are, and what else it gets by them.
+        self.objects: list[Any] = []
+        self._kept = is_inner
+        #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
+        self.containers: list[tuple[Any, Any, Any]] = []
+        #: What the caller gets for memory, and (with the tracer itself) for a tracer.
+        self._memories: dict[Cell, Any] = {}
+        self._real: dict[int, tuple[Any, Any]] = {}
+        self.args = tuple(map(self._stand_in, args))
+        self.kwargs = {name: self._stand_in(x) for name, x in kwargs.items()}
+
+    def _stand_in(self, x: Any) -> Any:
+        cls = type(x)
+        if cls is np.ndarray:
+            return self._array(x) if x.dtype in TRACED_DTYPES else self._other(x)
+        if cls is tuple or is_namedtuple(cls):
+            return tuple.__new__(cls, map(self._stand_in, x))
+        new: Any
+        if cls is list:
+            new = list(map(self._stand_in, x))
+        elif cls is dict:
+            new = {k: self._stand_in(v) for k, v in x.items()}
+        elif is_plain_dataclass(x):
+            names = dataclass_fields(x) or ()
+            new = build_dataclass(cls, {n: self._stand_in(getattr(x, n)) for n in names})
+        else:
+            self.objects.append(x)
+            return x
+        self.containers.append((x, new, dict(_items(new))))
+        return new
+
+    def _array(self, x: np.ndarray[Any, Any]) -> ConcreteArray:
+        out = ConcreteArray(self.trace, Cell(self.trace, self.trace.foreign(x)))
+        if not x.flags.writeable:
+            out.cell.input = -1
+        self.arrays.append((x, out))
+        self.trace.originals[out.cell] = x
+        return out
+
+    def _other(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        self.objects.append(x)
+        if x.flags.writeable and not self.is_inner:
+            self._others.append((x, x.copy()))
+        return x
+
+    def finish(self) -> None:
+        """Let arrays that the program was given itself be as they were, unless `put_back` was."""
+        if not self._kept:
+            for x, before in self._others:
+                x[...] = before
+        self._others.clear()
+
+    def put_back(self) -> None:
+        """Let the arguments hold what their stand-ins hold now.
+
+        Raises LostGradient where memory was stored into that two of them share.
+        """
+        self._refuse_shared_stores()
+        self._kept = True
+        for x, tracer in self.arrays:
+            if tracer.cell.written:
+                x[...] = tracer.known()
+        for x, new, before in self.containers:
+            now = dict(_items(new))
+            if now.keys() == before.keys() and all(now[k] is before[k] for k in now):
+                continue
+            changed = in_containers(self.original, now)
+            if type(x) is list:
+                x[:] = changed.values()
+            elif type(x) is dict:
+                x.clear()
+                x.update(changed)
+            else:
+                for name, part in changed.items():
+                    object.__setattr__(x, name, part)
+
+    def _refuse_shared_stores(self) -> None:
+        """Raise LostGradient where an argument was stored into whose memory another one shares."""
+        stand_ins = self.trace.stand_ins.items()
+        for k, (x, tracer) in enumerate(self.arrays):
+            cells = [cell for cell, of in stand_ins if of.cell is tracer.cell]
+            if not any(cell.written for cell in (tracer.cell, *cells)):
+                continue
+            if any(np.shares_memory(x, y) for j, (y, _) in enumerate(self.arrays) if j != k):
+                raise LostGradient("a store into an argument that shares memory with another")
+
+    def require_no_other_name(self, function: Any) -> None:
+        """Raise LostGradient where the function may have read an argument that it stores into under
+        a name from outside, or in an object: there it was what it was before the call.
+        """
+        written = [x for x, tracer in self.arrays if tracer.cell.written]
+        for other in reached_arrays(function, *self.objects) if written else ():
+            if any(np.may_share_memory(other, x) for x in written):
+                what = "a store into an argument that has another name in the function"
+                raise LostGradient(what)
+
+    def original(self, x: Any) -> Any:
+        """What the caller gets for a part of a result: numbers and arrays for tracers.
+
+        Arrays share memory as they do in NumPy, with the caller's own arrays too.
+        """
+        x = plain_text(x)
+        for made_of, new, _ in self.containers:
+            if x is new:
+                return made_of
+        if self.is_inner or not isinstance(x, Tracer):
+            return next((given for given, tracer in self.arrays if x is tracer), x)
+        return self.real(x)
+
+    def real(self, x: Any) -> Any:
+        """The array or number that a tracer stands for."""
+        if not isinstance(x, ConcreteArray):
+            return x.known()
+        if id(x) not in self._real:
+            base = self._memory(x.cell)
+            for view in x.views:
+                indices = [self.trace.concrete(v) for v in view.indices]
+                (base,) = OPS[view.op].evaluate([base, *indices], view.attrs)
+            # Held, so that its number stays its own.
+            self._real[id(x)] = x, base
+        return self._real[id(x)][1]
+
+    def _memory(self, cell: Cell) -> Any:
+        if cell not in self._memories:
+            stands_for = self.trace.stand_ins.get(cell)
+            given = [array for array, tracer in self.arrays if tracer.cell is cell]
+            if stands_for is not None:
+                self._memories[cell] = self.real(stands_for)
+            elif given:
+                self._memories[cell] = given[0]
+            else:
+                self._memories[cell] = np.array(self.trace.concrete(cell.value), order="K")
+        return self._memories[cell]
+
+
+def in_containers(f: Callable[[Any], Any], x: Any) -> Any:
+    """`x` with `f` of its parts; containers are made anew where `f` does not replace them."""
+    new = f(x)
+    if new is not x:
+        return new
+    cls = type(x)
+    if cls is list:
+        return [in_containers(f, v) for v in x]
+    if cls is tuple or is_namedtuple(cls):
+        return tuple.__new__(cls, [in_containers(f, v) for v in x])
+    if cls is dict:
+        return {k: in_containers(f, v) for k, v in x.items()}
+    if is_plain_dataclass(x):
+        names = dataclass_fields(x) or ()
+        return build_dataclass(cls, {n: in_containers(f, getattr(x, n)) for n in names})
+    return x
+
+
+def _items(x: Any) -> Any:
+    """What a container holds, as pairs of a key and a part."""
+    if isinstance(x, list):
+        return enumerate(x)
+    if isinstance(x, dict):
+        return x.items()
+    return ((name, getattr(x, name)) for name in dataclass_fields(x) or ())

@@ -1,0 +1,1 @@
+"""Functions without an op: found, tried on examples, recorded as calls."""

@@ -1,0 +1,208 @@
+"""Calls of functions without an op become `host_call` nodes, whose types shadow calls find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError, Where
+from tracejit.frontend.host.functions import host_path, spelled, takes_keywords
+from tracejit.frontend.host.infer_by_example import Undecided, real_values, shadow
+from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
+from tracejit.frontend.tracing.pytree import is_namedtuple
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.trace import here, is_several_axes
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Value
+from tracejit.ir.types import NpScalar, PyScalar, dtype_name
+from tracejit.ops.control.templates import class_path
+from tracejit.ops.host.call import find_function
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["Operands", "host_call", "is_hosted", "record", "refuse_opaque"]
+
+_CLASSES = (bool, int, float, complex)
+
+
+def is_hosted(f: Any) -> bool:
+    """Whether `f` may be called by the program while it runs."""
+    return host_path(f) is not None
+
+
+def host_call(
+    hooks: Hooks,
+    f: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    refused: TraceError,
+    method: str = "__call__",
+) -> Any:
+    """`f(*args, **kwargs)` when the program runs. Raises `refused` where that cannot be."""
+    path = host_path(f, method)
+    if path is None or not takes_keywords(kwargs):
+        raise refused
+    operands = Operands()
+    with refuse_opaque(refused):
+        attrs = operands.call(path, args, kwargs)
+        function, name = _harmless(path), spelled(path)
+        return record(hooks, attrs, operands, function, name, refused.where)
+
+
+def _harmless(path: str) -> Callable[..., Any]:
+    """The function of a path as it may be called on operands of any values.
+
+    LAPACK interchanges the rows that it is told to, without a look at how many there are.
+    """
+    function = find_function(path)
+    if path != "scipy.linalg._decomp_lu:lu_solve":
+        return function
+
+    def within(lu_and_piv: Any, *args: Any, **kwargs: Any) -> Any:
+        lu, piv = lu_and_piv
+        return function((lu, np.clip(piv, 0, max(np.shape(lu)[-1] - 1, 0))), *args, **kwargs)
+
+    return within
+
+
+@contextmanager
+def refuse_opaque(refused: TraceError) -> Iterator[None]:
+    """Raise `refused`, with the reason, where a call cannot be one of a program's."""
+    try:
+        yield
+    except (_Opaque, Undecided) as e:
+        why = f"{refused.detail}: {e}" if e.args else refused.detail
+        raise TraceError(refused.code, why, refused.where) from None
+
+
+class _Opaque(Exception):
+    """An argument of which a graph knows nothing."""
+
+
+class Operands:
+    """The operands of a call; `dims` are the sizes among them, by number."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.dims: dict[int, Dim] = {}
+
+    def call(self, path: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a call of a function. Raises TraceError for an argument unknown."""
+        return {
+            "function": path,
+            "arguments": tuple([self.template(x) for x in args]),
+            "keywords": tuple([(k, self.template(x)) for k, x in kwargs.items()]),
+        }
+
+    def _number(self, value: Value) -> Any:
+        if value not in self.values:
+            self.values.append(value)
+        return "operand", self.values.index(value)
+
+    def template(self, x: Any) -> Any:
+        """An argument as a template over the operands. Raises _Opaque."""
+        cls = type(x)
+        if isinstance(x, Tracer):
+            if not isinstance(x.type, (NpScalar, PyScalar)) and not isinstance(x, TracedArray):
+                raise _Opaque
+            return self._number(x.value())
+        if isinstance(x, SymInt):
+            found = self._number(here().size(x.dim).value())
+            self.dims[found[1]] = x.dim
+            return found
+        if x is None or cls in (*_CLASSES, str):
+            return "constant", x
+        if cls in (tuple, list):
+            return cls.__name__, *map(self.template, x)
+        if cls is dict and all(type(k) is str for k in x):
+            return "dict", *((("constant", k), self.template(v)) for k, v in x.items())
+        if cls is slice:
+            parts = tuple([self.template(p) for p in (x.start, x.stop, x.step)])
+            return "call", "builtins:slice", 0, parts, ()
+        if cls is np.ndarray and isinstance(here(), ConcreteTrace):
+            return self._number(lift(x).value())
+        return _constant(x)
+
+
+def _constant(x: Any) -> Any:
+    """A NumPy scalar, a dtype or the class of a number as a template. Raises _Opaque."""
+    try:
+        if isinstance(x, np.generic):
+            dtype_name(x.dtype)
+            return "call", class_path(type(x)), 0, (("constant", x.item()),), ()
+        if isinstance(x, np.dtype):
+            return "call", "numpy:dtype", 0, (("constant", dtype_name(x) and x.str),), ()
+    except TypeError as e:
+        raise _Opaque(str(e)) from None
+    if isinstance(x, type) and (x in _CLASSES or issubclass(x, np.generic)):
+        return "class", class_path(x)
+    raise _Opaque(f"an argument of class {type(x).__name__}")
+
+
+def record(
+    hooks: Hooks,
+    attrs: dict[str, Any],
+    operands: Operands,
+    stand_in: Callable[..., Any],
+    name: str,
+    where: Where | None,
+    effect: bool = False,
+) -> Any:
+    """Record a call with these attributes; what it gives.
+
+    `stand_in` tells, while tracing, what the function gives. A call with an `effect` stays in its
+    place among all others.
+    """
+    trace = here()
+    values = operands.values
+    types = [v.type for v in values]
+    real = real_values(trace, values)
+    found = shadow(stand_in, attrs, types, operands.dims, real, trace.env)
+    _require_plain(found.result)
+    attrs = {**attrs, "result": found.result, "types": found.types}
+    unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
+    binds = tuple([trace.fresh_size() for _ in unknown])
+    if effect:
+        token, *outputs = trace.emit_all("host_draw", (trace.token(), *values), attrs, binds=binds)
+        trace.set_token(token)
+    else:
+        outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))
+    for v, t in zip(outputs, found.types, strict=False):
+        if is_several_axes(v.type) and not t[3]:
+            trace.unordered.add(v)
+    trace.note("host", name, where)
+    leaves = [trace.wrap(v) for v in outputs[: len(found.types)]]
+    return _rebuilt(hooks, found.result, leaves)
+
+
+def _require_plain(result: Any) -> None:
+    """Raise Undecided for an object that is more than its parts."""
+    match result:
+        case ("call", path, _, args, _):
+            cls: Any = find_function(path)
+            if not is_namedtuple(cls):
+                raise Undecided(f"it gives a {cls.__name__}")
+            for part in args:
+                _require_plain(part)
+        case ("tuple" | "list", *parts):
+            for part in parts:
+                _require_plain(part)
+
+
+def _rebuilt(hooks: Hooks, result: Any, leaves: Sequence[Any]) -> Any:
+    match result:
+        case ("operand", k):
+            return leaves[k]
+        case ("call", path, _, args, _):
+            cls: Any = find_function(path)
+            return cls(*(_rebuilt(hooks, a, leaves) for a in args))
+        case ("tuple", *parts):
+            return tuple([_rebuilt(hooks, p, leaves) for p in parts])
+        case ("list", *parts):
+            return hooks.new([_rebuilt(hooks, p, leaves) for p in parts])
+    return result[1]

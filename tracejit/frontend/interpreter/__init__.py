@@ -1,0 +1,1 @@
+"""The interpreter of rewritten code: calls, names, entry and results."""

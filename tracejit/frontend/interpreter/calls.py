@@ -1,0 +1,307 @@
+"""Calls in a traced program: which callee is rewritten, runs, records nodes, or is unknown.
+
+The program's own functions are rewritten and run; functions of NumPy go to their handlers; a closed
+table of pure functions of Python runs on values known while tracing. Any other callee raises
+TraceError TJ002, so that what it would give is never frozen.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.forms import FORMS
+from tracejit.frontend.host.calls import host_call, is_hosted
+from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
+from tracejit.frontend.numpy.ufunc_calls import array_ufunc
+from tracejit.frontend.numpy.ufuncs import cast_value
+from tracejit.frontend.python import builtins as builtin_calls
+from tracejit.frontend.python import container_methods as builtin_methods
+from tracejit.frontend.python import effects, objects
+from tracejit.frontend.python.operators import has_traced, require_known, require_plain
+from tracejit.frontend.python.random import RandomFunction
+from tracejit.frontend.python.streams import StreamMethod
+from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.traceable import Traceable
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.ir.types import PyScalar, dtype_name, dtype_of
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["call", "takes_choices"]
+
+_FRONTEND = str(Path(__file__).resolve().parent)
+
+#: NumPy functions without a handler that depend only on their arguments, and change nothing.
+_PURE_NUMPY = frozenset(
+    getattr(np, name)
+    for name in (
+        "base_repr binary_repr broadcast_shapes can_cast common_type format_float_positional "
+        "format_float_scientific isscalar issubdtype iterable min_scalar_type ndim poly "
+        "promote_types result_type shape size typename"
+    ).split()
+)
+
+#: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
+_HOSTED = ("TJ002", "TJ004")
+
+
+def _is_own(hooks: Hooks, f: FunctionType) -> bool:
+    """Whether `f` belongs to the program, or to the package of the compiled function."""
+    top = (f.__module__ or "").partition(".")[0]
+    return top == hooks.home or not is_library_file(f.__code__.co_filename)
+
+
+def _name(f: Any) -> str:
+    module = getattr(f, "__module__", None)
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def takes_choices(hooks: Hooks, f: Any) -> bool:
+    """Whether a callee deals itself with values that a branch left different."""
+    if isinstance(f, FunctionType):
+        known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
+        return not known
+    if isinstance(f, BuiltinFunctionType):
+        if f is print:
+            return True
+        known = f in builtin_calls.CALLS or isinstance(f.__self__, (np.ufunc, type(np)))
+        return not known and not _is_numpy(f) and f not in builtin_calls.CALLS
+    if isinstance(f, type):
+        return f not in builtin_calls.CALLS and not issubclass(f, (np.generic, np.dtype))
+    return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
+
+
+def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`f(*args, **kwargs)`. Raises TraceError TJ002 for a callee that is not known to be pure."""
+    cls = type(f)
+    if cls is FunctionType:
+        return _call_function(hooks, f, args, kwargs)
+    if isinstance(f, np.ufunc):
+        return _call_ufunc(hooks, f, "__call__", args, kwargs)
+    if isinstance(f, type):
+        return _call_class(hooks, f, args, kwargs)
+    if cls is BuiltinFunctionType:
+        return _call_builtin(hooks, f, args, kwargs)
+    if _is_of_numpy(f) or _is_multimethod(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    if cls in (MethodDescriptorType, WrapperDescriptorType):
+        return _call_unbound(hooks, f, args, kwargs)
+    if cls is functools.partial:
+        return _call_partial(hooks, f, args, kwargs)
+    if objects.is_empty_init(f) and not kwargs and not args:
+        return None
+    if isinstance(f, (Tracer, SymInt)):
+        raise TypeError("a number or array is not callable")
+    if isinstance(f, (StreamMethod, RandomFunction)):
+        return f.call(hooks, *args, **kwargs)
+    if isinstance(f, Traceable):
+        return f.traced_call(hooks, args, kwargs)
+    if cls.__module__.partition(".")[0] == "tracejit":
+        return hooks.call(_jitted(hooks, f), *args, **kwargs)
+    method = objects.special(hooks, f, "__call__")
+    if method is None:
+        raise TraceError("TJ002", _name(f), user_line())
+    return hooks.call(method, *args, **kwargs)
+
+
+def _jitted(hooks: Hooks, f: Any) -> Any:
+    """The plain function of a compiled one."""
+    source = hooks.capture.source_of(f)
+    if source is None or not hasattr(f, "__tracejit__"):
+        raise TraceError("TJ002", _name(f), user_line())
+    return hooks.capture.attribute(source, "__tracejit__", f.__tracejit__)
+
+
+def _call_function(
+    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if hooks.is_made(f):
+        return f(*args, **kwargs)
+    handler = builtin_calls.CALLS.get(f)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    traced = getattr(f, "__tracejit_traced__", None)
+    if traced is not None:
+        return traced(hooks, *args, **kwargs)
+    if f in FORMS:
+        hooks.capture.object_source(f, f.__name__)
+        return _call_rewritten(hooks, f, args, kwargs)
+    if f.__code__.co_filename.startswith(_FRONTEND):
+        require_known([*args, *kwargs.values()], "an argument")
+        return f(*args, **kwargs)
+    if _is_numpy(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
+        return hooks.fresh(f(*args, **kwargs))
+    if not _is_own(hooks, f):
+        require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
+        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+    return _call_rewritten(hooks, f, args, kwargs)
+
+
+def _call_rewritten(
+    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    from tracejit.frontend.interpreter.entry import call_rewritten
+
+    return call_rewritten(hooks, f, args, kwargs)
+
+
+def _call_builtin(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    handler = builtin_calls.CALLS.get(f)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    if _is_numpy(f):
+        return _call_numpy(hooks, f, args, kwargs)
+    owner = f.__self__
+    if isinstance(owner, np.ufunc):
+        return _call_ufunc(hooks, owner, f.__name__, args, kwargs)
+    if isinstance(owner, type(np)) or owner is None or hooks.capture.is_outside(f):
+        raise TraceError("TJ002", _name(f), user_line())
+    return builtin_methods.call_method(hooks, f, args, kwargs)
+
+
+def _call_unbound(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`str.upper(s)` and its kind."""
+    if f is object.__setattr__ and len(args) == 3 and not kwargs:
+        hooks.may_change(args[0])
+        f(*args)
+        return None
+    if f is object.__init__ and len(args) == 1 and not kwargs:
+        return None
+    if not args or type(args[0]) is not f.__objclass__ or f.__name__.startswith("__"):
+        raise TraceError("TJ002", _name(f), user_line())
+    return hooks.call(getattr(args[0], f.__name__), *args[1:], **kwargs)
+
+
+def _call_partial(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    parts = {name: getattr(f, name) for name in ("func", "args", "keywords")}
+    if not hooks.is_made(f):
+        source = hooks.capture.source_of(f)
+        if source is None or f.__dict__:
+            raise TraceError("TJ006", "a functools.partial", user_line())
+        parts = {k: hooks.capture.attribute(source, k, v) for k, v in parts.items()}
+    inner, first, named = parts.values()
+    return hooks.call(inner, *first, *args, **{**named, **kwargs})
+
+
+def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    handler = builtin_calls.CALLS.get(cls)
+    if handler is not None:
+        return handler(hooks, *args, **kwargs)
+    if issubclass(cls, (np.bool_, np.number)):
+        if np.dtype(cls).char in "qQ" and np.dtype(cls).name in ("int64", "uint64"):
+            # Equal to another type of 64 bits, and yet another class.
+            raise TraceError("TJ004", _name(cls), user_line())
+        return _convert(hooks, cls, args, kwargs)
+    if cls in (np.dtype, np.finfo, np.iinfo) or issubclass(cls, np.dtype):
+        require_known([*args, *kwargs.values()], "an argument")
+        if has_traced(args):
+            raise TraceError("TJ004", _name(cls), user_line())
+        return cls(*args, **kwargs)
+    if issubclass(cls, BaseException):
+        return effects.make_error(hooks, cls, args, kwargs)
+    return objects.construct(hooks, cls, args, kwargs)
+
+
+# NumPy -------------------------------------------------------------------------------------------
+
+
+def _is_numpy(f: FunctionType | BuiltinFunctionType) -> bool:
+    module = f.__module__
+    return f in HANDLERS or isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def _is_of_numpy(f: Any) -> bool:
+    return type(f).__module__.partition(".")[0] == "numpy"
+
+
+def _is_multimethod(f: Any) -> bool:
+    """Whether `f` is a function of SciPy that other libraries may stand in for."""
+    return type(f).__module__ == "uarray" and is_hosted(f)
+
+
+def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
+    traced = has_traced(args) or has_traced(kwargs)
+    if f in HANDLERS and (traced or f in CREATORS):
+        try:
+            return hooks.fresh(call_function(f, args, kwargs))
+        except TraceError as e:
+            if not traced or e.code not in _HOSTED:
+                raise
+            return host_call(hooks, f, args, kwargs, e)
+    if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
+        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+    with np.errstate(all="ignore"):
+        return hooks.fresh(f(*args, **kwargs))
+
+
+def _call_ufunc(
+    hooks: Hooks, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
+    if any(isinstance(x, Tracer) for x in args):
+        # By way of NumPy, which sorts the arguments of every method.
+        try:
+            return getattr(ufunc, method)(*args, **kwargs)
+        except TraceError as e:
+            if e.code not in _HOSTED:
+                raise
+            return host_call(hooks, ufunc, args, kwargs, e, method)
+    if has_traced(args) or has_traced(kwargs):
+        if method != "__call__" or len(args) != ufunc.nin or kwargs:
+            raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())
+        return array_ufunc(ufunc, method, args, kwargs)
+    # np.frompyfunc wraps a Python function: its one loop is over objects.
+    if method == "at" or ufunc.types == ["O" * ufunc.nin + "->" + "O" * ufunc.nout]:
+        raise TraceError("TJ002", ufunc.__name__, user_line())
+    with np.errstate(all="ignore"):
+        return hooks.fresh(
+            (ufunc if method == "__call__" else getattr(ufunc, method))(*args, **kwargs)
+        )
+
+
+def _convert(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`np.float64(x)` and its kind."""
+    if not has_traced(args):
+        require_plain([*args, kwargs], cls.__name__)
+        with np.errstate(all="ignore"):
+            return hooks.fresh(cls(*args, **kwargs))
+    if len(args) != 1 or kwargs:
+        raise TraceError("TJ004", cls.__name__, user_line())
+    require_known(args, "an argument")
+    dtype, x = np.dtype(cls), lift(args[0])
+    if dtype_of(x.type).kind == "c" and dtype.kind not in "cb":
+        raise TraceError("TJ004", f"{cls.__name__} of a complex value", user_line())
+    trace = here()
+    if isinstance(x, TracedArray):
+        out = x.astype(dtype, copy=False)  # an array of that dtype is given back itself
+        return out if out.ndim else trace.wrap(trace.emit("element", (out.value(),)))
+    assert isinstance(x, TracedScalar)
+    if isinstance(x.type, PyScalar):
+        if x.type.kind == "float" and dtype.kind in "iu":
+            raise TraceError("TJ004", f"{cls.__name__} of a Python float", user_line())
+        return trace.wrap(trace.emit("np_scalar", (x.value(),), dtype=dtype_name(dtype)))
+    return trace.wrap(cast_value(x.value(), dtype))

@@ -1,0 +1,556 @@
+"""What rewritten code calls instead of acting itself: every step whose meaning depends on a value.
+
+A hook does what Python does where the value is traced or made inside the trace, goes through
+`Capture` where it comes from outside, and raises TraceError wherever it cannot know: nothing is
+ever frozen.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, cast
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
+from tracejit.frontend.control.branches import (
+    choose,
+    lifted,
+    names_of_operands,
+    predicate,
+    settle,
+    settle_bound,
+)
+from tracejit.frontend.control.iteration import Items
+from tracejit.frontend.control.kinds import leaves_of
+from tracejit.frontend.control.regions import contents_of, fail
+from tracejit.frontend.control.statements import Flow
+from tracejit.frontend.interpreter import calls
+from tracejit.frontend.numpy.registry import SUBSCRIPTS
+from tracejit.frontend.numpy.stores import TracedFlat
+from tracejit.frontend.python import effects, formatting, objects, operators
+from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.tracing.pytree import (
+    VIEWS,
+    dataclass_fields,
+    is_constant,
+    is_namedtuple,
+    is_plain_dataclass,
+)
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import TracedText, concatenate
+from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.union import Choice, Unreachable
+
+__all__ = ["ChosenAttribute", "Hooks", "Scope"]
+
+
+def _has_choice(values: tuple[Any, ...]) -> bool:
+    return any(
+        isinstance(v, Choice)
+        or (type(v) in (list, tuple) and any(isinstance(p, Choice) for p in v))
+        for v in values
+    )
+
+
+class ChosenAttribute:
+    """An attribute of one of two objects: what it is follows from what is done with it."""
+
+    def __init__(self, owner: Choice, name: str) -> None:
+        self.owner, self.name = owner, name
+
+
+_STEPS = 300_000
+#: Calls of a function within each other, each in a region of its own; and all of its calls.
+_RECURSIONS, _CALLS = 24, 400
+#: Calls inside each other that are followed: each takes some ten frames of Python.
+_NESTED = 400
+_NO_ITEMS: dict[Any, Any] = {}
+_EMPTY: tuple[Any, ...] = (
+    *([], (), _NO_ITEMS, _NO_ITEMS.values(), _NO_ITEMS.items(), "", b"", range(0), set()),
+)
+_ITERATORS: tuple[type, ...] = (
+    zip,
+    map,
+    filter,
+    enumerate,
+    reversed,
+    *(type(iter(x)) for x in _EMPTY),
+    *(type(reversed(x)) for x in _EMPTY if hasattr(x, "__reversed__")),
+)
+_SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
+
+
+class Scope:
+    """The hooks as one function sees them, with its own globals and closure."""
+
+    def __init__(self, hooks: Hooks, namespace: dict[str, Any], cells: dict[str, CellType]) -> None:
+        self.namespace, self.cells, self.hooks = namespace, cells, hooks
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.hooks, name)
+        setattr(self, name, found)
+        return found
+
+    def global_(self, name: str) -> Any:
+        """A global name or a builtin."""
+        return self.hooks.capture.global_value(self.namespace, name)
+
+    def free(self, name: str) -> Any:
+        """A name of the scope around the function."""
+        return self.hooks.capture.cell_value(self.cells[name], name)
+
+
+class Hooks(Flow):
+    """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
+
+    slice = slice
+
+    def __init__(self, capture: Capture, home: str) -> None:
+        self.capture = capture
+        self.home = home
+        self.functions: dict[int, FunctionType] = {}
+        self.steps = 0
+        #: The calls that are being traced: for each function, how deep in regions each stands.
+        self.active: dict[CodeType, list[int]] = {}
+        self.calls: dict[CodeType, int] = {}
+        self.nested = 0
+
+    # Made inside ---------------------------------------------------------------------------------
+
+    def new(self, x: Any) -> Any:
+        """Note what the traced program has just made: it may be changed, where it was made."""
+        self.capture.created[id(x)] = (x, here())
+        return x
+
+    def is_made(self, x: Any) -> bool:
+        """Whether `x` was made inside the trace."""
+        return id(x) in self.capture.created
+
+    def adopt(self, x: Any) -> Any:
+        """Note the containers of a result that a function of the compiler has built."""
+        if id(x) in self.capture.rebuilt or isinstance(x, Tracer):
+            return x
+        if type(x) is dict:
+            parts = list(x.values())
+        elif type(x) in (list, tuple) or is_namedtuple(type(x)):
+            parts = list(x)
+        elif is_plain_dataclass(x):
+            parts = [getattr(x, name) for name in dataclass_fields(x) or ()]
+        else:
+            return x
+        for part in parts:
+            self.adopt(part)
+        return x if isinstance(x, tuple) else self.new(x)
+
+    def made_in(self, x: Any) -> Trace | None:
+        """The trace in which `x` was made; None for what comes from outside."""
+        _, trace = self.capture.created.get(id(x), (None, None))
+        return trace
+
+    def may_change(self, x: Any) -> None:
+        """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
+        if self.made_in(x) is None:
+            raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
+        self.changing(x)
+
+    def changing(self, x: Any) -> None:
+        """Note that `x` changes next: a region takes back what it has changed."""
+        made, trace = self.made_in(x), here()
+        if made is trace or id(x) in trace.changed:
+            return
+        if made is None or not made.encloses(trace):
+            what = f"a {type(x).__name__} made in a branch or loop is changed outside"
+            raise TraceError("TJ022", what, user_line())
+        trace.changed[id(x)] = x, contents_of(x)
+
+    def fresh(self, x: Any) -> Any:
+        """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
+        if isinstance(x, np.ndarray):
+            return operators.constant_array(x)
+        if type(x) in (list, dict, set):
+            return self.new(x)
+        if type(x) is tuple and any(isinstance(v, np.ndarray) for v in x):
+            return tuple(map(self.fresh, x))
+        return x
+
+    # Conditions and iteration --------------------------------------------------------------------
+
+    def truth(self, x: Any) -> Any:
+        """`x`, which Python is about to test."""
+        if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
+            return x
+        cls = type(x)
+        if cls in (*_SEQUENCES, set, frozenset) or is_namedtuple(cls):
+            self.known(x)
+            return x
+        if isinstance(x, type) and type(x) is not type:
+            cls = type(x)
+        for name in ("__bool__", "__len__"):
+            if class_lookup(cls, name) is not MISSING and not isinstance(x, enum.EnumMeta):
+                raise TraceError("TJ008", f"a condition on a {cls.__name__}", user_line())
+            owner = self.capture.source_of(x)
+            if owner is not None:
+                self.capture.guard_type(owner, type(x))
+                self.capture.guard_absent(owner, name)
+        return x
+
+    def known(self, x: Any) -> None:
+        """Raise TraceError unless the contents of a set or iterator can be relied on."""
+        if self.capture.is_outside(x):
+            raise TraceError("TJ006", f"a {type(x).__name__} from outside", user_line())
+
+    def ordered(self, x: Any) -> None:
+        """Raise TraceError unless a set, or an iterator, gives its contents in Python's order.
+
+        That follows from all that a set has been through. What a branch or loop does to one is
+        done again, to a set that only holds the same.
+        """
+        self.known(x)
+        if id(x) in here().shuffled:
+            raise TraceError("TJ022", "the order of a set that it changes", user_line())
+
+    def keys(self, x: Any) -> Any:
+        """The elements of `x` for a method of sets: those of Python look at what has them."""
+        keys = list(self.iterate_keys(x))
+        if type(x) in (set, frozenset, dict) and all(map(operator.is_, keys, x)):
+            return x
+        return keys
+
+    def iterate(self, x: Any) -> Iterator[Any]:
+        """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
+        self.step()
+        x = settle(x)
+        if isinstance(x, TracedText):
+            x = x.known("iteration over a text")
+        cls = type(x)
+        if isinstance(x, Items):
+            return iter(x)
+        if cls in _ITERATORS and self.made_in(x) is not current_trace():
+            raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
+        if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
+            self.ordered(x)
+            return iter(x)
+        if isinstance(x, TracedArray):
+            return iter(x)
+        if self.is_made(x) and hasattr(cls, "__next__"):
+            return cast("Iterator[Any]", x)
+        if isinstance(x, enum.EnumMeta):
+            members: list[Any] = list(x)
+            return iter([self.capture.object_source(m, str(m)).value for m in members])
+        if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
+            raise TypeError(f"'{operators.class_of(x).__name__}' object is not iterable")
+        method = objects.special(self, x, "__iter__")
+        if method is None:
+            raise TraceError("TJ029", f"a {cls.__name__}", user_line())
+        return self.iterate(self.call(method))
+
+    def iterate_keys(self, x: Any) -> Iterator[Any]:
+        """As `iterate`, for the elements of a set."""
+        return map(self.key, self.iterate(x))
+
+    def iterate_unpacked(self, x: Any, pattern: tuple[Any, ...]) -> Iterator[Any]:
+        """As `iterate`, for items that are unpacked by `pattern`."""
+        return (self._matched(item, pattern) for item in self.iterate(x))
+
+    def _matched(self, item: Any, pattern: Any) -> Any:
+        if pattern is None:
+            return item
+        parts = list(self.iterate(item))
+        if len(parts) != len(pattern):
+            few = len(parts) < len(pattern)
+            raise ValueError("not enough values to unpack" if few else "too many values to unpack")
+        return [self._matched(v, p) for v, p in zip(parts, pattern, strict=True)]
+
+    def unpack(self, x: Any) -> Any:
+        """`x`, which Python is about to unpack."""
+        return x if type(x) in (tuple, list) else self.iterate(x)
+
+    def mapping(self, x: Any) -> dict[Any, Any]:
+        """`x`, whose items Python is about to take."""
+        if type(x) is not dict:
+            raise TraceError("TJ008", f"** of a {type(x).__name__}", user_line())
+        return x
+
+    def key(self, k: Any) -> Any:
+        """`k`, which Python is about to hash and compare."""
+        if isinstance(k, TracedText):
+            k = k.known("a key")
+        operators.require_key(k)
+        return k
+
+    def joined(self, *parts: Any) -> Any:
+        """An f-string, from its parts."""
+        return concatenate(parts)
+
+    def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
+        """`{x!conversion:spec}` in an f-string."""
+        return formatting.formatted(self, x, conversion, spec)
+
+    def raise_(self, error: Any, *cause: Any) -> None:
+        """`raise error` or `raise error from cause`."""
+        effects.raise_error(self, error, *cause)
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+        """`assert test, message()`."""
+        effects.assert_(self, test, message)
+
+    # Operators -----------------------------------------------------------------------------------
+
+    def unary(self, op: str, x: Any) -> Any:
+        """`-x`, `+x` or `~x`."""
+        if isinstance(x, Choice):
+            return self.on_choices(lambda v: operators.unary(self, op, v), x)
+        return operators.unary(self, op, x)
+
+    def binary(self, op: str, a: Any, b: Any) -> Any:
+        """An arithmetic operator."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self.on_choices(lambda x, y: operators.binary(self, op, x, y), a, b)
+        return operators.binary(self, op, a, b)
+
+    def in_place(self, op: str, a: Any, b: Any) -> Any:
+        """What `a += b` and its kind give to the name."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self._in_place_on_choices(op, a, b)
+        return operators.in_place(self, op, a, b)
+
+    def _in_place_on_choices(self, op: str, a: Any, b: Any) -> Any:
+        a, b = settle_bound(a), settle(b)
+        if isinstance(a, Choice) and a.merged is None:
+            a = settle(a)
+        return lifted(self, lambda x, y: operators.in_place(self, op, x, y), a, b)
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        """One comparison."""
+        if isinstance(a, Choice) or isinstance(b, Choice):
+            return self._compare_choices(op, a, b)
+        return operators.compare(self, op, a, b)
+
+    def _compare_choices(self, op: str, a: Any, b: Any) -> Any:
+        a, b = settle_bound(a), settle_bound(b)
+        if op in ("is_", "is_not"):
+            if isinstance(a, Choice) and not isinstance(b, Choice):
+                return choose(a, lambda x: operators.compare(self, op, x, b))
+            if isinstance(b, Choice) and not isinstance(a, Choice):
+                return choose(b, lambda x: operators.compare(self, op, a, x))
+        return lifted(self, lambda x, y: self.compare(op, x, y), a, b)
+
+    def on_choices(self, f: Callable[..., Any], *args: Any) -> Any:
+        """An operation that None does not allow, on operands that may be choices."""
+        settled = [settle(x) for x in args]
+        if any(isinstance(x, Choice) for x in settled):
+            return lifted(self, f, *settled)
+        return f(*settled)
+
+    def truth_of(self, x: Any) -> Any:
+        """The truth of `x`: a bool, or a traced one."""
+        return predicate(self, x)
+
+    def compare_chain(self, op: str, a: Any, b: Any, *later: Any) -> Any:
+        """`a op b op ...`; a later operand comes as its operator and a function that gives it."""
+        result = self.compare(op, a, b)
+        if not later:
+            return result
+        names = names_of_operands(later[1::2])
+        following = lambda: self.compare_chain(later[0], b, later[1](), *later[2:])  # noqa: E731
+        return self.chain(result, following, names)
+
+    def local(self, x: Any) -> Any:
+        """A name of the function: a branch or loop may have left it without a value."""
+        return settle_bound(x) if isinstance(x, Choice) else x
+
+    # Attributes and items ------------------------------------------------------------------------
+
+    def attribute(self, x: Any, name: str) -> Any:
+        """`x.name`."""
+        self.step()
+        if isinstance(x, Choice):
+            x = settle(x)
+            if isinstance(x, Choice):
+                return self._chosen_attribute(x, name)
+        return objects.attribute(self, x, name)
+
+    def _chosen_attribute(self, x: Choice, name: str) -> Any:
+        """An attribute of one of several objects; that of a method waits for the call."""
+        methods = any(
+            callable(getattr(operators.class_of(leaf), name, None)) for leaf in leaves_of(x)
+        )
+        if methods:
+            return ChosenAttribute(x, name)
+        return lifted(self, lambda v: self.attribute(v, name), x)
+
+    def store_attribute(self, value: Any, x: Any, name: str) -> None:
+        """`x.name = value`."""
+        if isinstance(x, Choice):
+            self.on_choices(lambda v: self.store_attribute(value, v, name), x)
+            return
+        objects.store_attribute(self, value, x, name)
+
+    def delete_attribute(self, x: Any, name: str) -> None:
+        """`del x.name`."""
+        objects.delete_attribute(self, x, name)
+
+    def item(self, x: Any, key: Any) -> Any:
+        """`x[key]`."""
+        self.step()
+        if isinstance(x, Choice) or isinstance(key, Choice):
+            return self.on_choices(self.item, x, key)
+        cls = type(x)
+        if cls is dict:
+            return x[self.key(key)]
+        if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
+            operators.require_index(key)
+            out = x[key]
+            return self.new(out) if cls is list and type(key) is slice else out
+        if x is np.s_ or x is np.index_exp:
+            return x[key]
+        if cls in SUBSCRIPTS:
+            operators.require_index(key)
+            return self.fresh(SUBSCRIPTS[cls](x, key))
+        if isinstance(x, enum.EnumMeta):
+            return self.capture.object_source(x[key], str(key)).value
+        method = objects.special(self, x, "__getitem__")
+        if method is None:
+            raise TraceError("TJ002", f"an item of a {cls.__name__}", user_line())
+        return self.call(method, key)
+
+    def store_item(self, value: Any, x: Any, key: Any) -> None:
+        """`x[key] = value`."""
+        if isinstance(x, Choice):
+            # Which array is stored into matters, not only what it holds.
+            lifted(self, lambda v: self.store_item(value, v, key), x)
+            return
+        if isinstance(x, TracedArray):
+            value = settle(value)
+            if isinstance(value, Choice) or isinstance(key, Choice):
+                self.on_choices(lambda k, v: self.store_item(v, x, k), key, value)
+                return
+        cls = type(x)
+        if isinstance(x, (TracedArray, TracedFlat)):
+            operators.require_index(key)
+            operators.require_known(value, "a value to store")
+            x[key] = value
+        elif cls in (list, dict):
+            if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
+                return  # `x[key] += 1` stores an array once more that has changed in place.
+            self.may_change(x)
+            if cls is list:
+                operators.require_index(key)
+                x[key] = list(self.iterate(value)) if type(key) is slice else value
+            else:
+                x[self.key(key)] = value
+        else:
+            self._special_item(x, "__setitem__", key, value)
+
+    def delete_item(self, x: Any, key: Any) -> None:
+        """`del x[key]`."""
+        if type(x) in (list, dict):
+            self.may_change(x)
+            if type(x) is list:
+                operators.require_index(key)
+            del x[self.key(key) if type(x) is dict else key]
+        else:
+            self._special_item(x, "__delitem__", key)
+
+    def _special_item(self, x: Any, name: str, *args: Any) -> None:
+        method = objects.special(self, x, name)
+        if method is None:
+            raise TraceError("TJ027", f"an item of a {type(x).__name__}", user_line())
+        self.call(method, *args)
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether just one function of the program is being traced, the compiled one."""
+        return sum(map(len, self.active.values())) == 1
+
+    def enter(self, code: CodeType) -> None:
+        """A call of a function begins. Recursion that traced values decide is followed so far only.
+
+        Raises TraceError TJ020 where it branches, and where so many calls are inside each other
+        that the compiler cannot follow; Unreachable where it goes too deep.
+        """
+        if self.nested >= _NESTED:
+            raise TraceError("TJ020", f"{_NESTED} calls within each other", user_line())
+        outer = self.active.setdefault(code, [])
+        depth = here().depth
+        self.calls[code] = self.calls.get(code, 0) + 1
+        nested = len(set(outer)) if depth else 0
+        if nested > 1 and self.calls[code] > _CALLS:
+            raise TraceError("TJ020", code.co_name, user_line())
+        if nested >= _RECURSIONS:
+            # Deeper calls are left to eager execution.
+            here().note("bails", f"TJ020: {nested} calls of {code.co_name} within each other")
+            fail(here())
+            raise Unreachable
+        outer.append(depth)
+        self.nested += 1
+
+    def leave(self, code: CodeType) -> None:
+        """A call of a function ends."""
+        self.active[code].pop()
+        self.nested -= 1
+
+    # Calls ---------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Count one step. Raises TraceError where tracing takes too long."""
+        self.steps += 1
+        if self.steps > _STEPS:
+            what = f"more than {_STEPS} steps of Python while tracing"
+            raise TraceError("TJ008", what, user_line())
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`f(*args, **kwargs)`."""
+        self.step()
+        if isinstance(f, Choice):
+            return self.on_choices(lambda g: self.call(g, *args, **kwargs), f)
+        if _has_choice(args) or _has_choice(tuple(kwargs.values())):
+            if not calls.takes_choices(self, f):
+                return self._call_on_choices(f, args, kwargs)
+        if isinstance(f, ChosenAttribute):
+            on = f.name
+            return self.on_choices(
+                lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
+            )
+        if type(f) is MethodType:
+            source = self.capture.source_of(f)
+            if source is None:
+                return self.call(f.__func__, f.__self__, *args, **kwargs)
+            owner = self.capture.attribute(source, "__self__", f.__self__)
+            function = self.capture.attribute(source, "__func__", f.__func__)
+            return self.call(function, owner, *args, **kwargs)
+        return calls.call(self, f, args, kwargs)
+
+    def _call_on_choices(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of Python or NumPy: for each alternative of its arguments."""
+        names, values = list(kwargs), [*args, *kwargs.values()]
+        parts = [tuple(v) if type(v) in (list, tuple) else (v,) for v in values]
+
+        def run(*given: Any) -> Any:
+            left = iter(given)
+            built = [
+                type(v)(itertools.islice(left, len(p))) if type(v) in (list, tuple) else next(left)
+                for v, p in zip(values, parts, strict=True)
+            ]
+            named = dict(zip(names, built[len(args) :], strict=True))
+            return self.call(f, *built[: len(args)], **named)
+
+        settle_one = settle if isinstance(f, np.ufunc) else settle_bound
+        return lifted(self, run, *(settle_one(v) for part in parts for v in part))
+
+    def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
+        """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""
+        return folds.call_over_items(self, f, *parts, **kwargs)
+
+    def callback(self, f: Any) -> Any:
+        """`f` as Python's own code, or the compiler's, may call it."""
+        if f is None:
+            return None
+        return lambda *args, **kwargs: self.call(f, *args, **kwargs)

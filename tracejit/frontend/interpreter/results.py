@@ -1,0 +1,73 @@
+"""What a traced function returns as leaves and a tree, with choices where it differs in kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.merges import Choice
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Flattener, Identity, Static, TreeDef
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.tracer import Tracer, user_line
+
+__all__ = ["flatten_result"]
+
+
+def flatten_result(
+    result: Any, made: Callable[[Any], bool], outside: Callable[[Any], bool]
+) -> tuple[list[Any], TreeDef]:
+    """The traced leaves of a result (tracers and sizes), and the tree with all that is static.
+
+    `made` says whether a container was made inside the trace, `outside` whether an object is one
+    from outside that may be handed back. Raises TraceError for any other list, dict, dataclass or
+    object.
+    """
+    flattener = _ResultFlattener(made, outside)
+    root = flattener.node(result)
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+class _ResultFlattener(Flattener):
+    def __init__(self, made: Callable[[Any], bool], outside: Callable[[Any], bool]) -> None:
+        super().__init__()
+        self.made, self.outside = made, outside
+
+    def node(self, x: Any) -> Any:
+        if isinstance(x, (Tracer, SymInt)):
+            self.leaves.append(x)
+            return LEAF
+        if type(x) in (bool, int, float, complex) or isinstance(x, np.generic):
+            return Static(x)
+        if isinstance(x, np.ndarray):
+            raise TraceError("TJ006", "an array in the result", user_line())
+        if isinstance(x, TracedText):
+            x = x.known("a result")
+        if isinstance(x, Choice):
+            return self.choice(x)
+        return super().node(x)
+
+    def choice(self, x: Choice) -> Alternative:
+        """Only one of the two sides comes out of a call: they may hold the same container."""
+        self.leaves.append(x.predicate)
+        before, start = set(self.seen), len(self.leaves)
+        first = self.node(x.first)
+        middle, found = len(self.leaves), self.seen
+        self.seen = before
+        second = self.node(x.second)
+        self.seen |= found
+        return Alternative(first, second, (middle - start, len(self.leaves) - middle))
+
+    def other(self, x: Any) -> Identity:
+        if not self.outside(x):
+            raise TraceError("TJ003", f"a result of type {type(x).__name__}", user_line())
+        return Identity(x)
+
+    def once(self, x: Any) -> None:
+        super().once(x)
+        if not self.made(x):
+            what = f"a {type(x).__name__} from outside as a result"
+            raise TraceError("TJ003", what, user_line())

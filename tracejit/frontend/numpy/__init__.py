@@ -1,0 +1,1 @@
+"""NumPy on tracers: ufuncs, functions, methods and indexing become nodes."""

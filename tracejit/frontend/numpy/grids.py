@@ -1,0 +1,280 @@
+"""Grids of NumPy (`np.mgrid[...]`, `np.ix_`, `np.triu_indices`) as arithmetic of the trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.creation import iota, stand_in
+from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.masks import columns
+from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
+from tracejit.frontend.numpy.ranges import arange
+from tracejit.frontend.numpy.registry import SUBSCRIPTS, asarray, astype, handles
+from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
+from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.python.operators import constant_array
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line
+from tracejit.ir.dims import Dim, prod
+
+__all__: list[str] = []
+
+_INTEGERS = (int, np.integer, SymInt)
+
+
+def _points(s: slice) -> tuple[Any, Any, Any]:
+    """(start, step, how many: None where the step says) of one slice of a grid."""
+    for bound in (s.start, s.stop, s.step):
+        if isinstance(bound, Tracer):
+            raise TraceError("TJ015", "a grid with a traced bound", user_line())
+    start: Any = 0 if s.start is None else s.start
+    step: Any = 1 if s.step is None else s.step
+    if isinstance(step, (complex, np.complexfloating)):
+        count = int(abs(complex(step)))
+        if count != 1:
+            step = (s.stop - start) / float(count - 1)
+        return start, step, count
+    return start, step, None
+
+
+def _line(s: slice, dtype: np.dtype[Any]) -> TracedArray:
+    """The coordinates along one axis: index times step plus start, as NumPy computes them."""
+    start, step, count = _points(s)
+    size: Dim
+    if count is not None:
+        size = count
+    elif all(isinstance(x, _INTEGERS) for x in (start, s.stop, step)):
+        size = asarray(arange(start, s.stop, step)).type.shape[0]
+    else:
+        size = math.ceil((float(s.stop) - float(start)) / step)
+    if isinstance(size, int) and size <= 0 and count is None:
+        raise TraceError("TJ004", "a grid without points", user_line())
+    x = elementwise(np.multiply, (iota(size, dtype), step))
+    return astype(elementwise(np.add, (x, start)), dtype)
+
+
+def _alone(s: slice) -> TracedArray:
+    """The one line of a grid with a single axis."""
+    start, step, count = _points(s)
+    if count is None:
+        return asarray(arange(start, s.stop, step))
+    numbers = [stand_in(x) for x in (start, s.stop, float(abs(s.step)))]
+    return _line(s, np.result_type(*numbers))
+
+
+def _common_dtype(key: tuple[Any, ...]) -> np.dtype[Any]:
+    """The dtype of a grid: float where a bound is one, or where a step counts points."""
+    numbers: list[Any] = [0]
+    for s in key:
+        start, step, count = _points(s)
+        numbers += [stand_in(start), stand_in(step)]
+        numbers += [0.0] if count is not None else [stand_in(0 if s.stop is None else s.stop)]
+    return np.result_type(*numbers)
+
+
+def _axes_of(key: Any, name: str) -> tuple[slice, ...]:
+    items = key if isinstance(key, tuple) else (key,)
+    if not items or any(not isinstance(s, slice) or s.stop is None for s in items):
+        raise TraceError("TJ004", f"np.{name} of anything but bounded slices", user_line())
+    return items
+
+
+def _open(items: tuple[slice, ...]) -> list[TracedArray]:
+    """One coordinate vector an axis, each along its own axis."""
+    dtype = _common_dtype(items)
+    lines = [_line(s, dtype) for s in items]
+    ndim = len(lines)
+    return [
+        reshaped(x, tuple(x.type.shape[0] if j == k else 1 for j in range(ndim)))
+        for k, x in enumerate(lines)
+    ]
+
+
+def _mgrid(_: Any, key: Any) -> Any:
+    items = _axes_of(key, "mgrid")
+    if not isinstance(key, tuple):
+        return _alone(items[0])
+    grids = _open(items)
+    parts = [np.broadcast_to(g, _shape_of(grids)) for g in grids]
+    return in_c_order(asarray(np.stack(parts)))
+
+
+def _shape_of(grids: list[TracedArray]) -> tuple[Any, ...]:
+    return tuple(g.shape[k] for k, g in enumerate(grids))
+
+
+def _ogrid(_: Any, key: Any) -> Any:
+    items = _axes_of(key, "ogrid")
+    return tuple(_open(items)) if isinstance(key, tuple) else _alone(items[0])
+
+
+def _joined(name: str, columns: bool) -> Any:
+    def run(_: Any, key: Any) -> Any:
+        parts = []
+        for k in key if isinstance(key, tuple) else (key,):
+            if isinstance(k, slice):
+                _axes_of(k, name)
+                k = _alone(k)
+            elif not isinstance(k, TracedArray) or not k.ndim:
+                raise TraceError("TJ004", f"np.{name} of anything but arrays", user_line())
+            x = asarray(k)
+            if columns:
+                x = reversed_axes(reshaped(x, (1, *x.type.shape))) if x.ndim == 1 else x
+            parts.append(x)
+        ndim = parts[0].ndim
+        if any(x.ndim != ndim for x in parts):
+            raise TraceError("TJ004", f"np.{name} of arrays with unlike axes", user_line())
+        return concatenate(parts, axis=-1 if columns else 0)
+
+    return run
+
+
+SUBSCRIPTS[type(np.mgrid)] = _mgrid
+SUBSCRIPTS[type(np.ogrid)] = _ogrid
+SUBSCRIPTS[type(np.r_)] = _joined("r_", columns=False)
+SUBSCRIPTS[type(np.c_)] = _joined("c_", columns=True)
+
+
+@handles(np.ix_, creates=True)
+def ix_(*args: Any) -> Any:
+    """Index vectors along axes of their own."""
+    out = []
+    for k, arg in enumerate(args):
+        x = asarray(arg)
+        if x.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        if x.dtype.kind == "b":
+            raise TraceError("TJ015", "np.ix_ of a boolean mask", user_line())
+        if not isinstance(arg, TracedArray) and here().env.decide(x.type.shape[0], "==", 0):
+            x = astype(x, np.dtype(np.intp))
+        n = x.type.shape[0]
+        out.append(reshaped(x, tuple(n if j == k else 1 for j in range(len(args)))))
+    return tuple(out)
+
+
+def _static(n: Any, what: str) -> int:
+    if isinstance(n, Tracer):
+        raise TraceError("TJ015", f"{what} of a traced size", user_line())
+    if isinstance(n, bool) or not isinstance(n, _INTEGERS):
+        raise TraceError("TJ004", f"{what} of a {type(n).__name__}", user_line())
+    return int(n)
+
+
+def _triangle(name: str) -> Any:
+    numpy = getattr(np, name)
+
+    def run(n: Any, k: Any = 0, m: Any = None) -> Any:
+        size = _static(n, f"np.{name}")
+        wide = None if m is None else _static(m, f"np.{name}")
+        return tuple(constant_array(x) for x in numpy(size, _static(k, f"np.{name}"), wide))
+
+    return run
+
+
+for _name in ("tril_indices", "triu_indices"):
+    handles(getattr(np, _name), creates=True)(_triangle(_name))
+
+
+def _triangle_from(name: str) -> Any:
+    def run(arr: Any, k: Any = 0) -> Any:
+        x = asarray(arr)
+        if x.ndim != 2:
+            raise ValueError("input array must be 2-d")
+        return getattr(np, name)(*(_static(d, f"np.{name}") for d in (x.shape[0], k, x.shape[1])))
+
+    return run
+
+
+for _name in ("tril_indices", "triu_indices"):
+    handles(getattr(np, f"{_name}_from"))(_triangle_from(_name))
+
+
+@handles(np.diag_indices, creates=True)
+def diag_indices(n: Any, ndim: Any = 2) -> Any:
+    """The indices of the main diagonal."""
+    (size,) = shape_dims(n)
+    if not here().env.decide(0, "<=", size):
+        raise TraceError("TJ004", "np.diag_indices of a negative size", user_line())
+    return (iota(size),) * int(ndim)
+
+
+@handles(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> Any:
+    """The indices of the main diagonal of an array with equal sides."""
+    x = asarray(arr)
+    if x.ndim < 2:
+        raise ValueError("input array must be at least 2-d")
+    shape: tuple[Dim, ...] = x.type.shape
+    if any(not here().env.decide(d, "==", shape[0]) for d in shape):
+        raise ValueError("All dimensions of input must be of equal length")
+    return (iota(shape[0]),) * x.ndim
+
+
+@handles(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    """Flat indices as one index an axis; they are checked where they are used as such."""
+    if order != "C":
+        raise TraceError("TJ004", "np.unravel_index in another order", user_line())
+    dims = shape_dims(shape)
+    x = asarray(indices)
+    if x.dtype.kind not in "iu":
+        raise TypeError("only int indices permitted")
+    rest = reshaped(astype(x, np.dtype(np.int64)), (x.type.size,))
+    # A gather checks that all are in range, and counts none from the end.
+    _require_range(rest, prod(dims))
+    out: list[Any] = []
+    for d in reversed(dims):
+        size = here().size(d)
+        out.append(elementwise(np.remainder, (rest, size)))
+        rest = asarray(elementwise(np.floor_divide, (rest, size)))
+    parts = [reshaped(asarray(v), x.type.shape) for v in reversed(out)]
+    return columns(parts) if x.ndim else tuple(p[()] for p in parts)
+
+
+def _require_range(x: TracedArray, size: Dim) -> None:
+    """Check that 0 <= x < size."""
+    trace = here()
+    limit = trace.size(size)
+    low = elementwise(np.greater_equal, (x, 0))
+    high = elementwise(np.less, (x, limit))
+    good = asarray(elementwise(np.bitwise_and, (low, high)))
+    whole = np.all(good)
+    scalar = trace.emit("py_scalar", (whole.value(),), kind="bool")  # type: ignore[attr-defined]
+    trace.emit_all("check", (scalar,), {})
+
+
+@handles(np.block)
+def block(arrays: Any) -> Any:
+    """A matrix of blocks, given as a list of rows, or a row of blocks."""
+    if isinstance(arrays, TracedArray):
+        return in_c_order(arrays)
+    if not isinstance(arrays, list) or not arrays:
+        raise TraceError("TJ004", "np.block of anything but lists", user_line())
+    nested = [isinstance(row, list) for row in arrays]
+    if not any(nested):
+        parts = [asarray(x) for x in arrays]
+        if any(not x.ndim for x in parts) or len({x.ndim for x in parts}) > 1:
+            raise TraceError("TJ004", "np.block of arrays with unlike axes", user_line())
+        return _of_rows(parts, [asarray(concatenate(parts, axis=-1))])
+    rows = [[asarray(x) for x in row] for row in arrays]
+    if not all(nested) or any(x.ndim != 2 for row in rows for x in row):
+        raise TraceError("TJ004", "np.block of anything but matrices", user_line())
+    joined = [asarray(concatenate(row, axis=-1)) for row in rows]
+    return _of_rows([x for row in rows for x in row], joined)
+
+
+def _of_rows(parts: Sequence[TracedArray], rows: Sequence[TracedArray]) -> TracedArray:
+    """Rows of blocks under each other, laid out as NumPy does: large ones in its own way."""
+    out = rows[0] if len(rows) == 1 else asarray(concatenate(rows, axis=-2))
+    size = out.type.size
+    if isinstance(size, int) and (1 + (len(rows) > 1)) * size <= 2 * 512 * 512:
+        return out
+    orders = {memory_order(x) if x.ndim > 1 else "C" for x in parts}
+    if len(orders) > 1 or None in orders or (orders == {"F"} and not isinstance(size, int)):
+        raise TraceError("TJ004", "np.block of arrays in several memory orders", user_line())
+    return in_fortran_order(out) if orders == {"F"} else in_c_order(out)

@@ -1,0 +1,132 @@
+"""Functions of NumPy that join arrays, on tracers: concatenations of views with new axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.outputs import accepts_out
+from tracejit.frontend.numpy.registry import asarray, astype, handles
+from tracejit.frontend.numpy.shape import at_least, expand_dims, fit_dims, ravel, reversed_axes
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    Tracer,
+    here,
+    user_line,
+)
+
+__all__ = ["concatenate", "stack"]
+
+
+def parts_of(arrays: Any) -> list[TracedArray]:
+    """The arrays of a sequence argument: a list or tuple, or an array along its first axis."""
+    if isinstance(arrays, TracedArray):
+        return [asarray(x) for x in arrays]
+    if isinstance(arrays, (list, tuple)):
+        return [asarray(x) for x in arrays]
+    if isinstance(arrays, (Tracer, SymInt)):
+        raise TypeError("iteration over a 0-d array")
+    raise TraceError("TJ004", f"a {type(arrays).__name__} of arrays", user_line())
+
+
+@handles(np.concatenate, np.concat)
+@accepts_out("np.concatenate", apart=True)
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """Arrays joined along one axis (all elements where `axis` is None)."""
+    parts = parts_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        parts, axis = [ravel(x) for x in parts], 0
+    if any(not x.ndim for x in parts):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    common = np.result_type(*(x.dtype for x in parts)) if dtype is None else np.dtype(dtype)
+    for x in parts:
+        if not np.can_cast(x.dtype, common, casting):
+            raise TypeError(f"Cannot cast array data from {x.dtype} to {common}")
+    if isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
+    axis = normalize_axis_index(axis, parts[0].ndim)
+    fitted = [_fit_beside(x, parts[0], axis) for x in parts]
+    values = [astype(x, common).value() for x in fitted]
+    return here().wrap(here().emit("concatenate", values, axis=axis))
+
+
+def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:
+    """`x` with the sizes of `first` except along `axis`. Raises ValueError where they differ."""
+    env = here().env
+    if x.ndim != first.ndim:
+        raise ValueError(
+            "all the input arrays must have same number of dimensions, but the array at index 0 "
+            f"has {first.ndim} dimension(s) and another has {x.ndim} dimension(s)"
+        )
+    pairs = list(zip(x.type.shape, first.type.shape, strict=True))
+    for k, (a, b) in enumerate(pairs):
+        if k != axis and not env.expect(a, "==", b):
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but along dimension {k}, the sizes are {b} and {a}"
+            )
+    return fit_dims(x, tuple(a if k == axis else b for k, (a, b) in enumerate(pairs)))
+
+
+@handles(np.stack)
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """Arrays of one shape joined along a new axis."""
+    parts = parts_of(arrays)
+    if not parts:
+        raise ValueError("need at least one array to stack")
+    first = parts[0]
+    env = here().env
+    for x in parts:
+        pairs = zip(x.type.shape, first.type.shape, strict=False)
+        if x.ndim != first.ndim or any(not env.expect(a, "==", b) for a, b in pairs):
+            raise ValueError("all input arrays must have the same shape")
+    axis = normalize_axis_index(axis, first.ndim + 1)
+    new = [expand_dims(x, axis) for x in parts]
+    return concatenate(new, axis=axis, out=out, dtype=dtype, casting=casting)
+
+
+@handles(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Arrays joined along the first axis; vectors are rows."""
+    rows = [at_least(x, 2) for x in parts_of(tup)]
+    return concatenate(rows, axis=0, dtype=dtype, casting=casting)
+
+
+@handles(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Arrays joined along the second axis; vectors along their own."""
+    parts = [at_least(x, 1) for x in parts_of(tup)]
+    axis = 0 if parts and parts[0].ndim == 1 else 1
+    return concatenate(parts, axis=axis, dtype=dtype, casting=casting)
+
+
+@handles(np.dstack)
+def dstack(tup: Any) -> Any:
+    """Arrays joined along the third axis."""
+    return concatenate([at_least(x, 3) for x in parts_of(tup)], axis=2)
+
+
+@handles(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    """Arrays joined as columns."""
+    parts = parts_of(tup)
+    columns = [x if x.ndim >= 2 else reversed_axes(at_least(x, 2)) for x in parts]
+    return concatenate(columns, axis=1)
+
+
+@handles(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """`values` joined behind `arr`."""
+    if axis is None:
+        return concatenate((ravel(arr), ravel(values)), axis=0)
+    return concatenate((asarray(arr), asarray(values)), axis=axis)

@@ -1,0 +1,1 @@
+"""NumPy's linear algebra on tracers: products, tensors, norms, determinants, einsum."""

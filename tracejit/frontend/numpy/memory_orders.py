@@ -1,0 +1,129 @@
+"""New arrays on tracers in NumPy's memory orders: C, Fortran, or that of their operand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.layout import broadcast_order, copy_order, is_c_contiguous
+from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line
+
+__all__ = [
+    "along_axis",
+    "copied",
+    "copy_of",
+    "in_c_order",
+    "in_fortran_order",
+    "in_k_order",
+    "in_order",
+    "in_order_of",
+    "laid_out_as",
+    "memory_order",
+    "of_unknown_order",
+]
+
+
+def copy_of(x: TracedArray) -> TracedArray:
+    """A new array with the same contents."""
+    wrapped = here().wrap(x.value())
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def in_order(x: TracedArray, order: tuple[int, ...]) -> TracedArray:
+    """A new array with the same contents whose axes lie in an order."""
+    trace = here()
+    value = x.value()
+    if x.type.order != order or value in trace.unordered:
+        value = laid_out(trace, value, order)
+    out = TracedArray(trace, Cell(trace, value))
+    out.cell.order = order
+    return out
+
+
+def in_c_order(x: TracedArray) -> TracedArray:
+    """A new array with the same contents whose axes lie in C order."""
+    return in_order(x, tuple(range(x.ndim)))
+
+
+def in_fortran_order(x: TracedArray) -> TracedArray:
+    """A new array with the same contents whose axes lie in Fortran order."""
+    return in_order(x, tuple(reversed(range(x.ndim))))
+
+
+def in_k_order(x: TracedArray, like: TracedArray | None = None) -> TracedArray:
+    """A new array with the same contents whose axes lie as those of `like` (`x` itself) do."""
+    order = copy_order(x if like is None else like)
+    return of_unknown_order(x) if order is None else in_order(x, order)
+
+
+def of_unknown_order(x: TracedArray) -> TracedArray:
+    """A new array with the same contents, whose memory order is not known."""
+    out = copy_of(x)
+    out.cell.order = None if x.ndim > 1 else (*range(x.ndim),)
+    return out
+
+
+def copied(x: TracedArray, order: Any) -> TracedArray:
+    """A new array with the same contents in one of NumPy's memory orders."""
+    if order == "C":
+        return in_c_order(x)
+    if order == "F":
+        return in_fortran_order(x)
+    if order == "A":
+        return in_order_of(x, x)
+    if order == "K":
+        return in_k_order(x)
+    raise TraceError("TJ004", f"a copy with order={order!r}", user_line())
+
+
+def laid_out_as(x: TracedArray, order: Any) -> TracedArray:
+    """`x` itself where it lies in a memory order already, else a copy in that order.
+
+    A copy stands for it where that is not known.
+    """
+    if order in (None, "K"):
+        return x
+    if order == "A":
+        order = memory_order(x)
+    dense = is_c_contiguous(_reversed(x) if order == "F" else x)
+    if dense is None:
+        return x.snapshot(copied(x, order).value())
+    return x if dense else copied(x, order)
+
+
+def in_order_of(x: TracedArray, like: TracedArray) -> TracedArray:
+    """A new array in Fortran order where `like` is in that order and not in C order, else in C."""
+    order = memory_order(like)
+    if order is None:
+        return of_unknown_order(x)
+    return in_fortran_order(x) if order == "F" else in_c_order(x)
+
+
+def memory_order(x: TracedArray) -> str | None:
+    """F for an array in Fortran order and not in C order, else C; None where that is not known."""
+    in_c = is_c_contiguous(x)
+    in_fortran = is_c_contiguous(_reversed(x)) if in_c is False else False
+    return None if in_c is None or in_fortran is None else "F" if in_fortran else "C"
+
+
+def along_axis(op: str, x: TracedArray, axis: int, copies: bool = False) -> TracedArray:
+    """An op along an axis, whose result is laid out as that of a function of elements of `x`, or as
+    a copy of `x`.
+    """
+    trace = here()
+    value, order = x.value(), copy_order(x) if copies else broadcast_order([x], x.ndim)
+    if order is None or order == tuple(range(x.ndim)):
+        out = TracedArray(trace, Cell(trace, trace.emit(op, (value,), axis=axis)))
+    else:
+        moved = trace.emit("transpose", (value,), axes=order)
+        moved = trace.emit(op, (moved,), axis=order.index(axis))
+        back = tuple(order.index(k) for k in range(x.ndim))
+        out = TracedArray(trace, Cell(trace, trace.emit("transpose", (moved,), axes=back)))
+    out.cell.order = order
+    return out
+
+
+def _reversed(x: TracedArray) -> TracedArray:
+    return x.view("transpose", axes=tuple(reversed(range(x.ndim))))

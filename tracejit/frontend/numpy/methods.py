@@ -1,0 +1,216 @@
+"""Attributes and methods of traced arrays and scalars, by the NumPy functions they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.memory_orders import (
+    copied,
+    in_k_order,
+    in_order_of,
+    laid_out_as,
+    memory_order,
+)
+from tracejit.frontend.numpy.registry import HANDLERS, asarray, astype, call_function, plain_options
+from tracejit.frontend.numpy.selection import as_scalar
+from tracejit.frontend.numpy.stores import TracedFlat, sort_in_place
+from tracejit.frontend.numpy.ufuncs import cast_value, elementwise
+from tracejit.frontend.python.sequences import is_sequence
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, here, user_line
+from tracejit.ir.types import NpScalar, PyScalar, dtype_of
+
+__all__ = ["array_attribute", "scalar_attribute"]
+
+_METHODS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in (
+        "sum prod max min any all mean var std argmax argmin cumsum cumprod round transpose "
+        "repeat squeeze swapaxes take trace diagonal dot sort argsort ptp ravel nonzero "
+        "searchsorted put"
+    ).split()
+}
+
+
+def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
+    new = shape[0] if len(shape) == 1 else shape
+    return HANDLERS[np.reshape](x, new, order=order, copy=copy)
+
+
+def _transpose(x: TracedArray, *axes: Any) -> Any:
+    given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    return HANDLERS[np.transpose](x, given)
+
+
+def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
+    plain_options("astype", {"dtype": dtype})
+    d = np.dtype(dtype)
+    if isinstance(x, TracedScalar):
+        return here().wrap(cast_value(x.value(), d))
+    if x.dtype != d:
+        new = astype(x, d)
+        if order == "K":
+            return in_k_order(new, x)
+        return copied(new, memory_order(x) if order == "A" else order)
+    return copied(x, order) if copy else laid_out_as(x, order)
+
+
+def _copy(x: Any, order: str = "C") -> Any:
+    """A new cell with the same value."""
+    if isinstance(x, TracedScalar):
+        return x
+    return copied(x, order)
+
+
+def _item(x: Any, *args: Any) -> Any:
+    trace = here()
+    if isinstance(x, TracedArray):
+        if any(isinstance(k, (tuple, list, TracedArray)) for k in args):
+            raise TraceError("TJ004", "item() at a tuple or an array", user_line())
+        if args:
+            x = x[args] if len(args) > 1 else x.reshape(-1)[args[0]]
+        else:
+            size = x.type.size
+            if not trace.env.expect(size, "==", 1):
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            x = trace.wrap(trace.emit("element", (x.reshape(()).value(),)))
+    elif args and args != (0,):
+        raise TraceError("TJ004", f"item{args} of a scalar", user_line())
+    kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+    d = dtype_of(x.type)
+    if d == np.uint64:
+        raise TraceError("TJ004", "item() of uint64", user_line())
+    return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind[d.kind]))
+
+
+def _fill(x: TracedArray, value: Any) -> None:
+    if is_sequence(value) or isinstance(value, TracedArray) and value.ndim:
+        raise TraceError("TJ004", "fill() with a sequence", user_line())
+    x[...] = value
+
+
+def _flatten(x: TracedArray, order: str = "C") -> Any:
+    return _copy(HANDLERS[np.reshape](x, -1, order=order))
+
+
+def _conj(x: Any) -> Any:
+    return elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
+
+
+def _clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    """The function wants both bounds, the method does not."""
+    return call_function(np.clip, (x, min, max, out), kwargs)
+
+
+_EXTRA: dict[str, Callable[..., Any]] = {
+    "clip": _clip,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "copy": _copy,
+    "item": _item,
+    "fill": _fill,
+    "flatten": _flatten,
+    "conj": _conj,
+    "conjugate": _conj,
+}
+
+
+def _part(x: Any, name: str) -> Any:
+    trace = here()
+    if x.dtype.kind == "c":
+        if isinstance(x, TracedArray):
+            return x.view(name)
+        return trace.wrap(trace.emit(name, (x.value(),)))
+    if name == "real":
+        return x
+    if isinstance(x, TracedScalar):
+        return trace.wrap(trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype)))
+    # NumPy's zeros cannot be stored into.
+    zeros = in_order_of(HANDLERS[np.zeros_like](x, order="C"), x)
+    return zeros.view("reshape", shape=zeros.type.shape, writeable=False)
+
+
+def _bound(x: Tracer, name: str) -> Any:
+    if name in _EXTRA:
+        f = _EXTRA[name]
+        return lambda *args, **kwargs: f(x, *args, **kwargs)
+    function = _METHODS.get(name)
+    if function is None or function not in HANDLERS:
+        return None
+    return lambda *args, **kwargs: call_function(function, (x, *args), kwargs)
+
+
+def array_attribute(x: TracedArray, name: str) -> Any:
+    """`x.name`. Raises AttributeError as ndarray does, TraceError for what is not known here."""
+    if name == "T":
+        return HANDLERS[np.transpose](x)
+    if name == "mT":
+        return HANDLERS[np.swapaxes](x, -1, -2)
+    if name in ("real", "imag"):
+        return _part(x, name)
+    if name == "flat":
+        return TracedFlat(x)
+    if name == "sort":
+        return lambda *args, **kwargs: sort_in_place(x, *args, **kwargs)
+    bound = _bound(x, name)
+    if bound is not None:
+        return bound
+    return _unknown(name, np.ndarray)
+
+
+def scalar_attribute(x: TracedScalar, name: str) -> Any:
+    """`x.name` of a NumPy scalar or a Python number."""
+    if isinstance(x.type, PyScalar):
+        return _number_attribute(x, x.type.kind, name)
+    if name in ("real", "imag"):
+        return _part(x, name)
+    if name == "is_integer" and x.dtype.kind in "fiu":
+        number = _item(x) if x.dtype.kind == "f" else None
+        return lambda: True if number is None else number.is_integer()
+    if name == "dtype":
+        return dtype_of(x.type)
+    if name in ("shape", "ndim", "size", "T"):
+        return {"shape": (), "ndim": 0, "size": 1, "T": x}[name]
+    if name in ("itemsize", "nbytes"):
+        return dtype_of(x.type).itemsize
+    if name in ("astype", "item", "copy", "conj", "conjugate"):
+        f = _EXTRA[name]
+        return lambda *args, **kwargs: f(x, *args, **kwargs)
+    if hasattr(np.generic, name) and name in _METHODS | _EXTRA:
+        method = getattr(asarray(x), name)
+        return lambda *args, **kwargs: as_scalar(method(*args, **kwargs))
+    return _unknown(name, x.dtype.type)
+
+
+def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:
+    """`x.name` of a Python number."""
+
+    def of_op(op: str) -> Any:
+        trace = here()
+        return trace.wrap(trace.emit(op, (x.value(),)))
+
+    of_ints = kind in ("bool", "int")
+    if name in ("real", "imag") or (name == "numerator" and of_ints):
+        return of_op("py_imag" if name == "imag" else "py_real")
+    if name == "denominator" and of_ints:
+        return 1
+    if name == "conjugate" or (name == "is_integer" and kind == "float"):
+        return lambda: of_op(f"py_{name}")
+    if name in ("bit_length", "bit_count") and of_ints:
+        return lambda: of_op(f"py_{name}")
+    return _unknown(name, _CLASSES[kind])
+
+
+_CLASSES = {"bool": bool, "int": int, "float": float, "complex": complex}
+
+
+def _unknown(name: str, cls: type) -> Any:
+    if hasattr(cls, name) and not name.startswith("__"):
+        raise TraceError("TJ002", f"{cls.__name__}.{name}", user_line())
+    raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")

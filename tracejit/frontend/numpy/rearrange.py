@@ -1,0 +1,393 @@
+"""Functions of NumPy that reorder, repeat, split or pick elements: slices, joins and gathers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.indexing import accumulate_item
+from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
+from tracejit.frontend.numpy.outputs import accepts_out
+from tracejit.frontend.numpy.registry import asarray, astype, handles
+from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
+from tracejit.frontend.numpy.slices import int64_of
+from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, as_array, here, lift, user_line
+from tracejit.ir.dims import Dim, mod
+from tracejit.ir.types import dtype_of
+
+__all__: list[str] = []
+
+
+@handles(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    """The view with axes reversed."""
+    x = asarray(m)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
+
+
+@handles(np.fliplr)
+def fliplr(m: Any) -> Any:
+    """The view with the second axis reversed."""
+    x = asarray(m)
+    if x.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return x[:, ::-1]
+
+
+@handles(np.flipud)
+def flipud(m: Any) -> Any:
+    """The view with the first axis reversed."""
+    x = asarray(m)
+    if x.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return x[::-1, ...]
+
+
+@handles(np.rot90)
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    """The view rotated by `k` right angles in a plane."""
+    axes = tuple(axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    x = asarray(m)
+    first, second = axes
+    if first == second or abs(first - second) == x.ndim:
+        raise ValueError("Axes must be different.")
+    if any(not -x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={x.ndim}.")
+    turns = operator.index(k) % 4
+    if turns == 0:
+        return x[...]
+    if turns == 2:
+        return flip(flip(x, first), second)
+    if turns == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second)
+
+
+def _along(x: TracedArray, axis: int, part: Any) -> Any:
+    """`x` with `part` as the key of one axis."""
+    return x[(*[slice(None)] * axis, part)]
+
+
+@handles(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes, those that leave coming back at the other end."""
+    x = asarray(a)
+    if axis is None:
+        return reshaped(copy_of(_roll_axis(ravel(x), _total(shift), 0)), x.type.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+    axes = tuple(normalize_axis_index(k, x.ndim) for k in axes)
+    count = max(len(axes), len(shifts))
+    if {len(axes), len(shifts)} - {1, count}:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    axes = axes * count if len(axes) == 1 else axes
+    shifts = tuple(shifts) * count if len(shifts) == 1 else shifts
+    total: dict[int, Any] = {}
+    for k, s in zip(axes, shifts, strict=True):
+        total[k] = total[k] + s if k in total else s
+    moved = x
+    for k, s in total.items():
+        moved = _roll_axis(moved, s, k)
+    return in_k_order(moved, x)
+
+
+def _total(shift: Any) -> Any:
+    return sum(shift) if isinstance(shift, (tuple, list)) else shift
+
+
+def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
+    env = here().env
+    n = x.type.shape[axis]
+    if isinstance(shift, (int, np.integer, SymInt)) and not env.is_known(n, as_dim(shift)):
+        shift = lift(shift if isinstance(shift, SymInt) else int(shift))
+    if isinstance(shift, Tracer):
+        if dtype_of(shift.type).kind not in "iu" or isinstance(shift, TracedArray):
+            raise TraceError("TJ001", "the shift of np.roll", user_line())
+        if env.is_known(n) and env.decide(n, "==", 0):
+            return x
+        if dtype_of(shift.type) == np.uint64:
+            raise TraceError("TJ004", "np.roll by a uint64", user_line())
+        size = unwrap(n, env)
+        # Below n first: the difference would leave 64 bits.
+        wide = asarray(shift, np.int64)
+        places = elementwise(np.subtract, (iota(n), elementwise(np.remainder, (wide, size))))
+        return asarray(_along(x, axis, elementwise(np.remainder, (places, size))))
+    if not isinstance(shift, (int, float, np.number, SymInt)):
+        raise TraceError("TJ004", f"np.roll by a {type(shift).__name__}", user_line())
+    s = as_dim(shift if isinstance(shift, SymInt) else int(shift))
+    if env.decide(n, "==", 0) or s == 0:
+        return x
+    if env.decide(s, "<", 0):
+        s = s + n
+    if env.decide(s, "<", 0) or env.decide(n, "<", s):
+        s = mod(s, n)
+    cut = unwrap(n - s, env)
+    parts = [_along(x, axis, slice(cut, None)), _along(x, axis, slice(None, cut))]
+    kept = [p for p in parts if p.type.shape[axis] != 0]
+    joined = concatenate(kept, axis=axis) if len(kept) > 1 else kept[0]
+    return asarray(joined)
+
+
+@handles(np.repeat)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Each element several times in a row."""
+    x = asarray(a)
+    if axis is None or not x.ndim and axis in (0, -1):
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    counts = repeats
+    if isinstance(counts, TracedArray) and counts.ndim and counts.type.shape != (1,):
+        return in_c_order(_along(x, axis, _repeated_places(counts, x.type.shape[axis])))
+    if isinstance(counts, Tracer):
+        one = counts.reshape(())[()] if isinstance(counts, TracedArray) else counts
+        if dtype_of(one.type).kind not in "iu":
+            raise TraceError("TJ004", "np.repeat by a number that is no int", user_line())
+        counts = unwrap(here().bound_as_given(int64_of(one)), here().env)
+    if isinstance(counts, (list, tuple, np.ndarray)):
+        if len(counts) != 1:
+            n = here().env.concrete(x.type.shape[axis])
+            places = np.repeat(np.arange(n), np.asarray(counts))
+            return in_c_order(_along(x, axis, asarray(places.tolist(), np.int64)))
+        counts = counts[0]
+    if not isinstance(counts, (int, np.integer, SymInt)):
+        raise TraceError("TJ004", f"np.repeat by a {type(counts).__name__}", user_line())
+    times = as_dim(counts)
+    if here().env.decide(times, "<", 0):
+        raise ValueError("repeats may not contain negative values.")
+    if times == 1:
+        return in_c_order(x)
+    shape = x.type.shape
+    wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
+    spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
+    whole = here().wrap(spread)
+    assert isinstance(whole, TracedArray)
+    return in_c_order(reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :])))
+
+
+def _repeated_places(counts: TracedArray, n: Dim) -> TracedArray:
+    """0 `counts[0]` times, then 1 `counts[1]` times, and so on, for `n` counts.
+
+    The running sums say where the next number begins: their occurrences are summed up.
+    """
+    trace = here()
+    if counts.dtype.kind not in "iub" or counts.ndim != 1:
+        raise TraceError("TJ004", "np.repeat by an array that is no vector of ints", user_line())
+    if not trace.env.expect(counts.type.shape[0], "==", n):
+        raise ValueError("operands could not be broadcast together: counts and elements")
+    wide = astype(counts, np.dtype(np.int64))
+    valid = trace.emit("reduce_all", (asarray(wide >= 0).value(),), axes=(0,))  # type: ignore[operator]
+    trace.emit_all("check", (trace.emit("element", (valid,)),), {})
+    total = trace.bound(int64_of(asarray(np.sum(wide))))
+    starts = filled((total + 1,), 0, np.dtype(np.int64))
+    accumulate_item(starts, asarray(np.cumsum(wide)), filled((n,), 1, np.dtype(np.int64)), "add")
+    return asarray(np.cumsum(starts[: unwrap(total, trace.env)]))
+
+
+@handles(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    """The whole array several times along each axis."""
+    x = asarray(A)
+    times = tuple(as_dim(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,)))
+    ndim = max(x.ndim, len(times))
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.type.shape
+    apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
+    wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
+    whole = here().wrap(as_array(apart, wide))
+    assert isinstance(whole, TracedArray)
+    return reshaped(whole, tuple(r * n for r, n in zip(times, shape, strict=True)), copy=True)
+
+
+@handles(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Views of consecutive parts, as equal as they can be, or cut at the given places."""
+    x = asarray(ary)
+    axis = normalize_axis_index(axis, x.ndim)
+    if isinstance(indices_or_sections, (list, tuple)):
+        cuts = [0, *indices_or_sections, x.shape[axis]]
+    elif isinstance(indices_or_sections, np.ndarray):
+        cuts = [0, *indices_or_sections.tolist(), x.shape[axis]]
+    else:
+        sections = operator.index(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, extras = x.shape[axis] // sections, int(x.shape[axis] % sections)
+        cuts = [each * k + min(k, extras) for k in range(sections + 1)]
+    return [_along(x, axis, slice(a, b)) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+@handles(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Views of consecutive parts of one size, or cut at the given places."""
+    if isinstance(ary, (list, tuple)):
+        raise TraceError("TJ004", "np.split of a sequence", user_line())
+    x = asarray(ary)
+    if isinstance(indices_or_sections, (int, np.integer, SymInt)):
+        if x.shape[normalize_axis_index(axis, x.ndim)] % indices_or_sections != 0:
+            raise ValueError("array split does not result in an equal division")
+    return array_split(x, indices_or_sections, axis)
+
+
+def _split_along(name: str, least: int, axis: int) -> Any:
+    def run(ary: Any, indices_or_sections: Any) -> Any:
+        if isinstance(ary, (list, tuple)):
+            raise TraceError("TJ004", f"np.{name} of a sequence", user_line())
+        x = asarray(ary)
+        if x.ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return split(x, indices_or_sections, 0 if x.ndim == 1 else axis)
+
+    return run
+
+
+handles(np.hsplit)(_split_along("hsplit", 1, 1))
+handles(np.vsplit)(_split_along("vsplit", 2, 0))
+handles(np.dsplit)(_split_along("dsplit", 3, 2))
+
+
+@handles(np.take)
+@accepts_out("np.take")
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """Elements at indices along an axis (of all elements where there is none): a copy."""
+    x = asarray(a)
+    if axis is None or not x.ndim and axis in (0, -1):
+        x, axis = reshaped(x, (x.type.size,)), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    at = asarray(indices)
+    if at.dtype.kind not in "iu":
+        raise TraceError("TJ004", f"np.take at indices of {at.dtype}", user_line())
+    key: Any = at if isinstance(indices, (list, tuple)) else indices
+    if mode in ("wrap", "clip"):
+        n = x.shape[axis]
+        if mode == "wrap":
+            key = elementwise(np.remainder, (asarray(key), n))
+        else:
+            key = np.clip(asarray(key), 0, n - 1)
+    elif mode != "raise":
+        raise TraceError("TJ004", f"np.take with mode={mode!r}", user_line())
+    picked = _along(x, axis, key)
+    return in_c_order(picked) if isinstance(picked, TracedArray) else picked
+
+
+@handles(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Elements at indices along one axis, matched with the other axes."""
+    x, index = asarray(arr), asarray(indices)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    if x.ndim != index.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    keys: list[Any] = []
+    for k, n in enumerate(x.type.shape):
+        if k == axis:
+            keys.append(index)
+        else:
+            shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
+            keys.append(reshaped(iota(n), shape))
+    return x[tuple(keys)]
+
+
+@handles(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
+    x = asarray(array)
+    value = kwargs.pop("constant_values", 0)
+    if kwargs or isinstance(value, (tuple, list, TracedArray)) or not _fits(value, x.dtype):
+        raise TraceError("TJ004", f"np.pad with {sorted(kwargs) or 'constant_values'}", user_line())
+    widths = _pad_widths(pad_width, x.ndim)
+    if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
+        raise ValueError("index can't contain negative values")
+    out = x
+    for axis, (before, after) in enumerate(widths):
+        if before != 0 or after != 0:
+            out = _pad_axis(out, axis, before, after, mode, value)
+    return in_order_of(out, x)
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number can be stored as `dtype` without a warning or an error."""
+    return dtype.kind == "c" or np.asarray(stand_in(value)).dtype.kind in "biuf"
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
+    given = (list, tuple, int, np.integer, SymInt)
+    if isinstance(pad_width, bool) or not isinstance(pad_width, given):
+        raise TraceError("TJ004", f"np.pad with a {type(pad_width).__name__}", user_line())
+    if not isinstance(pad_width, (list, tuple)):
+        w = as_dim(pad_width)
+        return [(w, w)] * ndim
+    if not isinstance(pad_width[0], (list, tuple)):
+        if len(pad_width) > 2:
+            raise ValueError("operands could not be broadcast together with remapped shapes")
+        pair = [as_dim(w) for w in pad_width]
+        return [(pair[0], pair[-1])] * ndim
+    pairs = [[as_dim(w) for w in p] for p in pad_width]
+    pairs = pairs * ndim if len(pairs) == 1 else pairs
+    if len(pairs) != ndim:
+        raise ValueError("operands could not be broadcast together with remapped shapes")
+    return [(p[0], p[-1]) for p in pairs]
+
+
+def _pad_axis(
+    x: TracedArray, axis: int, before: Dim, after: Dim, mode: str, value: Any
+) -> TracedArray:
+    shape = x.type.shape
+    if mode == "constant":
+        sides = []
+        for width in (before, after):
+            edge = (*shape[:axis], width, *shape[axis + 1 :])
+            sides.append([filled(edge, value, x.dtype)] if width != 0 else [])
+        return asarray(concatenate([*sides[0], x, *sides[1]], axis=axis))
+    n = shape[axis]
+    env = here().env
+    if env.decide(n, "==", 0):
+        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
+    place: Any = elementwise(np.subtract, (iota(before + n + after), unwrap(before, env)))
+    last = unwrap(n - 1, env)
+    if mode == "edge":
+        place = np.clip(place, 0, last)
+    elif mode == "wrap":
+        place = elementwise(np.remainder, (place, unwrap(n, env)))
+    elif mode == "symmetric":
+        place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
+        place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
+    elif mode == "reflect":
+        if env.decide(n, "==", 1):
+            place = np.clip(place, 0, 0)
+        else:
+            place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
+            place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
+    else:
+        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
+    return asarray(_along(x, axis, place))
+
+
+@handles(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """The array without one element or slice along an axis."""
+    x = asarray(arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    if not isinstance(obj, (int, np.integer, SymInt)) or isinstance(obj, bool):
+        raise TraceError("TJ004", "np.delete with anything but an integer", user_line())
+    n = x.shape[axis]
+    if obj < -n or obj >= n:
+        raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+    k = obj + n if obj < 0 else obj
+    parts = [_along(x, axis, slice(None, k)), _along(x, axis, slice(k + 1, None))]
+    return in_order_of(asarray(concatenate(parts, axis)), x)

@@ -1,0 +1,271 @@
+"""NumPy functions on tracers: the table of handlers, and the calls that reach it.
+
+A handler has the signature of the NumPy function it stands for, restricted to what it supports; it
+records graph nodes and gives tracers. A form it does not know raises TraceError("TJ004").
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    check_dtype,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.ir.types import ArrayType, dtype_of
+
+__all__ = [
+    "HANDLERS",
+    "NOT_GIVEN",
+    "SUBSCRIPTS",
+    "asarray",
+    "call_function",
+    "handles",
+    "only",
+    "plain_options",
+    "ufunc_method",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: NumPy function -> its handler.
+HANDLERS: dict[Any, Callable[..., Any]] = {}
+#: Handlers that run even without a traced argument: they make arrays that must stay traced.
+CREATORS: set[Any] = set()
+#: Classes of objects of which NumPy only knows items, such as `np.mgrid` -> what an item is.
+SUBSCRIPTS: dict[type, Callable[[Any, Any], Any]] = {}
+
+NOT_GIVEN: Any = np._NoValue
+
+
+def handles(*functions: Any, creates: bool = False) -> Callable[[F], F]:
+    """Decorator: the handler of one or more NumPy functions."""
+
+    def add(handler: F) -> F:
+        for f in functions:
+            HANDLERS[f] = handler
+            if creates:
+                CREATORS.add(f)
+        return handler
+
+    return add
+
+
+def only(function: str, **unsupported: Any) -> None:
+    """Raise TraceError where an optional argument that is not supported was given."""
+    given = [k for k, v in unsupported.items() if v is not None and v is not NOT_GIVEN]
+    if given:
+        raise TraceError("TJ004", f"{function} with {', '.join(given)}=", user_line())
+
+
+def call_function(func: Any, args: Any, kwargs: Any) -> Any:
+    """A NumPy function called with a tracer among its arguments. Raises TraceError if unknown."""
+    handler = HANDLERS.get(func)
+    name = f"np.{getattr(func, '__name__', func)}"
+    if handler is None:
+        if isinstance(func, np.ufunc):
+            return func(*args, **kwargs)
+        raise TraceError("TJ002", name, user_line())
+    here()
+    try:
+        bound = inspect.signature(handler).bind(*args, **kwargs)
+    except TypeError as e:
+        raise TraceError("TJ004", f"{name}: {e}", user_line()) from None
+    given = bound.arguments
+    given |= plain_options(name, given)
+    if "others" in given:
+        given["others"] |= plain_options(name, given["others"])
+    if isinstance(given.get("axis"), tuple) and func.__name__ not in _OF_AXES:
+        raise TraceError("TJ004", f"{name} with several axes", user_line())
+    return handler(*bound.args, **bound.kwargs)
+
+
+def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among a call's arguments, with flags as bools.
+
+    Raises TraceError for values for which no handler is written: what NumPy makes of those it must
+    say itself.
+    """
+    found = {}
+    for option, x in arguments.items():
+        accepts = _ACCEPTED.get(option)
+        if accepts is None:
+            continue
+        if option == "keepdims" and isinstance(x, (int, np.integer)) and x in (0, 1):
+            x = bool(x)
+        if not accepts(x):
+            raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
+        found[option] = x
+    return found
+
+
+def _is_int(x: Any) -> bool:
+    """Whether `x` is an int or None; NumPy's unsigned ones overflow where they are subtracted."""
+    if isinstance(x, TracedScalar):
+        return dtype_of(x.type).kind == "i"
+    return x is None or type(x) is int or isinstance(x, (SymInt, np.signedinteger))
+
+
+def _are_ints(x: Any) -> bool:
+    if isinstance(x, (TracedArray, np.ndarray)):
+        return x.dtype.kind in "iu"
+    return all(map(_are_ints, x)) if isinstance(x, (list, tuple)) else _is_int(x)
+
+
+def _is_axis(x: Any) -> bool:
+    return all(map(_is_int, x)) if isinstance(x, tuple) else _is_int(x)
+
+
+def _is_flag(x: Any) -> bool:
+    return x is NOT_GIVEN or isinstance(x, bool)
+
+
+def _is_flag_or_none(x: Any) -> bool:
+    return x is None or _is_flag(x)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, SymInt) or type(x) in (int, float) and math.isfinite(x)
+
+
+def _one_of(*words: str | None) -> Callable[[Any], bool]:
+    return lambda x: (x is None or type(x) is str) and x in words
+
+
+#: What handlers take parameters of these names to be. NumPy truncates other numbers in some
+#: functions and raises in others: then it decides.
+_ACCEPTED: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("N", "M", "k", "n", "num", "ndim", "ndmax", "ndmin", "offset"), _is_int),
+    **dict.fromkeys(("axis1", "axis2", "axisa", "axisb", "axisc", "decimals"), _is_int),
+    **dict.fromkeys(("axes", "destination", "source"), _are_ints),
+    **dict.fromkeys(("edge_order", "pad_width", "repeats", "reps"), _are_ints),
+    "indices_or_sections": _are_ints,
+    "axis": _is_axis,
+    **dict.fromkeys(("bias", "deg", "endpoint", "equal_nan", "include_initial"), _is_flag),
+    **dict.fromkeys(("keepdims", "retstep", "returned", "rowvar", "sparse", "upper"), _is_flag),
+    **dict.fromkeys(("copy", "stable"), _is_flag_or_none),
+    **dict.fromkeys(("correction", "mean"), lambda x: x is NOT_GIVEN),
+    **dict.fromkeys(("indices", "nan"), lambda x: x is not None),
+    "casting": lambda x: type(x) is str,
+    "ddof": _is_number,
+    "dimensions": lambda x: isinstance(x, (tuple, list)),
+    "dtype": lambda x: x is None or isinstance(x, (type, str, np.dtype)),
+    "kind": _one_of(None, "quicksort", "mergesort", "heapsort", "stable"),
+    "optimize": lambda x: isinstance(x, (bool, str)),
+    "order": _one_of(None, "C", "F", "A", "K"),
+    "subok": _is_flag,
+}
+#: Functions that take several axes; of all others `axis` is one.
+_OF_AXES = frozenset(
+    "all amax amin any average count_nonzero expand_dims flip matrix_norm max mean median min "
+    "nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm prod ptp roll rot90 "
+    "squeeze std sum var vector_norm".split()
+)
+
+
+def asarray(x: Any, dtype: Any = None) -> TracedArray:
+    """A number, tracer or nested sequence of them as a traced array."""
+    from tracejit.frontend.numpy.join import stack
+    from tracejit.frontend.numpy.memory_orders import in_c_order
+
+    trace = here()
+    if isinstance(x, (list, tuple, range)):
+        if not _has_tracer(x):
+            array = np.array(x, dtype)
+            return _constant_array(array)
+        wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
+        parts = [_element(item, wanted) for item in x]
+        stacked = stack([astype(p, wanted) for p in parts])
+        assert isinstance(stacked, TracedArray)
+        return in_c_order(stacked)
+    t = lift(x)
+    if not isinstance(t, TracedArray):
+        from tracejit.frontend.tracing.tracer import as_array
+
+        wrapped = trace.wrap(as_array(t, ()))
+        assert isinstance(wrapped, TracedArray)
+        t = wrapped
+    return t if dtype is None else astype(t, np.dtype(dtype))
+
+
+def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
+    from tracejit.frontend.numpy.indexing import stored
+    from tracejit.frontend.tracing.tracer import as_array
+
+    if isinstance(x, (list, tuple, TracedArray, np.ndarray)) or dtype.kind not in "iu":
+        return asarray(x)
+    made = here().wrap(as_array(here().wrap(stored(x, dtype)), ()))
+    assert isinstance(made, TracedArray)
+    return made
+
+
+def _joint_dtype(items: Any) -> np.dtype[Any]:
+    """The dtype np.array gives a sequence: Python numbers count with their default dtypes."""
+    return np.result_type(*(asarray(item).dtype for item in items))
+
+
+def _constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
+    trace = here()
+    check_dtype(array.dtype)
+    value = trace.constant(array, ArrayType(array.dtype, array.shape))
+    wrapped = trace.wrap(value)
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def _has_tracer(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(_has_tracer(item) for item in x)
+    return isinstance(x, (Tracer, SymInt))
+
+
+def astype(x: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """`x` converted to `dtype`: itself where it has that dtype already."""
+    from tracejit.frontend.numpy.ufuncs import cast_value
+
+    check_dtype(dtype)
+    if x.dtype == dtype:
+        assert isinstance(x, TracedArray)
+        return x
+    wrapped = here().wrap(cast_value(x.value(), dtype))
+    assert isinstance(wrapped, TracedArray)
+    return wrapped
+
+
+def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
+    from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
+
+    out = kwargs.pop("out", (None,))
+    if out != (None,):
+        kwargs["out"] = out
+    if method == "outer" and not kwargs:
+        a, b = (asarray(x) for x in inputs)
+        return ufunc(a[(..., *([None] * b.ndim))], b)
+    if method == "reduce" and ufunc in REDUCTIONS:
+        known = ("axis", "keepdims", "dtype", "initial", "where", "out")
+        allowed = {k: kwargs.pop(k) for k in known if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return call_function(REDUCTIONS[ufunc], inputs, allowed)
+    if method == "accumulate" and ufunc in ACCUMULATIONS:
+        if not asarray(inputs[0]).ndim:
+            raise TypeError("cannot accumulate on a scalar")
+        allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return call_function(ACCUMULATIONS[ufunc], inputs, allowed)
+    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())

@@ -1,0 +1,364 @@
+"""Selection, rounding, differences, comparisons and predicates of NumPy on tracers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.join import concatenate, stack
+from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_c_order, in_order_of
+from tracejit.frontend.numpy.outputs import accepts_out
+from tracejit.frontend.numpy.ranges import lower_mask
+from tracejit.frontend.numpy.reductions import normalize_axes
+from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, asarray, handles, only
+from tracejit.frontend.numpy.shape import moveaxis, ravel
+from tracejit.frontend.numpy.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
+from tracejit.frontend.tracing.sizes import SymInt, as_dim
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    broadcast_dims,
+    here,
+    is_number,
+    lift,
+    user_line,
+)
+from tracejit.ir.dims import prod
+from tracejit.ir.graph import Value
+from tracejit.ir.types import dtype_of, shape_of
+
+__all__ = ["as_operand", "as_scalar"]
+
+#: Decimals whose powers of ten are floats.
+_MOST_PLACES = 300
+
+
+def as_scalar(x: Any) -> Any:
+    """A 0-d result as NumPy's ufuncs give it: a scalar."""
+    return x[()] if isinstance(x, TracedArray) and not x.ndim else x
+
+
+def as_operand(x: Any) -> Any:
+    """An array or a NumPy scalar as it is; anything else as an array."""
+    if isinstance(x, Tracer) and not (isinstance(x, TracedScalar) and x.is_python):
+        return x
+    return asarray(x)
+
+
+def truth(x: Any) -> Any:
+    """Whether each element differs from zero."""
+    t = as_operand(x)
+    return t if t.dtype.kind == "b" else elementwise(np.not_equal, (t, t.dtype.type(0)))
+
+
+def _cast_number(x: Any, dtype: np.dtype[Any]) -> Value:
+    """An operand in `dtype`: np.where makes Python numbers arrays first and then casts them."""
+    if isinstance(x, SymInt):
+        x = lift(x)
+    if isinstance(x, TracedScalar) and x.is_python:
+        return cast_value(operand(x, dtype_of(x.type)), dtype)
+    if not isinstance(x, Tracer):
+        if type(x) is int and not -(2**63) <= x < 2**63:
+            raise TraceError("TJ003", "an int that does not fit 64 bits", user_line())
+        with np.errstate(all="ignore"):
+            x = np.asarray(x).astype(dtype)[()]
+    return operand(x, dtype)
+
+
+@handles(np.where)
+def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
+    """`x` where the condition holds, else `y`; Python numbers do not promote. Always an array."""
+    if x is NOT_GIVEN or y is NOT_GIVEN:
+        if x is NOT_GIVEN and y is NOT_GIVEN:
+            return HANDLERS[np.nonzero](condition)
+        raise ValueError("either both or neither of x and y should be given")
+    sides = [v if is_number(v) else asarray(v) for v in (x, y)]
+    dtype = np.result_type(*(stand_in(v) for v in sides))
+    test = truth(condition)
+    values = [test.value(), *(_cast_number(v, dtype) for v in sides)]
+    shape = broadcast_dims([shape_of(v.type) for v in values])
+    return apply_to_arrays("select", values, shape, (test, *sides))
+
+
+@handles(np.clip)
+@accepts_out("np.clip", "same_kind", repeated=True)
+def clip(
+    a: Any,
+    a_min: Any = NOT_GIVEN,
+    a_max: Any = NOT_GIVEN,
+    out: Any = None,
+    *,
+    min: Any = NOT_GIVEN,
+    max: Any = NOT_GIVEN,
+    **kwargs: Any,
+) -> Any:
+    """Values limited to an interval; bounds that an integer dtype cannot reach are dropped."""
+    only("np.clip", **kwargs)
+    if (a_min is NOT_GIVEN) != (a_max is NOT_GIVEN):
+        raise TraceError("TJ004", "np.clip with one of a_min= and a_max=", user_line())
+    low = min if a_min is NOT_GIVEN else a_min
+    high = max if a_max is NOT_GIVEN else a_max
+    low, high = (None if v is NOT_GIVEN else v for v in (low, high))
+    x = as_operand(a)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        if type(low) is int and low <= info.min:
+            low = None
+        if type(high) is int and high >= info.max:
+            high = None
+    if low is None and high is None:
+        return elementwise(np.positive, (x,))
+    if low is None:
+        return elementwise(np.minimum, (x, high))
+    if high is None:
+        return elementwise(np.maximum, (x, low))
+    dtype = np.result_type(*(stand_in(v if is_number(v) else asarray(v)) for v in (x, low, high)))
+    if dtype.kind == "b":
+        raise TraceError("TJ004", "np.clip of booleans", user_line())
+    parts = [here().wrap(operand(v if is_number(v) else asarray(v), dtype)) for v in (x, low, high)]
+    return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
+
+
+@handles(np.round, np.around)
+@accepts_out("np.round", repeated=True)
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
+    """Values rounded half to even at a decimal place, by NumPy's scaling."""
+    x = as_operand(a)
+    places = operator.index(decimals)
+    if abs(places) > _MOST_PLACES:
+        raise TraceError("TJ004", f"np.round to {places} decimals", user_line())
+    d = x.dtype
+    if d.kind == "c":
+        parts = [round_(part, places).value() for part in (x.real, x.imag)]
+        return here().wrap(here().emit("make_complex", parts))
+    if d.kind in "iu":
+        if places >= 0:
+            return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
+        scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
+        new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
+        new = here().wrap(cast_value(new.value(), d))
+        return in_order_of(new, x) if isinstance(new, TracedArray) else new
+    if d.kind == "b" and places != 0:
+        raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
+    if places == 0:
+        return elementwise(np.rint, (x,))
+    power = 10.0 ** abs(places)
+    to, back = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+    scaled = elementwise(np.rint, (elementwise(to, (x, power)),))
+    out = elementwise(back, (scaled, power))
+    return in_order_of(out, x) if isinstance(x, TracedArray) and x.ndim else out
+
+
+@handles(np.fix)
+@accepts_out("np.fix", repeated=True)
+def fix(x: Any, out: Any = None) -> Any:
+    """Values rounded towards zero."""
+    return elementwise(np.trunc, (as_operand(x),))
+
+
+def _triangle(lower: bool) -> Any:
+    def run(m: Any, k: Any = 0) -> Any:
+        x = asarray(m)
+        if x.ndim == 1:
+            x = asarray(np.broadcast_to(x, (x.shape[0], x.shape[0])))
+        if not x.ndim:
+            raise TypeError("tri() missing 1 required positional argument: 'N'")
+        rows, columns = x.type.shape[-2:]
+        mask = lower_mask(rows, columns, k if lower else k - 1)
+        zero = x.dtype.type(0)
+        return where(mask, x, zero) if lower else where(mask, zero, x)
+
+    return run
+
+
+handles(np.tril)(_triangle(lower=True))
+handles(np.triu)(_triangle(lower=False))
+
+
+@handles(np.diag)
+def diag(v: Any, k: Any = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with that diagonal."""
+    x = asarray(v)
+    if x.ndim == 2:
+        return np.diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    return _diagonal_matrix(x, k)
+
+
+@handles(np.diagflat)
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """The matrix with all elements on one diagonal."""
+    return _diagonal_matrix(ravel(v), k)
+
+
+def _diagonal_matrix(x: TracedArray, k: Any) -> Any:
+    shift = as_dim(k if k >= 0 else -k)
+    n = x.type.shape[0] + shift
+    rows, columns = iota(n), iota(n)
+    on = elementwise(np.equal, (elementwise(np.add, (rows, k))[:, None], columns))  # type: ignore[index]
+    zeros = filled((shift,), x.dtype.type(0), x.dtype)
+    wide = x if not k else asarray(concatenate([x, zeros] if k < 0 else [zeros, x]))
+    return where(on, wide[None, :], x.dtype.type(0))
+
+
+@handles(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """NaN and infinities replaced by finite numbers."""
+    if copy is not True:
+        raise TraceError("TJ004", "np.nan_to_num with copy=False", user_line())
+    v = asarray(x)
+    if v.dtype.kind == "c":
+        raise TraceError("TJ004", "np.nan_to_num of complex numbers", user_line())
+    if v.dtype.kind != "f":
+        return as_scalar(copy_of(v))
+    if not is_number(nan):
+        raise TraceError("TJ004", f"np.nan_to_num with nan={nan!r}", user_line())
+    info = np.finfo(v.dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    infinite, negative = elementwise(np.isinf, (v,)), elementwise(np.signbit, (v,))
+    up = elementwise(np.bitwise_and, (infinite, elementwise(np.logical_not, (negative,))))
+    out = where(elementwise(np.isnan, (v,)), v.dtype.type(nan), v)
+    out = where(up, v.dtype.type(high), out)
+    down = elementwise(np.bitwise_and, (infinite, negative))
+    return as_scalar(where(down, v.dtype.type(low), out))
+
+
+@handles(np.average)
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False
+) -> Any:
+    """The mean, or the weighted mean along axes."""
+    if returned:
+        raise TraceError("TJ004", "np.average with returned=", user_line())
+    keep = {} if keepdims is NOT_GIVEN else {"keepdims": keepdims}
+    x = asarray(a)
+    if weights is None:
+        mean = np.mean(x, axis=axis, **keep)
+        if here().env.decide(prod(shape_of(lift(mean).type)), "==", 0):
+            raise ZeroDivisionError("division by zero")
+        return mean
+    w = asarray(weights)
+    common = np.result_type(x.dtype, w.dtype)
+    if x.dtype.kind in "iub":
+        common = np.result_type(common, np.float64)
+    if w.ndim != x.ndim:
+        if axis is None or w.ndim != 1:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        (k,) = normalize_axes(axis, x.ndim)
+        if not here().env.expect(w.type.shape[0], "==", x.type.shape[k]):
+            raise ValueError("Shape of weights must be consistent with shape of a along axis.")
+        w = asarray(w[tuple(slice(None) if j == k else None for j in range(x.ndim))])
+    scale = np.sum(w, axis=axis, dtype=common, **keep)
+    # NumPy raises ZeroDivisionError.
+    refuse(elementwise(np.equal, (scale, 0.0)))
+    product = asarray(elementwise(np.multiply, (x, w), common))
+    return elementwise(np.divide, (np.sum(product, axis=axis, **keep), scale))
+
+
+@handles(np.median)
+@accepts_out("np.median", apart=True)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False
+) -> Any:
+    """The mean of the one or two middle elements; NaN where there is one."""
+    only("np.median", overwrite_input=overwrite_input or None)
+    x = asarray(a)
+    if x.dtype.kind == "c" or isinstance(axis, (tuple, list)):
+        raise TraceError("TJ004", "np.median of complex numbers or over several axes", user_line())
+    kept = tuple(1 if axis is None or k == axis % x.ndim else d for k, d in enumerate(x.shape))
+    flat, k = (ravel(x), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
+    n = flat.shape[k]
+    if n == 0:
+        raise TraceError("TJ004", "np.median of no elements", user_line())
+    ordered = sort(flat, axis=k)
+    key = (slice(None),) * k
+    middle = n // 2
+    first = middle if n % 2 == 1 else middle - 1
+    result = np.mean(ordered[(*key, slice(first, middle + 1))], axis=k)
+    if x.dtype.kind == "f":
+        last = ordered[(*key, n - 1)]
+        result = as_scalar(where(elementwise(np.isnan, (last,)), last, result))
+    return asarray(result).reshape(kept) if keepdims else result
+
+
+def _nan_reduction(name: str, full: Any, start: int) -> Any:
+    def run(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NOT_GIVEN,
+        initial: Any = NOT_GIVEN,
+        where: Any = NOT_GIVEN,
+    ) -> Any:
+        only(f"np.{name}", out=out, initial=initial, where=where)
+        x = asarray(a)
+        if x.dtype.kind in "fc":
+            x = handler_where(elementwise(np.isnan, (x,)), x.dtype.type(start), x)
+        return full(x, axis=axis, dtype=dtype, keepdims=keepdims is True)
+
+    return run
+
+
+handler_where = where
+handles(np.nansum)(_nan_reduction("nansum", np.sum, 0))
+handles(np.nanprod)(_nan_reduction("nanprod", np.prod, 1))
+
+
+@handles(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The elements in ascending order."""
+    only("np.sort", order=order)
+    x = asarray(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    k = normalize_axis_index(axis, x.ndim)
+    return along_axis("sort", x, k, copies=True)
+
+
+@handles(np.argsort)
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    """The indices that sort the elements."""
+    only("np.argsort", order=order)
+    x = asarray(a)
+    if axis is None or not x.ndim and axis in (0, -1):
+        x, axis = ravel(x), 0
+    k = normalize_axis_index(axis, x.ndim)
+    keep = bool(stable) or kind in ("stable", "mergesort")
+    return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
+
+
+@handles(np.linalg.cross)
+def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    """The vector product of vectors with three components along an axis."""
+    if axis is None:
+        raise TypeError("an axis is an int")
+    return cross(x1, x2, axis=axis)
+
+
+@handles(np.cross)
+def cross(
+    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
+) -> Any:
+    """The vector product of vectors with three components."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    env = here().env
+    if any(not env.expect(v.type.shape[-1], "==", 3) for v in (x, y)):
+        raise TraceError("TJ004", "np.cross of vectors without 3 components", user_line())
+    (a0, a1, a2), (b0, b1, b2) = ([v[..., k] for k in range(3)] for v in (x, y))
+    parts: list[Any] = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return moveaxis(in_c_order(asarray(stack([asarray(p) for p in parts], axis=-1))), -1, axisc)

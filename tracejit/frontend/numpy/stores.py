@@ -1,0 +1,312 @@
+"""Functions and methods of NumPy that change an array in place, as stores of the trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.creation import iota, stand_in
+from tracejit.frontend.numpy.element_keys import takes_no_array
+from tracejit.frontend.numpy.memory_orders import copy_of
+from tracejit.frontend.numpy.outputs import store_masked
+from tracejit.frontend.numpy.registry import SUBSCRIPTS, asarray, astype, handles
+from tracejit.frontend.numpy.shape import reshaped, shape_dims
+from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.python.operators import constant_array, has_traced
+from tracejit.frontend.python.sequences import is_sequence
+from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
+from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    as_array,
+    here,
+    user_line,
+)
+from tracejit.ir.dims import Dim, floordiv, prod
+
+__all__ = ["TracedFlat", "set_attribute", "sort_in_place"]
+
+
+def _target(a: Any, name: str) -> TracedArray:
+    if not isinstance(a, TracedArray):
+        raise TraceError("TJ005", f"{name} of an array from outside", user_line())
+    return a
+
+
+def _values(v: Any, dtype: np.dtype[Any]) -> TracedArray:
+    """What is stored, converted to `dtype` whatever it was."""
+    if not has_traced(v):
+        return constant_array(np.array(v, dtype))
+    x = asarray(v)
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        raise TraceError("TJ004", "complex numbers stored as real ones", user_line())
+    if x.dtype != dtype and not isinstance(v, TracedArray) and dtype.kind not in "fc":
+        raise TraceError("TJ004", f"numbers stored as {dtype} by force", user_line())
+    return astype(x, dtype)
+
+
+def _repeated(v: TracedArray, count: Dim) -> TracedArray:
+    """The elements of `v`, from the first again after the last, `count` of them.
+
+    Raises TraceError where there are none.
+    """
+    env, size = here().env, v.type.size
+    if env.decide(size, "==", 1):
+        value = as_array(reshaped(v, (1,)), (count,))
+        return asarray(here().wrap(value))
+    if env.decide(size, "==", 0):
+        raise TraceError("TJ004", "a store of no values", user_line())
+    flat = reshaped(v, (size,))
+    if env.decide(count, "<=", size):
+        return asarray(flat[: unwrap(count, env)])
+    return asarray(flat[elementwise(np.remainder, (iota(count), unwrap(size, env)))])
+
+
+class _Elements:
+    """All elements of an array in C order, as a view or as a copy to be written back."""
+
+    def __init__(self, x: TracedArray) -> None:
+        self.x = x
+        size = x.type.size
+        self.is_view = is_view_after_reshape(x, (size,)) is True
+        self.flat = reshaped(x, (size,)) if self.is_view else self._copied(size)
+
+    def _copied(self, size: Dim) -> TracedArray:
+        trace = here()
+        return asarray(trace.wrap(trace.emit("reshape", (self.x.value(),), shape=(size,))))
+
+    def finish(self) -> None:
+        """Write what was stored into `flat` back."""
+        if not self.is_view:
+            trace = here()
+            shape = self.x.type.shape
+            self.x.store(trace.emit("reshape", (self.flat.value(),), shape=shape))
+
+
+@handles(np.copyto)
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Copy values into an array, where a mask holds."""
+    x = _target(dst, "np.copyto")
+    if isinstance(src, (list, tuple, range, TracedArray)):
+        new = asarray(src)
+        lead = new.ndim - x.ndim
+        if lead > 0 and not any(new.type.shape[k] != 1 for k in range(lead)):
+            new = reshaped(new, new.type.shape[lead:])
+        store_masked(x, new, where, casting, "np.copyto")
+        return
+    given = np.asarray(stand_in(src)).dtype
+    if not np.can_cast(given, x.dtype, casting):
+        raise TraceError("TJ004", f"np.copyto of {given} into {x.dtype}", user_line())
+    if isinstance(src, TracedScalar) and x.dtype.kind in "iu" and src.is_python:
+        raise TraceError("TJ004", "np.copyto of a Python number into integers", user_line())
+    number = src if isinstance(src, Tracer) else constant_array(np.array(src, x.dtype))
+    store_masked(x, number, where, "unsafe", "np.copyto")
+
+
+@handles(np.put)
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """Store values at places of the flattened array, in order."""
+    x = _target(a, "np.put")
+    index = asarray(ind)
+    if index.dtype.kind not in "iu":
+        raise TraceError("TJ004", f"np.put at places of {index.dtype}", user_line())
+    env = here().env
+    size = unwrap(x.type.size, env)
+    count = index.type.size
+    if env.decide(count, "==", 0) or env.decide(x.type.size, "==", 0):
+        raise TraceError("TJ004", "np.put at no places", user_line())
+    place: Any = reshaped(index, (count,))
+    if mode == "wrap":
+        place = elementwise(np.remainder, (place, size))
+    elif mode == "clip":
+        place = np.clip(place, 0, size - 1)
+    elif mode != "raise":
+        if not isinstance(mode, str):
+            raise TraceError("TJ004", f"np.put with mode={mode!r}", user_line())
+        raise ValueError(f"np.put: no mode {mode!r}")
+    elements = _Elements(x)
+    elements.flat[place] = _repeated(_values(v, x.dtype), count)
+    elements.finish()
+
+
+def _mask(mask: Any, x: TracedArray, name: str) -> TracedArray:
+    """A mask of as many elements as `x`, in its shape."""
+    m = asarray(mask)
+    if not here().env.decide(m.type.size, "==", x.type.size):
+        raise ValueError(f"{name}: mask and data must be the same size")
+    if m.dtype.kind != "b":
+        m = asarray(elementwise(np.not_equal, (m, m.dtype.type(0))))
+    return m if m.type.shape == x.type.shape else reshaped(m, x.type.shape)
+
+
+@handles(np.putmask)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Store each value where the mask holds at its place; few values are repeated."""
+    x = _target(a, "np.putmask")
+    if isinstance(values, TracedArray) and not np.can_cast(values.dtype, x.dtype, "safe"):
+        raise TraceError("TJ004", f"np.putmask of {values.dtype} in {x.dtype}", user_line())
+    m, v = _mask(mask, x, "np.putmask"), _values(values, x.dtype)
+    if v.type.shape != x.type.shape:
+        v = reshaped(_repeated(v, x.type.size), x.type.shape)
+    store_masked(x, v, m, "no", "np.putmask")
+
+
+@handles(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Store the values one after another where the mask holds; few values are repeated."""
+    x = _target(arr, "np.place")
+    m = _mask(mask, x, "np.place")
+    v = asarray(vals)
+    if not np.can_cast(v.dtype, x.dtype, "safe"):
+        raise TraceError("TJ004", f"np.place of {v.dtype} in {x.dtype}", user_line())
+    v = reshaped(astype(v, x.dtype), (v.type.size,))
+    env = here().env
+    if env.decide(v.type.size, "==", 0):
+        raise TraceError("TJ004", "np.place of no values", user_line())
+    number = elementwise(np.subtract, (np.cumsum(reshaped(m, (x.type.size,))), 1))
+    picked = v[elementwise(np.remainder, (number, v.shape[0]))]
+    store_masked(x, reshaped(picked, x.type.shape), m, "no", "np.place")
+
+
+@handles(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
+    """Store along the main diagonal; with `wrap` that of a tall matrix starts again."""
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    x = _target(a, "np.fill_diagonal")
+    env, shape = here().env, x.type.shape
+    if x.ndim > 2 and any(not env.decide(d, "==", shape[0]) for d in shape):
+        raise ValueError("All dimensions of input must be of equal length")
+    v = _values(val, x.dtype)
+    if env.decide(prod(shape), "==", 0):
+        return
+    if x.ndim == 2 and wrap:
+        rows, columns = shape
+        count = floordiv(rows * columns + columns, columns + 1)
+        position = elementwise(np.multiply, (iota(count), unwrap(columns + 1, env)))
+        places: Any = np.divmod(position, unwrap(columns, env))
+    else:
+        count = env.minimum(shape[0], shape[1]) if x.ndim == 2 else shape[0]
+        places = (iota(count),) * x.ndim
+    x[places] = _repeated(v, count)
+
+
+@handles(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    """Store at indices along one axis, matched with the other axes."""
+    x, index = _target(arr, "np.put_along_axis"), asarray(indices)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        if is_c_contiguous(x) is not True:
+            raise TraceError("TJ004", "np.put_along_axis with axis=None", user_line())
+        put(x, index, values)
+        return
+    axis = normalize_axis_index(axis, x.ndim)
+    if x.ndim != index.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    keys: list[Any] = []
+    for k, n in enumerate(x.type.shape):
+        shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
+        keys.append(index if k == axis else reshaped(iota(n), shape))
+    x[tuple(keys)] = values
+
+
+def sort_in_place(
+    x: TracedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
+    """`x.sort()`: the elements in ascending order along one axis."""
+    if order is not None:
+        raise TraceError("TJ004", "sort with order=", user_line())
+    k = normalize_axis_index(axis, x.ndim)
+    x.store(here().emit("sort", (x.value(),), axis=k))
+
+
+def set_shape(x: TracedArray, value: Any) -> None:
+    """`x.shape = value`: the array object itself gets another shape, under all of its names.
+
+    Raises AttributeError where that would need a copy, TraceError for objects of the caller's and
+    where other objects may stand for this one.
+    """
+    trace = here()
+    joined = any(node.regions for node in trace.builder.nodes)
+    if x.cell.input is not None and not x.views or joined or trace.parent is not None:
+        raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
+    new = reshaped(x, shape_dims(value))
+    shared = is_view_after_reshape(x, new.type.shape)
+    if shared is None:
+        raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
+    if not shared:
+        raise AttributeError("Incompatible shape for in-place modification.")
+    x.add_view(new.views[-1])
+
+
+class TracedFlat:
+    """`x.flat`: the elements of an array in C order, one after another."""
+
+    def __init__(self, x: TracedArray) -> None:
+        self.array = x
+
+    def __len__(self) -> int:
+        return here().env.concrete(self.array.type.size)
+
+    def __getitem__(self, key: Any) -> Any:
+        flat = _Elements(self.array).flat
+        picked = flat[_flat_key(key)]
+        return copy_of(picked) if isinstance(picked, TracedArray) else picked
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        elements = _Elements(self.array)
+        x = self.array
+        key = _flat_key(key)
+        selected = elements.flat[key]
+        if x.dtype.kind == "b" and is_sequence(value) and not isinstance(selected, TracedArray):
+            value = len(value) > 0  # An element of bools takes the truth of any object.
+        v = _values(value, x.dtype)
+        if isinstance(selected, TracedArray):
+            count = selected.type.size
+            if here().env.decide(count, "==", 0):
+                return
+            elements.flat[key] = reshaped(_repeated(v, count), selected.type.shape)
+        elif v.ndim and (takes_no_array(x.dtype) or not here().env.decide(v.type.size, "==", 1)):
+            raise ValueError("Error setting single item of array.")
+        else:
+            elements.flat[key] = _repeated(v, 1)[0]
+        elements.finish()
+
+
+def _flat_key(key: Any) -> Any:
+    if isinstance(key, tuple):
+        if len(key) != 1:
+            raise IndexError("unsupported iterator index")
+        (key,) = key
+    if isinstance(key, bool) or (isinstance(key, TracedArray) and key.dtype.kind == "b"):
+        raise TraceError("TJ015", "a boolean mask as an index", user_line())
+    if isinstance(key, np.ndarray) or key is None:
+        raise TraceError("TJ004", "such an index into .flat", user_line())
+    return asarray(key, np.int64) if isinstance(key, list) else key
+
+
+SUBSCRIPTS[TracedFlat] = TracedFlat.__getitem__
+
+
+def set_attribute(x: TracedArray, name: str, value: Any) -> None:
+    """`x.name = value`. Raises TraceError for attributes that stores do not reach."""
+    if name in ("real", "imag"):
+        if name == "imag" and x.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        getattr(x, name)[...] = asarray(value) if is_sequence(value) else value
+    elif name == "flat":
+        TracedFlat(x)[...] = value
+    elif name == "shape":
+        set_shape(x, value)
+    else:
+        what = f"an assignment to the attribute {name} of an array"
+        raise TraceError("TJ008", what, user_line())

@@ -1,0 +1,1 @@
+"""Python on tracers: operators, builtins, containers, objects, text and streams."""

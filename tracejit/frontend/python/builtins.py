@@ -1,0 +1,301 @@
+"""The pure functions of Python that a traced program may call, and what they do with tracers.
+
+`CALLS` is the closed table: builtins, and functions of math, operator, functools and itertools.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import functools
+import itertools
+import operator
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
+from tracejit.frontend.python.container_methods import pairs
+from tracejit.frontend.python.effects import exit_, print_
+from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.numbers import NUMBER_CALLS
+from tracejit.frontend.python.operators import class_of, require_known, require_plain
+from tracejit.frontend.python.reductions import FOLD_CALLS
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["CALLS"]
+
+_REQUIRED: Any = object()
+
+
+def _len(hooks: Hooks, x: Any) -> Any:
+    if isinstance(x, TracedArray) and x.ndim:
+        return x.shape[0]
+    if isinstance(x, (Tracer, SymInt)):
+        raise TypeError(f"object of type '{class_of(x).__name__}' has no len()")
+    if type(x).__module__ == "builtins":
+        hooks.known(x)
+        return len(x)
+    if isinstance(x, Items) and not x.once:
+        return x.length
+    return hooks.call(hooks.attribute(x, "__len__"))
+
+
+# Iteration ---------------------------------------------------------------------------------------
+
+
+def _range(hooks: Hooks, *args: Any) -> Any:
+    require_known(args, "an argument of range()")
+    return ranged(hooks, *args)
+
+
+def _enumerate(hooks: Hooks, iterable: Any, start: Any = 0) -> Any:
+    if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
+        raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
+    items = enumerated(iterable, start)
+    return hooks.new(items or enumerate(hooks.iterate(iterable), start))
+
+
+def _zip(hooks: Hooks, *iterables: Any, strict: Any = False) -> Any:
+    items = zipped(iterables, bool(strict))
+    return hooks.new(items or zip(*map(hooks.iterate, iterables), strict=strict))
+
+
+def _reversed(hooks: Hooks, x: Any) -> Any:
+    plain = (list, tuple, dict, str, range)
+    if not isinstance(x, (TracedArray, Items)) and type(x) not in plain:
+        raise TraceError("TJ002", f"reversed() of a {class_of(x).__name__}", user_line())
+    return hooks.new(reversed_items(x) or reversed(x))
+
+
+def _map(hooks: Hooks, f: Any, *iterables: Any) -> Any:
+    return hooks.new(map(hooks.callback(f), *map(hooks.iterate, iterables)))
+
+
+def _filter(hooks: Hooks, f: Any, iterable: Any) -> Any:
+    return hooks.new(filter(_predicate(hooks, f), hooks.iterate(iterable)))
+
+
+def _predicate(hooks: Hooks, f: Any) -> Callable[[Any], Any]:
+    return lambda x: hooks.truth(x if f is None else hooks.call(f, x))
+
+
+def _iter(hooks: Hooks, x: Any) -> Any:
+    return hooks.new(hooks.iterate(x))
+
+
+def _next(hooks: Hooks, x: Any, *default: Any) -> Any:
+    if isinstance(x, Items):
+        raise TraceError("TJ029", "next()", user_line())
+    if not hooks.is_made(x):
+        raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
+    return next(hooks.iterate(x), *default)
+
+
+def _sequence(cls: Any) -> Callable[..., Any]:
+    def run(hooks: Hooks, items: Any = ()) -> Any:
+        made = cls(hooks.iterate(items))
+        return made if cls is tuple else hooks.new(made)
+
+    return run
+
+
+def _set(cls: Any) -> Callable[..., Any]:
+    return lambda hooks, items=(): hooks.new(cls(hooks.keys(items)))
+
+
+def _dict(hooks: Hooks, /, *given: Any, **named: Any) -> Any:
+    items = [pairs(hooks, x) for x in given]
+    return hooks.new(dict(*items, **named))
+
+
+def _sorted(hooks: Hooks, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    values = list(hooks.iterate(items))
+    tested = values if key is None else [hooks.call(key, v) for v in values]
+    require_plain(tested, "sorted()", sizes=True)
+    order = sorted(range(len(values)), key=tested.__getitem__, reverse=bool(hooks.truth(reverse)))
+    return hooks.new([values[k] for k in order])
+
+
+def _accumulate(hooks: Hooks, items: Any, func: Any = operator.add, *, initial: Any = None) -> Any:
+    step = hooks.callback(func or operator.add)
+    return hooks.new(itertools.accumulate(hooks.iterate(items), step, initial=initial))
+
+
+def _starmap(hooks: Hooks, f: Any, items: Any) -> Any:
+    return hooks.new(hooks.call(f, *hooks.iterate(x)) for x in hooks.iterate(items))
+
+
+def _over_one(f: Any) -> Callable[..., Any]:
+    return lambda hooks, items, *args: hooks.new(f(hooks.iterate(items), *args))
+
+
+def _over_all(f: Any) -> Callable[..., Any]:
+    return lambda hooks, *all_items, **kwargs: hooks.new(
+        f(*map(hooks.iterate, all_items), **kwargs)
+    )
+
+
+# Objects -----------------------------------------------------------------------------------------
+
+
+def _type(hooks: Hooks, x: Any, *more: Any) -> Any:
+    if more:
+        raise TraceError("TJ002", "type() with three arguments", user_line())
+    cls = class_of(x)
+    source = hooks.capture.source_of(x)
+    if source is not None and not isinstance(x, type):
+        hooks.capture.guard_type(source, cls)
+    return cls
+
+
+def _require_class(cls: Any) -> None:
+    """Raise TraceError for a class that decides by code of the program what its instances are."""
+    if isinstance(cls, tuple):
+        for c in cls:
+            _require_class(c)
+        return
+    if isinstance(cls, types.UnionType):
+        _require_class(typing.get_args(cls))
+        return
+    meta = type(cls)
+    top = getattr(cls, "__module__", "").partition(".")[0]
+    known = top == "numpy" or top in sys.stdlib_module_names
+    if (
+        meta is not type
+        and not issubclass(meta, enum.EnumMeta)
+        and not (issubclass(meta, abc.ABCMeta) and known)
+    ):
+        raise TraceError("TJ008", f"isinstance() with {cls!r}", user_line())
+
+
+def _isinstance(hooks: Hooks, x: Any, cls: Any) -> bool:
+    _require_class(cls)
+    if isinstance(x, (Tracer, SymInt)):
+        return issubclass(class_of(x), cls)
+    _type(hooks, x)
+    return isinstance(x, cls)
+
+
+def _issubclass(hooks: Hooks, x: Any, cls: Any) -> bool:
+    _require_class(cls)
+    return issubclass(x, cls)
+
+
+def _getattr(hooks: Hooks, x: Any, name: str, default: Any = _REQUIRED) -> Any:
+    try:
+        return hooks.attribute(x, name)
+    except AttributeError:
+        if default is _REQUIRED:
+            raise
+        return default
+
+
+def _hasattr(hooks: Hooks, x: Any, name: str) -> bool:
+    return _getattr(hooks, x, name, _REQUIRED.__class__) is not _REQUIRED.__class__
+
+
+def _setattr(hooks: Hooks, x: Any, name: str, value: Any) -> None:
+    hooks.store_attribute(value, x, name)
+
+
+def _delattr(hooks: Hooks, x: Any, name: str) -> None:
+    hooks.delete_attribute(x, name)
+
+
+def _callable(hooks: Hooks, x: Any) -> bool:
+    return not isinstance(x, (Tracer, SymInt)) and callable(x)
+
+
+def _str(hooks: Hooks, x: Any = "", *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs:
+        return to_text(hooks, x)
+    require_plain([x, *args, *kwargs.values()], "str()")
+    return str(x, *args, **kwargs)
+
+
+def _super(hooks: Hooks, cls: Any, owner: Any) -> Any:
+    return super(cls, owner)
+
+
+def _replace(hooks: Hooks, x: Any, /, **changes: Any) -> Any:
+    """A dataclass with some fields changed: a call of its class, as in Python."""
+    cls = _type(hooks, x)
+    for f in dataclasses.fields(cls):
+        if f.init:
+            changes.setdefault(f.name, hooks.attribute(x, f.name))
+        elif f.name in changes:
+            raise ValueError(f"field {f.name} is declared with init=False")
+    hooks.capture.object_source(cls, cls.__name__)
+    return hooks.call(cls, **changes)
+
+
+def _partial(hooks: Hooks, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return hooks.new(functools.partial(f, *args, **kwargs))
+
+
+def _wraps(hooks: Hooks, wrapped: Any) -> Any:
+    return hooks.new(functools.partial(functools.update_wrapper, wrapped=wrapped))
+
+
+def _update_wrapper(hooks: Hooks, wrapper: Any, wrapped: Any) -> Any:
+    hooks.may_change(wrapper)
+    return functools.update_wrapper(wrapper, wrapped, updated=())
+
+
+#: Callee -> what a call of it does: (hooks, *args, **kwargs) -> result.
+CALLS: dict[Any, Callable[..., Any]] = {
+    **NUMBER_CALLS,
+    **FOLD_CALLS,
+    str: _str,
+    repr: lambda hooks, x: to_text(hooks, x, "r"),
+    format: lambda hooks, x, spec="": formatted(hooks, x, "", spec),
+    len: _len,
+    range: _range,
+    slice: lambda hooks, *args: slice(*args),
+    enumerate: _enumerate,
+    zip: _zip,
+    reversed: _reversed,
+    map: _map,
+    filter: _filter,
+    iter: _iter,
+    next: _next,
+    list: _sequence(list),
+    tuple: _sequence(tuple),
+    set: _set(set),
+    frozenset: _set(frozenset),
+    dict: _dict,
+    sorted: _sorted,
+    type: _type,
+    isinstance: _isinstance,
+    issubclass: _issubclass,
+    getattr: _getattr,
+    hasattr: _hasattr,
+    setattr: _setattr,
+    delattr: _delattr,
+    callable: _callable,
+    super: _super,
+    print: print_,
+    sys.exit: exit_,
+    dataclasses.replace: _replace,
+    functools.partial: _partial,
+    functools.wraps: _wraps,
+    functools.update_wrapper: _update_wrapper,
+    itertools.accumulate: _accumulate,
+    itertools.starmap: _starmap,
+    **{f: _over_one(f) for f in (itertools.combinations, itertools.permutations, itertools.islice)},
+    **{f: _over_one(f) for f in (itertools.pairwise,)},
+    **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
+    itertools.repeat: lambda hooks, *args: hooks.new(itertools.repeat(*args)),
+    typing.cast: lambda hooks, t, x: x,
+}

@@ -1,0 +1,208 @@
+"""`print`, `raise` and `assert` in a traced program: ops that act when the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.python.formatting import has_text, to_text
+from tracejit.frontend.python.operators import require_plain
+from tracejit.frontend.python.streams import StandardStream
+from tracejit.frontend.tracing.pytree import is_namedtuple
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import (
+    Operand,
+    Operands,
+    TextLike,
+    TracedText,
+    concatenate,
+    pieces_of,
+)
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.union import Choice, Unreachable
+from tracejit.ops.control.templates import class_path, refer
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = [
+    "TracedError",
+    "assert_",
+    "exit_",
+    "make_error",
+    "print_",
+    "raise_error",
+]
+
+
+# Printing ----------------------------------------------------------------------------------------
+
+
+def print_(
+    hooks: Hooks,
+    *args: Any,
+    sep: Any = None,
+    end: Any = None,
+    file: Any = None,
+    flush: Any = False,
+) -> None:
+    """`print(...)`: a `print_text` node."""
+    between, last = _separator("sep", sep, " "), _separator("end", end, "\n")
+    parts: list[TextLike] = []
+    for k, x in enumerate(args):
+        parts += (between, to_text(hooks, x)) if k else (to_text(hooks, x),)
+    operands = Operands()
+    attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
+    if isinstance(file, StandardStream):
+        attrs["stream"] = file.name
+    elif file is not None:
+        if not hooks.capture.is_outside(file):
+            raise TraceError("TJ006", "the file of print()", user_line())
+        attrs["file"] = refer(file)
+    require_plain(flush, "flush")
+    if flush:
+        attrs["flush"] = True
+    trace = here()
+    trace.note("effect", "print()")
+    (token,) = trace.emit_all("print_text", (trace.token(), *operands.values), attrs)
+    trace.set_token(token)
+
+
+def _separator(name: str, x: Any, default: str) -> TextLike:
+    """What stands between or after what is printed. Raises TypeError as `print` does."""
+    from tracejit.frontend.control.branches import settle_bound
+
+    x = settle_bound(x)
+    if isinstance(x, Choice):
+        sides = (_separator(name, v, default) for v in (x.first, x.second))
+        return TracedText((("choice", Operand(x.predicate), *map(pieces_of, sides)),))
+    if x is not None and not isinstance(x, (str, TracedText)):
+        raise TypeError(f"{name} must be None or a string, not {type(x).__name__}")
+    return default if x is None else x
+
+
+# Exceptions --------------------------------------------------------------------------------------
+
+
+class TracedError:
+    """Stands for an instance of an exception class that is made where it is raised."""
+
+    def __init__(self, cls: type[BaseException], args: Sequence[Any], kwargs: dict[str, Any]):
+        self.cls, self.args, self.kwargs = cls, args, kwargs
+
+
+def make_error(
+    hooks: Hooks, cls: type[BaseException], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`cls(*args, **kwargs)`: classes of the program's own are only called at run time."""
+    given = [*args, *kwargs.values()]
+    if cls.__module__ == "builtins" and not any(map(has_text, given)):
+        try:
+            require_plain(given, "an argument of an exception")
+        except TraceError:
+            return TracedError(cls, args, kwargs)
+        return cls(*args, **kwargs)
+    return TracedError(cls, args, kwargs)
+
+
+def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
+    """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
+    trace = here()
+    operands = Operands()
+    attrs: dict[str, Any] = {"error": _raised(hooks, error, operands)}
+    if cause:
+        attrs["cause"] = _raised(hooks, cause[0], operands, optional=True)
+    states = {number: cell.read(trace) for cell, number in trace.memory.items() if cell.written}
+    if states:
+        attrs["states"] = tuple(states)
+    trace.note("effect", "raise")
+    inputs = (trace.token(), *operands.values, *states.values())
+    (token,) = trace.emit_all("raise_error", inputs, attrs)
+    trace.set_token(token)
+    raise Unreachable
+
+
+def exit_(hooks: Hooks, *args: Any) -> NoReturn:
+    """`sys.exit(...)`."""
+    raise_error(hooks, make_error(hooks, SystemExit, args, {}))
+
+
+def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
+    """`assert test, message()`."""
+    from tracejit.frontend.control.branches import branch, names_of_operands, predicate
+
+    def fail() -> NoReturn:
+        args = () if message is None else (message(),)
+        raise_error(hooks, make_error(hooks, AssertionError, args, {}))
+
+    holds = predicate(hooks, test)
+    if isinstance(holds, bool):
+        if not holds:
+            fail()
+        return
+    branch(hooks, holds, lambda: None, fail, names_of_operands((message,)))
+
+
+# Objects of run time -----------------------------------------------------------------------------
+
+
+def _raised(hooks: Hooks, x: Any, operands: Operands, optional: bool = False) -> Any:
+    """The template of what stands after `raise` or `from`. Raises TypeError as Python does."""
+    if isinstance(x, (BaseException, TracedError)) or (optional and x is None):
+        return _object(hooks, x, operands)
+    if isinstance(x, type) and issubclass(x, BaseException):
+        return "call", class_path(x), refer(x), (), ()
+    if isinstance(x, Choice):
+        raise TraceError("TJ028", "one of two exceptions", user_line())
+    what = "exception causes" if optional else "exceptions"
+    raise TypeError(f"{what} must derive from BaseException")
+
+
+def _object(hooks: Hooks, x: Any, operands: Operands) -> Any:
+    """The template of an object that is handed to an exception."""
+    from tracejit.frontend.control.branches import settle_bound
+
+    x = settle_bound(x)
+    match x:
+        case Choice():
+            sides = [_object(hooks, v, operands) for v in (x.first, x.second)]
+            return "choice", operands.number(Operand(x.predicate)), *sides
+        case TracedText():
+            return "text", operands.text(x)
+        case TracedArray():
+            if x.cell.root.input is not None or x.views:
+                raise TraceError("TJ028", "an argument as part of an exception", user_line())
+            return "operand", operands.number(Operand(x))
+        case Tracer() | SymInt():
+            return "operand", operands.number(Operand(x))
+        case TracedError():
+            return _call(hooks, x.cls, x.args, x.kwargs, operands)
+        case BaseException() if not hooks.capture.is_outside(x):
+            return _call(hooks, type(x), x.args, {}, operands)
+        case np.generic():
+            return "object", refer(x)
+    cls = type(x)
+    if x is None or cls in (bool, int, float, complex, str):
+        return "constant", x
+    if hooks.capture.is_outside(x) or isinstance(x, type):
+        return "object", refer(x)
+    if cls is tuple or cls is list and hooks.is_made(x):
+        return cls.__name__, *(_object(hooks, v, operands) for v in x)
+    if is_namedtuple(cls):
+        return _call(hooks, cls, tuple(x), {}, operands)
+    if cls is dict and hooks.is_made(x):
+        items = [(_object(hooks, k, operands), _object(hooks, v, operands)) for k, v in x.items()]
+        return "dict", *items
+    raise TraceError("TJ028", f"a {cls.__name__} as part of an exception", user_line())
+
+
+def _call(
+    hooks: Hooks, cls: type, args: Sequence[Any], kwargs: dict[str, Any], operands: Operands
+) -> Any:
+    given = tuple([_object(hooks, a, operands) for a in args])
+    named = tuple([(k, _object(hooks, v, operands)) for k, v in kwargs.items()])
+    return "call", class_path(cls), refer(cls), given, named

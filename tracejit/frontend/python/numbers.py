@@ -1,0 +1,335 @@
+"""Arithmetic on Python numbers in a traced program: builtins, and the modules math and operator.
+
+`NUMBER_CALLS` maps each function to what a call of it does, as (hooks, *args, **kwargs) -> result.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import functools
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.python.operators import class_of, has_traced, require_known, require_plain
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    here,
+    lift,
+    user_line,
+)
+from tracejit.frontend.tracing.union import Choice
+from tracejit.ir.op import OPS
+from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
+from tracejit.ops.python.math import MATH_OPS
+from tracejit.ops.python.rounding import MAX_DIGITS
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["NUMBER_CALLS", "python_number"]
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def python_number(x: Any, kind: str) -> Any:
+    """float(x), int(x), complex(x) or bool(x) of a traced number, 0-d array or size."""
+    trace = here()
+    if isinstance(x, SymInt):
+        if kind == "int":
+            return x
+        x = lift(x)
+    if isinstance(x, TracedArray):
+        if x.ndim:
+            raise TraceError("TJ004", f"{kind}() of an array", user_line())
+        x = trace.wrap(trace.emit("element", (x.value(),)))
+    if isinstance(x.type, PyScalar) and x.type.kind == kind:
+        return x
+    if dtype_of(x.type).kind == "c" and kind in ("int", "float"):
+        if not isinstance(x.type, PyScalar):
+            raise TraceError("TJ004", f"{kind}() of a complex number of NumPy", user_line())
+        raise TypeError(f"{kind}() argument must be a real number, not 'complex'")
+    return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind))
+
+
+def _number(cls: Any) -> Callable[..., Any]:
+    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (Tracer, SymInt)):
+            return python_number(args[0], cls.__name__)
+        require_plain([*args, *kwargs.values()], f"{cls.__name__}()")
+        return cls(*args, **kwargs)
+
+    return run
+
+
+def _bool(hooks: Hooks, x: Any = False) -> Any:
+    return hooks.truth_of(x)
+
+
+def _abs(hooks: Hooks, x: Any) -> Any:
+    return hooks.unary("abs", x)
+
+
+def _complex(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    if len(args) + len(kwargs) < 2 or not has_traced([*args, *kwargs.values()]):
+        return _number(complex)(hooks, *args, **kwargs)
+    parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    if len(parts) != 2:
+        raise TypeError("complex() takes at most 2 arguments")
+    if any(issubclass(class_of(x), (complex, np.complexfloating)) for x in parts.values()):
+        raise TraceError("TJ004", "complex() of two numbers, one of them complex", user_line())
+    return _emit("py_complex", _real(parts["real"]), _real(parts["imag"]))
+
+
+def _round(hooks: Hooks, number: Any, ndigits: Any = None) -> Any:
+    x = number
+    if isinstance(x, Choice):
+        return hooks.on_choices(lambda settled: _round(hooks, settled, ndigits), x)
+    if isinstance(x, SymInt) and ndigits is None:
+        return x
+    if not isinstance(x, Tracer):
+        require_plain([x, ndigits], "round()")
+        return round(x, ndigits)
+    cls = class_of(x)
+    if isinstance(x, TracedArray) or issubclass(cls, (complex, np.complexfloating)):
+        raise TypeError(f"type {cls.__name__} doesn't define __round__ method")
+    if ndigits is None:
+        return _emit("py_round", _real(x) if issubclass(cls, (float, np.floating)) else _integer(x))
+    require_plain(ndigits, "the digits of round()", sizes=True)
+    digits = operator.index(ndigits)
+    if not isinstance(x.type, PyScalar):
+        return hooks.call(hooks.attribute(x, "round"), digits)
+    if cls is not float and digits >= 0:
+        return hooks.binary("add", x, 0)
+    if cls is not float or not 0 <= digits <= MAX_DIGITS:
+        raise TraceError("TJ004", f"round() to {digits} digits", user_line())
+    return _emit("py_round_to", x, digits=digits)
+
+
+def _pow(hooks: Hooks, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return hooks.binary("pow", base, exp)
+    require_plain([base, exp, mod], "pow()")
+    return pow(base, exp, mod)
+
+
+def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:
+    if isinstance(x, Tracer) or isinstance(y, Tracer):
+        if any(isinstance(v, TracedScalar) and v.is_python for v in (x, y)):
+            return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
+        require_known([x, y], "an operand")
+        return divmod(x, y)
+    return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
+
+
+def _plain(f: Any) -> Callable[..., Any]:
+    """A function that runs on values known while tracing; a size is then known, under a guard."""
+
+    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+        given = [int(a) if isinstance(a, SymInt) else a for a in args]
+        if any(isinstance(a, Tracer) for a in given):
+            raise TraceError("TJ002", f"{f.__module__}.{f.__name__} of a traced value", user_line())
+        require_plain([*given, *kwargs.values()], f"{f.__name__}()", sizes=True)
+        return hooks.fresh(f(*given, **kwargs))
+
+    return run
+
+
+def _prod(hooks: Hooks, items: Any, *, start: Any = 1) -> Any:
+    values = list(hooks.iterate(items))
+    if not any(isinstance(v, (Tracer, SymInt)) for v in (start, *values)):
+        require_plain([start, values], "math.prod()")
+        return math.prod(values, start=start)
+    return functools.reduce(lambda a, b: hooks.binary("mul", a, b), values, start)
+
+
+# math --------------------------------------------------------------------------------------------
+
+
+def _emit(op: str, *values: Any, **attrs: Any) -> Any:
+    trace = here()
+    return trace.wrap(trace.emit(op, [v.value() for v in values], **attrs))
+
+
+def _real(x: Any) -> Any:
+    """An operand of math as a traced Python number: NumPy's numbers are floats first."""
+    if isinstance(x, TracedScalar) and x.is_python:
+        if x.type == PYCOMPLEX:
+            raise TypeError("must be real number, not complex")
+        return x
+    if isinstance(x, TracedArray) or isinstance(x, TracedScalar):
+        return python_number(x, "float")
+    if isinstance(x, SymInt):
+        return lift(x)
+    if isinstance(x, (complex, np.complexfloating)) or not isinstance(x, (int, float, np.generic)):
+        raise TraceError("TJ004", f"math with a {type(x).__name__}", user_line())
+    # A float holds what CPython computes with; it raises OverflowError for a huge int.
+    return lift(float(x))
+
+
+def _integer(x: Any) -> Any:
+    """An operand that must be an int, as a traced Python number."""
+    if isinstance(x, TracedScalar):
+        if x.type in (PYINT, PYBOOL):
+            return x
+        if not x.is_python and dtype_of(x.type).kind in "iu":
+            return python_number(x, "int")
+        raise TypeError(f"'{class_of(x).__name__}' object cannot be interpreted as an integer")
+    if isinstance(x, TracedArray):
+        raise TraceError("TJ004", "an array as an int", user_line())
+    return lift(x if isinstance(x, SymInt) else operator.index(x))
+
+
+def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
+    plain = _plain(f)
+
+    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, Choice) for a in args):
+            return hooks.on_choices(lambda *settled: run(hooks, *settled, **kwargs), *args)
+        if kwargs or not has_traced(args):
+            return plain(hooks, *args, **kwargs)
+        return traced(hooks, *args)
+
+    return run
+
+
+def _by_op(f: Any, op: str) -> Callable[..., Any]:
+    count = OPS[op].arity  # type: ignore[attr-defined]
+
+    def traced(hooks: Hooks, *args: Any) -> Any:
+        if len(args) != count:
+            raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
+        return _emit(op, *map(_real, args))
+
+    return _on_numbers(f, traced)
+
+
+def _rounding(f: Any, op: str) -> Callable[..., Any]:
+    """floor, ceil or trunc."""
+
+    def traced(hooks: Hooks, x: Any) -> Any:
+        if isinstance(x, SymInt):
+            return x
+        if f is math.trunc and class_of(x) not in (bool, int, float, np.float64):
+            raise TypeError(f"type {class_of(x).__name__} doesn't define __trunc__ method")
+        return _emit(op, _real(x))
+
+    return _on_numbers(f, traced)
+
+
+def _log(hooks: Hooks, x: Any, *base: Any) -> Any:
+    log = _emit("py_log", _real(x))
+    if len(base) > 1:
+        raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
+    return hooks.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
+
+
+def _gcd(hooks: Hooks, *args: Any) -> Any:
+    numbers = list(map(_integer, args))
+    if len(numbers) == 1:
+        return hooks.unary("abs", hooks.binary("add", numbers[0], 0))
+    return functools.reduce(lambda a, b: _emit("py_gcd", a, b), numbers)
+
+
+def _isclose(hooks: Hooks, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    if not has_traced([a, b, rel_tol, abs_tol]):
+        return _plain(math.isclose)(hooks, a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    if has_traced([rel_tol, abs_tol]):
+        raise TraceError("TJ004", "a traced tolerance", user_line())
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    a, b = (python_number(_real(x), "float") for x in (a, b))
+    away = abs(b - a)
+    near = [away <= abs(rel_tol * x) for x in (a, b)] + [away <= abs_tol]
+    finite = [_emit("py_isfinite", x) for x in (a, b)]
+    within = functools.reduce(lambda p, q: _emit("py_or", p, q), near)
+    return _emit(
+        "py_or", a == b, functools.reduce(lambda p, q: _emit("py_and", p, q), [*finite, within])
+    )
+
+
+def _modf(hooks: Hooks, x: Any) -> Any:
+    wide = _emit("np_scalar", python_number(_real(x), "float"), dtype="f64")
+    return tuple(python_number(part, "float") for part in np.modf(wide))
+
+
+def _phase(hooks: Hooks, z: Any) -> Any:
+    z = python_number(z, "complex")
+    return _emit("py_atan2", _emit("py_imag", z), _emit("py_real", z))
+
+
+def _polar(hooks: Hooks, z: Any) -> Any:
+    return _emit("py_abs", python_number(z, "complex")), _phase(hooks, z)
+
+
+_MATH: dict[Any, Callable[..., Any]] = {
+    **{
+        f: _plain(f)
+        for module in (math, cmath)
+        for f in vars(module).values()
+        if isinstance(f, types.BuiltinFunctionType)
+    },
+    **{f: _by_op(f, op) for f, op in MATH_OPS.items()},
+    **{f: _rounding(f, f"py_{f.__name__}") for f in (math.floor, math.ceil, math.trunc)},
+    math.log: _on_numbers(math.log, _log),
+    math.isqrt: _on_numbers(math.isqrt, lambda hooks, x: _emit("py_isqrt", _integer(x))),
+    math.gcd: _on_numbers(math.gcd, _gcd),
+    math.modf: _on_numbers(math.modf, _modf),
+    math.isclose: _isclose,
+    cmath.phase: _on_numbers(cmath.phase, _phase),
+    cmath.polar: _on_numbers(cmath.polar, _polar),
+    math.prod: _prod,
+}
+
+# operator ----------------------------------------------------------------------------------------
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split()
+_COMPARISONS = "lt le gt ge eq ne is_ is_not".split()
+
+
+def _named(hook: str, name: str) -> Callable[..., Any]:
+    return lambda hooks, *args: getattr(hooks, hook)(name, *args)
+
+
+_OPERATOR: dict[Any, Callable[..., Any]] = {
+    **{getattr(operator, n): _named("binary", n) for n in _BINARY},
+    **{
+        getattr(operator, "i" + n.rstrip("_")): _named("in_place", "i" + n.rstrip("_"))
+        for n in _BINARY
+    },
+    **{getattr(operator, n): _named("compare", n) for n in _COMPARISONS},
+    **{getattr(operator, n): _named("unary", n) for n in ("neg", "pos", "invert")},
+    operator.abs: _abs,
+    operator.contains: lambda hooks, a, b: hooks.compare("contains", b, a),
+    operator.getitem: lambda hooks, a, k: hooks.item(a, k),
+    operator.setitem: lambda hooks, a, k, v: hooks.store_item(v, a, k),
+    operator.delitem: lambda hooks, a, k: hooks.delete_item(a, k),
+}
+
+NUMBER_CALLS: dict[Any, Callable[..., Any]] = {
+    **_MATH,
+    **_OPERATOR,
+    **{
+        getattr(builtins, n): _plain(getattr(builtins, n))
+        for n in "ascii bin bytes chr hex oct ord".split()
+    },
+    int: _number(int),
+    float: _number(float),
+    complex: _complex,
+    bool: _bool,
+    abs: _abs,
+    round: _round,
+    pow: _pow,
+    divmod: _divmod,
+}

@@ -1,0 +1,491 @@
+"""Attributes of objects in a traced program, and the making of objects.
+
+Python's lookup is done step by step: what an object from outside holds is captured by path, what
+its class holds is guarded, and properties and methods run as rewritten code.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import functools
+import sys
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.capture.reads import IsFalse, OwnRead
+from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
+from tracejit.frontend.numpy.methods import array_attribute
+from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.operators import class_of, require_plain
+from tracejit.frontend.python.random import TracedGenerator, random_function
+from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.traceable import Traceable
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["attribute", "construct", "delete_attribute", "special", "store_attribute"]
+
+#: Tracers' own attributes, which NumPy's objects do not have or mean otherwise.
+_TRACER_OWN = frozenset(
+    {"cell", "is_python", "snapshot", "store", "trace", "type", "value", "views"}
+)
+_SCALAR = frozenset(
+    "T all any argmax argmin astype clip conj conjugate copy cumprod cumsum denominator dtype "
+    "flatten imag is_integer item itemsize max mean min nbytes ndim numerator prod ptp ravel real "
+    "reshape round shape size squeeze std sum tolist var".split()
+)
+_DTYPE = frozenset(
+    "alignment base byteorder char isnative itemsize kind name ndim num shape str type".split()
+)
+_DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
+#: The same lookup as object's, under other names.
+_GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
+_BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
+#: Modules whose contents are mathematics: constants in them are constants.
+_CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools", "functools")
+_INFO = (np.finfo, np.iinfo)
+
+
+def attribute(hooks: Hooks, x: Any, name: str) -> Any:
+    """`x.name`. Raises AttributeError as Python does, TraceError for what cannot be followed."""
+    if isinstance(x, Tracer):
+        return _tracer_attribute(x, name)
+    if isinstance(x, SymInt):
+        return getattr(int(x), name)
+    if isinstance(x, TracedText):
+        x = x.known(f"the attribute {name}")
+    if x is sys and name in STREAMS:
+        return STREAMS[name]
+    if isinstance(x, (StandardStream, TracedGenerator)):
+        return x.attribute(name)
+    if isinstance(x, ModuleType):
+        return _module_attribute(hooks, x, name)
+    if isinstance(x, np.generic):
+        if name not in _SCALAR:
+            raise TraceError("TJ002", f"{type(x).__name__}.{name}", user_line())
+        return getattr(x, name)
+    if isinstance(x, np.dtype) and name not in _DTYPE:
+        raise TraceError("TJ002", f"dtype.{name}", user_line())
+    if is_constant(x) or type(x) in _BUILTIN or isinstance(x, _INFO):
+        if name.startswith("__"):
+            raise TraceError("TJ008", f"the attribute {name}", user_line())
+        return getattr(x, name)
+    if isinstance(x, type):
+        return _class_attribute(hooks, x, name)
+    if isinstance(x, FunctionType):
+        return _function_attribute(hooks, x, name)
+    if isinstance(x, super):
+        return _super_attribute(hooks, x, name)
+    if isinstance(x, (BuiltinFunctionType, np.ufunc, MethodType)):
+        if name in _DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
+            return getattr(x, name)
+        raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
+    return _object_attribute(hooks, x, name)
+
+
+def _tracer_attribute(x: Tracer, name: str) -> Any:
+    cls = class_of(x)
+    if name == "__class__":
+        return cls
+    if name.startswith("__") or name in ("view", "__dict__"):
+        raise TraceError("TJ004", f"{cls.__name__}.{name}", user_line())
+    if name == "trace" and isinstance(x, TracedArray):
+        return array_attribute(x, name)
+    if name in _TRACER_OWN:
+        raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
+    return getattr(x, name)
+
+
+def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
+    if not is_exempt_module(module):
+        if name not in vars(module):
+            raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
+        return hooks.capture.global_value(vars(module), name)
+    try:
+        value = getattr(module, name)
+    except AttributeError:
+        # The program may define it later.
+        hooks.capture.library_name(vars(module), name, MISSING)
+        raise
+    hooks.capture.library_name(vars(module), name, value)
+    if module.__name__ == "numpy.random":
+        drawing = random_function(name, value)
+        if drawing is not None:
+            return drawing
+    top = module.__name__.partition(".")[0]
+    if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType, np.ufunc)):
+        return value
+    if top in _CONSTANT_MODULES and (
+        is_constant(value) or type(value).__module__.startswith("numpy")
+    ):
+        if isinstance(value, np.ndarray):
+            return hooks.capture.global_value(vars(module), name)
+        return value
+    if name in vars(module):
+        return hooks.capture.global_value(vars(module), name)
+    raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
+
+
+def _function_attribute(hooks: Hooks, f: FunctionType, name: str) -> Any:
+    source = hooks.capture.source_of(f)
+    if name in _DESCRIPTIVE or name in f.__dict__:
+        value = getattr(f, name)
+        if source is None:
+            return value
+        return hooks.capture.attribute(source, name, value)
+    if hasattr(f, name):
+        _refuse(f, name)
+    if source is not None:
+        hooks.capture.guard_absent(source, name)
+    raise AttributeError(f"'function' object has no attribute '{name}'")
+
+
+def _refuse(x: Any, name: str) -> Any:
+    raise TraceError("TJ006", f"the attribute {name} of a {type(x).__name__}", user_line())
+
+
+# Classes -----------------------------------------------------------------------------------------
+
+
+def _class_attribute(hooks: Hooks, cls: type, name: str) -> Any:
+    if name in _DESCRIPTIVE:
+        return getattr(cls, name)
+    if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
+        return hooks.capture.object_source(cls[name], name).value
+    if cls.__module__ == "builtins" or issubclass(cls, np.generic):
+        return getattr(cls, name)
+    meta = type(cls)
+    if meta is not type and meta is not abc.ABCMeta and not isinstance(cls, enum.EnumMeta):
+        raise TraceError("TJ006", f"the attribute {name} of a {meta.__name__}", user_line())
+    found = class_lookup(cls, name)
+    if found is MISSING:
+        if hasattr(cls, name):
+            _refuse(cls, name)
+        hooks.capture.guard_absent(hooks.capture.object_source(cls, cls.__name__), name)
+        return getattr(cls, name)
+    return _bind(hooks, cls, name, found, None)
+
+
+def _super_attribute(hooks: Hooks, x: Any, name: str) -> Any:
+    after, owner, cls = x.__thisclass__, x.__self__, x.__self_class__
+    found = class_lookup(cls, name, after)
+    if isinstance(found, (FunctionType, classmethod, staticmethod)) or _is_of_compiler(found):
+        return _bind(hooks, cls, name, found, None if owner is cls else owner, after)
+    if name == "__init__" and found is object.__dict__["__init__"]:
+        return getattr(x, name)
+    raise TraceError("TJ008", f"super().{name}", user_line())
+
+
+def _bind(
+    hooks: Hooks, cls: type, name: str, found: Any, owner: Any, after: type | None = None
+) -> Any:
+    """What a class holds, as an attribute of `owner` (None: of the class itself), under a guard."""
+    capture = hooks.capture
+    source = capture.class_attribute(cls, name, after)
+    assert source is not None
+    if isinstance(found, FunctionType):
+        capture.guard_identity(source)
+        return found if owner is None else MethodType(found, owner)
+    if isinstance(found, (staticmethod, classmethod)):
+        capture.guard_identity(source)
+        function = _inner_function(hooks, source, "__func__", found.__func__)
+        return function if isinstance(found, staticmethod) else MethodType(function, cls)
+    if isinstance(found, property) and owner is not None:
+        capture.guard_identity(source)
+        if found.fget is None:
+            raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no getter")
+        return hooks.call(_inner_function(hooks, source, "fget", found.fget), owner)
+    if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
+        if not _is_of_compiler(found):
+            if issubclass(cls, (np.random.Generator, np.random.RandomState)):
+                what = f"{cls.__name__}.{name} of a generator made outside the function"
+                raise TraceError("TJ002", what, user_line())
+            raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
+        capture.guard_identity(source)
+        return found.__get__(owner, cls)
+    return capture.reach(source)
+
+
+def _is_of_compiler(x: Any) -> bool:
+    """Whether `x` is a compiled function or a transform: these bind themselves as Python does."""
+    own = type(x).__module__.partition(".")[0] == "tracejit"
+    return isinstance(x, Traceable) or own and hasattr(x, "__tracejit__")
+
+
+def _inner_function(hooks: Hooks, parent: Source, name: str, function: Any) -> Any:
+    return hooks.capture.attribute(parent, name, function)
+
+
+# Objects -----------------------------------------------------------------------------------------
+
+
+def _plain_lookup(cls: type) -> bool:
+    lookup: Any = cls.__getattribute__
+    usual = is_default(cls, "__getattribute__") or lookup in _GENERIC_LOOKUPS
+    return usual and class_lookup(cls, "__getattr__") is MISSING
+
+
+def _known(hooks: Hooks, x: Any, name: str) -> Source | None:
+    """The source of an object from outside; None for one made inside or rebuilt."""
+    if hooks.is_made(x) or id(x) in hooks.capture.rebuilt or is_namedtuple(type(x)):
+        return None
+    source = hooks.capture.source_of(x)
+    if source is None:
+        _refuse(x, name)
+    return source
+
+
+def _object_attribute(hooks: Hooks, x: Any, name: str) -> Any:
+    cls = type(x)
+    if not _plain_lookup(cls):
+        _refuse(x, name)
+    capture = hooks.capture
+    source = _known(hooks, x, name)
+    if source is not None:
+        capture.guard_type(source, cls)
+    if name == "__class__":
+        return cls
+    if isinstance(x, enum.Enum) and source is not None and name in ("name", "value"):
+        return capture.attribute(source, name, getattr(x, name))
+    found = class_lookup(cls, name)
+    if isinstance(found, property) and not isinstance(x, enum.Enum):
+        return _bind(hooks, cls, name, found, x)
+    own = getattr(x, "__dict__", {})
+    if isinstance(found, MemberDescriptorType) or name in own:
+        if name not in own or not _is_data_descriptor(found):
+            value = getattr(x, name)
+            return value if source is None else capture.attribute(source, name, value)
+        _refuse(x, name)
+    if is_namedtuple(cls) and name in cls._fields:
+        return getattr(x, name)
+    if found is MISSING:
+        if hasattr(x, name):
+            _refuse(x, name)
+        if source is not None:
+            capture.guard_absent(source, name)
+        _guard_no_class_attribute(hooks, cls, name)
+        raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
+    if isinstance(found, functools.cached_property):
+        return _cached_property(hooks, x, name, found, source)
+    if source is not None and isinstance(found, FunctionType):
+        capture.guard_method(source, name, found)
+    elif source is not None and not isinstance(found, (staticmethod, classmethod)):
+        own_source = capture.step(source, ("own", name), OwnRead(name), f".{name}", False)
+        own_source.check = IsFalse()
+    if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
+        return getattr(x, name)
+    return _bind(hooks, cls, name, found, x)
+
+
+def _guard_no_class_attribute(hooks: Hooks, cls: type, name: str) -> None:
+    hooks.capture.guard_absent(hooks.capture.object_source(cls, cls.__name__), name)
+
+
+def _is_data_descriptor(found: Any) -> bool:
+    cls = type(found)
+    return found is not MISSING and (hasattr(cls, "__set__") or hasattr(cls, "__delete__"))
+
+
+def _cached_property(hooks: Hooks, x: Any, name: str, found: Any, source: Source | None) -> Any:
+    if source is not None:
+        raise TraceError("TJ027", f"the cached property {name} is filled", user_line())
+    hooks.may_change(x)
+    cls_source = hooks.capture.class_attribute(type(x), name)
+    assert cls_source is not None
+    hooks.capture.guard_identity(cls_source)
+    value = hooks.call(_inner_function(hooks, cls_source, "func", found.func), x)
+    x.__dict__[name] = value
+    return value
+
+
+def special(hooks: Hooks, x: Any, name: str) -> Any:
+    """The special method `name` of `x`, bound to it, where the program's own classes define one."""
+    cls = type(x)
+    found = class_lookup(cls, name)
+    if not isinstance(found, FunctionType) or isinstance(x, (Tracer, type)):
+        return None
+    source = _known(hooks, x, name)
+    if source is not None:
+        hooks.capture.guard_type(source, cls)
+    return _bind(hooks, cls, name, found, x)
+
+
+def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
+    """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
+    if isinstance(x, TracedArray):
+        set_attribute(x, name, value)
+        return
+    if isinstance(x, Tracer):
+        raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
+    if isinstance(value, TracedArray) and _holds(hooks, x, name, value):
+        return
+    hooks.may_change(x)
+    cls = type(x)
+    found = class_lookup(cls, name)
+    if isinstance(found, property) and is_default(cls, "__setattr__"):
+        source = hooks.capture.class_attribute(cls, name)
+        assert source is not None
+        hooks.capture.guard_identity(source)
+        if found.fset is None:
+            raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
+        hooks.call(_inner_function(hooks, source, "fset", found.fset), x, value)
+    else:
+        _set(x, name, value)
+
+
+def _holds(hooks: Hooks, x: Any, name: str, value: TracedArray) -> bool:
+    """Whether an object from outside has this very array as a plain attribute already.
+
+    `x.name += 1` stores it once more, after it has changed in place.
+    """
+    cls = type(x)
+    if isinstance(x, type) or hooks.is_made(x):
+        return False
+    if not (is_default(cls, "__setattr__") and _plain_lookup(cls)):
+        return False
+    found = class_lookup(cls, name)
+    own = name in getattr(x, "__dict__", {}) and not _is_data_descriptor(found)
+    if not own and not isinstance(found, MemberDescriptorType):
+        return False
+    return hasattr(x, name) and _object_attribute(hooks, x, name) is value
+
+
+def _set(x: Any, name: str, value: Any) -> None:
+    cls = type(x)
+    found = class_lookup(cls, name)
+    plain = isinstance(found, MemberDescriptorType) or not _is_data_descriptor(found)
+    own = not is_default(cls, "__setattr__") and not _is_frozen(cls)
+    if own or not plain or isinstance(x, type):
+        raise TraceError("TJ008", f"an assignment to {cls.__name__}.{name}", user_line())
+    setattr(x, name, value)
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen
+
+
+def delete_attribute(hooks: Hooks, x: Any, name: str) -> None:
+    """`del x.name` on an object made inside. Raises TraceError TJ027 for any other."""
+    hooks.may_change(x)
+    cls = type(x)
+    if isinstance(class_lookup(cls, name), property) or not is_default(cls, "__delattr__"):
+        raise TraceError("TJ008", f"del of {cls.__name__}.{name}", user_line())
+    delattr(x, name)
+
+
+# Making objects ----------------------------------------------------------------------------------
+
+
+def construct(hooks: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
+    if isinstance(cls, enum.EnumMeta):
+        require_plain([*args, kwargs], "an enum's value")
+        return hooks.capture.object_source(cls(*args, **kwargs), cls.__name__).value
+    if is_namedtuple(cls):
+        _require_constant_defaults(cls, len(args) + len(kwargs))
+        return cls(*args, **kwargs)
+    known = hooks.capture.source_of(cls)
+    ordinary = type(cls) in (type, abc.ABCMeta) and is_default(cls, "__new__")
+    if known is None or not ordinary or class_lookup(cls, "__del__") is not MISSING:
+        raise TraceError("TJ002", f"the class {cls.__qualname__}", user_line())
+    if cls.__dict__.get("__abstractmethods__"):
+        raise TypeError(f"Can't instantiate abstract class {cls.__name__}")
+    init = class_lookup(cls, "__init__")
+    new: Any = object.__new__(cls)
+    hooks.new(new)
+    if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
+        _fill(hooks, new, args, kwargs)
+    elif isinstance(init, FunctionType):
+        hooks.call(_bind(hooks, cls, "__init__", init, new), *args, **kwargs)
+    elif args or kwargs:
+        raise TypeError(f"{cls.__name__}() takes no arguments")
+    return new
+
+
+def _is_generated(init: Any) -> bool:
+    return isinstance(init, FunctionType) and init.__code__.co_filename == "<string>"
+
+
+def _require_constant_defaults(cls: Any, given: int) -> None:
+    defaults = cls.__new__.__defaults__ or ()
+    if given < len(cls._fields) and not all(map(is_constant, defaults)):
+        raise TraceError("TJ006", f"the defaults of {cls.__name__}", user_line())
+
+
+def _fill(hooks: Hooks, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What the generated `__init__` of a dataclass does."""
+    cls = type(new)
+    if class_lookup(cls, "__setattr__") is not object.__setattr__ and not _is_frozen(cls):
+        raise TraceError("TJ008", f"{cls.__name__}.__setattr__", user_line())
+    fields = dataclasses.fields(cls)
+    code = class_lookup(cls, "__init__").__code__
+    parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    if set(parameters) != {f.name for f in fields if f.init}:
+        raise TraceError("TJ008", f"an InitVar of {cls.__name__}", user_line())
+    positional = [f.name for f in fields if f.init and not f.kw_only]
+    if len(args) > len(positional):
+        raise TypeError(f"{cls.__name__}.__init__() takes {len(positional)} positional arguments")
+    given = dict(zip(positional, args, strict=False))
+    unknown = set(kwargs) - {f.name for f in fields if f.init}
+    if unknown or set(kwargs) & set(given):
+        raise TypeError(f"{cls.__name__}.__init__() got unexpected or repeated {sorted(kwargs)}")
+    given.update(kwargs)
+    for f in fields:
+        if f.name in given:
+            value = given[f.name]
+        elif f.default_factory is not dataclasses.MISSING:
+            value = _default(hooks, cls, f, "default_factory")
+            value = hooks.call(value)
+        elif f.default is not dataclasses.MISSING:
+            if not f.init:
+                continue
+            value = _default(hooks, cls, f, "default")
+        elif f.init:
+            raise TypeError(f"{cls.__name__}.__init__() missing argument: '{f.name}'")
+        else:
+            continue
+        object.__setattr__(new, f.name, value)
+    post = class_lookup(cls, "__post_init__")
+    if post is not MISSING:
+        hooks.call(_bind(hooks, cls, "__post_init__", post, new))
+
+
+def _default(hooks: Hooks, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
+    """A field's default, under the guard that the field keeps it."""
+    capture = hooks.capture
+    owner = capture.object_source(cls, cls.__name__)
+    name, value = f.name, getattr(f, kind)
+    source = capture.step(
+        owner,
+        (kind, name),
+        lambda c: getattr(c.__dataclass_fields__[name], kind),
+        f".{name}",
+        value,
+    )
+    return capture.reach(source)
+
+
+def is_empty_init(f: Any) -> bool:
+    """Whether `f` is object.__init__ bound to an object."""
+    return (
+        isinstance(f, MethodWrapperType) and f.__name__ == "__init__" and f.__objclass__ is object
+    )

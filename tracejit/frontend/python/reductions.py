@@ -1,0 +1,358 @@
+"""Python's functions over all items: sum, min, max, any, all and reduce as loops of the graph."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.iteration import items_of
+from tracejit.frontend.control.kinds import leaves_of
+from tracejit.frontend.python.operators import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
+from tracejit.frontend.tracing.union import Choice
+
+if TYPE_CHECKING:
+    from tracejit.frontend.interpreter.interpreter import Hooks
+
+__all__ = ["FOLD_CALLS", "call_over_items"]
+
+_REQUIRED: Any = object()
+#: Up to this many items are joined one by one.
+_FEW = 8
+#: Whether this Python adds up floats more exactly than `+` does.
+_COMPENSATES = sys.version_info >= (3, 12)
+
+
+def _is_long(x: Any) -> bool:
+    """Whether the items of `x` are better taken in a loop of the graph."""
+    items = items_of(x)
+    return items is not None and not (isinstance(items.length, int) and items.length <= _FEW)
+
+
+def fold(hooks: Hooks, iterable: Any, total: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """`for item in iterable: total = step(total, item)`; gives the last total."""
+    item: Any = None
+
+    def assign(value: Any) -> None:
+        nonlocal item
+        item = value
+
+    def body() -> None:
+        nonlocal total
+        total = step(total, item)
+
+    hooks.for_(iterable, assign, body, None, None, ("total", "item"), (0, ("total",), ("total",)))
+    return total
+
+
+def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
+    if isinstance(start, (str, bytes)):
+        raise TypeError("sum() can't sum strings")
+    if _is_long(items):
+        return fold(hooks, items, start, lambda total, v: _added(hooks, total, v))
+    values = list(hooks.iterate(items))
+    traced = [k for k, v in enumerate([start, *values]) if _is_traced(v)]
+    if not traced:
+        require_plain([start, values], "sum()")
+        return hooks.fresh(sum(values, start))
+    _require_uncompensated([start, *values])
+    first = max(traced[0] - 1, 0)
+    require_plain(values[:first], "sum()")
+    total = sum(values[:first], start) if first else start
+    for v in values[first:]:
+        total = hooks.binary("add", total, v)
+    return total
+
+
+def _added(hooks: Hooks, total: Any, v: Any) -> Any:
+    out = hooks.binary("add", total, v)
+    _require_uncompensated([out])
+    return out
+
+
+def _require_uncompensated(values: list[Any]) -> None:
+    """Raise TraceError where Python sums floats with a compensation.
+
+    It does so up to the first value that is not a Python number.
+    """
+    leading = list(itertools.takewhile(lambda v: any(map(_is_python, leaves_of(v))), values))
+    leaves = [leaf for v in leading for leaf in leaves_of(v) if _is_python(leaf)]
+    inexact = any(not issubclass(class_of(leaf), int) for leaf in leaves)
+    if _COMPENSATES and inexact and any(map(_is_traced, leading)):
+        raise TraceError("TJ004", "sum() of Python floats", user_line())
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Choice) or has_traced(x)
+
+
+def _is_python(x: Any) -> bool:
+    if isinstance(x, TracedScalar):
+        return x.is_python
+    return isinstance(x, SymInt) or type(x) in (bool, int, float, complex)
+
+
+def _extreme(f: Any, op: str) -> Callable[..., Any]:
+    """`min` or `max`: an item is taken where `item op best` holds."""
+
+    def run(hooks: Hooks, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+        def better(best: Any, item: Any) -> Any:
+            pair = (item, best) if key is None else (hooks.call(key, item), hooks.call(key, best))
+            return hooks.ternary(hooks.compare(op, *pair), lambda: item, lambda: best)
+
+        if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
+            return fold(hooks, args[0], args[0][0], better)
+        values = list(hooks.iterate(args[0])) if len(args) == 1 else list(args)
+        if not values:
+            return f((), **kwargs)
+        if not any(map(_is_traced, values)) and key is None:
+            require_plain(values, f"{f.__name__}()")
+        return functools.reduce(better, values)
+
+    return run
+
+
+def _any_or_all(answer: bool) -> Callable[..., Any]:
+    """`any`, which is `answer` (True) as soon as one item is so; `all` is its opposite."""
+
+    def run(hooks: Hooks, items: Any) -> Any:
+        def step(total: Any, item: Any) -> Any:
+            join = hooks.or_ if answer else hooks.and_
+            return join(total, lambda: hooks.truth_of(item))
+
+        if _is_long(items):
+            return fold(hooks, items, not answer, step)
+        tested: list[Any] = []
+        for item in hooks.iterate(items):
+            holds = hooks.truth_of(item)
+            if holds is answer and not tested:
+                return answer
+            if holds is not (not answer):
+                tested.append(holds)
+        return functools.reduce(step, tested, not answer)
+
+    return run
+
+
+def _reduce(hooks: Hooks, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
+    if initial is not _REQUIRED and _is_long(items):
+        return fold(hooks, items, initial, lambda total, v: hooks.call(f, total, v))
+    rest = hooks.iterate(items)
+    if initial is _REQUIRED:
+        initial = next(rest, _REQUIRED)
+        if initial is _REQUIRED:
+            raise TypeError("reduce() of empty iterable with no initial value")
+    for x in rest:
+        initial = hooks.call(f, initial, x)
+    return initial
+
+
+# Generator expressions ---------------------------------------------------------------------------
+
+
+class _Generated(NamedTuple):
+    """`value(*names) for names in iterable if test(*names)`, of which nothing has been taken."""
+
+    hooks: Hooks
+    iterable: Any
+    #: Which parts of an item are names: None, or a tuple of patterns.
+    pattern: Any
+    value: Callable[..., Any]
+    tests: Sequence[Callable[..., Any]]
+
+    def names(self, item: Any) -> list[Any]:
+        """What the names hold for an item."""
+        return [item] if self.pattern is None else _parts(self.hooks, item, self.pattern)
+
+    def holds(self, names: list[Any]) -> Any:
+        """Whether an item is taken: a bool or a traced one."""
+        return _all_hold(self.hooks, [_operand(test, *names) for test in self.tests])
+
+    def generator(self) -> Iterator[Any]:
+        """Python's generator. The iterable is asked for its iterator at once."""
+        items = self.hooks.iterate(self.iterable)
+
+        def run() -> Iterator[Any]:
+            for item in items:
+                names = self.names(item)
+                if all(self.hooks.truth(test(*names)) for test in self.tests):
+                    yield self.value(*names)
+
+        made: Iterator[Any] = self.hooks.new(run())
+        return made
+
+
+def _parts(hooks: Hooks, item: Any, pattern: Any) -> list[Any]:
+    if pattern is None:
+        return [item]
+    parts = list(hooks.iterate(item))
+    if len(parts) != len(pattern):
+        few = len(parts) < len(pattern)
+        raise ValueError("not enough values to unpack" if few else "too many values to unpack")
+    return [v for part, p in zip(parts, pattern, strict=True) for v in _parts(hooks, part, p)]
+
+
+def _operand(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """A part of an expression, which binds no names: its only parameter says so (see OPERAND)."""
+    return lambda *__tracejit_operand__: f(*args)
+
+
+def _all_hold(hooks: Hooks, tests: Sequence[Callable[[], Any]]) -> Any:
+    """`test() and ...` as a bool or a traced one."""
+    if not tests:
+        return True
+    later = [_operand(lambda t: hooks.truth_of(t()), test) for test in tests[1:]]
+    return hooks.and_(hooks.truth_of(tests[0]()), *later)
+
+
+def call_over_items(
+    hooks: Hooks,
+    f: Any,
+    iterable: Any,
+    pattern: Any,
+    value: Callable[..., Any],
+    tests: Sequence[Callable[..., Any]],
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """`f(value for names in iterable if test, *args, **kwargs)`.
+
+    A function of all items is a loop where their number or their choice is traced.
+    """
+    source = _Generated(hooks, settle(iterable), pattern, value, tests)
+    over = next((run for known, run in _OVER.items() if f is known), None)
+    if over is None or not (tests or _is_long(source.iterable)):
+        return hooks.call(f, source.generator(), *args, **kwargs)
+    return over(hooks, source, *args, **kwargs)
+
+
+def _sum_over(hooks: Hooks, source: _Generated, start: Any = 0) -> Any:
+    if isinstance(start, (str, bytes)):
+        raise TypeError("sum() can't sum strings")
+    total, item = start, None
+
+    def assign(x: Any) -> None:
+        nonlocal item
+        item = x
+
+    def body() -> None:
+        names = source.names(item)
+
+        def add() -> None:
+            nonlocal total
+            total = _added(hooks, total, source.value(*names))
+
+        hooks.if_(source.holds(names), add, None, None, ("total",), None)
+
+    hooks.for_(source.iterable, assign, body, None, None, ("total", "item"), _carried("total"))
+    return total
+
+
+def _carried(*names: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """What `for_` is told of names that one iteration leaves to the next, and to what follows."""
+    return 0, names, names
+
+
+def _search_over(answer: bool) -> Callable[..., Any]:
+    """`any`, which ends at the first item that is true; `all` is its opposite."""
+
+    def run(hooks: Hooks, source: _Generated) -> Any:
+        found, item = False, None
+
+        def assign(x: Any) -> None:
+            nonlocal item
+            item = x
+
+        def body() -> Any:
+            names = source.names(item)
+
+            def decides() -> Any:
+                truth = hooks.truth_of(source.value(*names))
+                return truth if answer else hooks.not_(truth)
+
+            def stop() -> Any:
+                nonlocal found
+                found = True
+                return hooks.BREAK
+
+            ends = _all_hold(hooks, [_operand(source.holds, names), decides])
+            return hooks.if_(ends, stop, None, None, ("found",), None)
+
+        hooks.for_(source.iterable, assign, body, None, None, ("found", "item"), _carried("found"))
+        return found if answer else hooks.not_(found)
+
+    return run
+
+
+def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
+    """`min` or `max`: the first item, or one for which `item op best` holds."""
+
+    def run(hooks: Hooks, source: _Generated, *, key: Any = None, **default: Any) -> Any:
+        best, rank, item = None, None, None
+
+        def assign(x: Any) -> None:
+            nonlocal item
+            item = x
+
+        def body() -> None:
+            names = source.names(item)
+
+            def consider() -> None:
+                value = source.value(*names)
+                ranked = value if key is None else hooks.call(key, value)
+                if ranked is None or value is None:
+                    raise TraceError("TJ004", f"{f.__name__}() of None", user_line())
+
+                def put() -> None:
+                    nonlocal best, rank
+                    best, rank = value, ranked
+
+                first = hooks.compare("is_", rank, None)
+                better = _operand(lambda: hooks.truth_of(hooks.compare(op, ranked, rank)))
+                hooks.if_(hooks.or_(first, better), put, None, None, ("best", "rank"), None)
+
+            hooks.if_(source.holds(names), consider, None, None, ("best", "rank"), None)
+
+        carried = ("best", "rank")
+        hooks.for_(
+            source.iterable, assign, body, None, None, (*carried, "item"), _carried(*carried)
+        )
+        empty = hooks.truth_of(hooks.compare("is_", best, None))
+        if empty is True:
+            return f((), **default)
+        if empty is not False and default:
+            return hooks.ternary(
+                empty, _operand(lambda: default["default"]), _operand(lambda: best)
+            )
+        return settle(best)
+
+    return run
+
+
+_OVER: dict[Any, Callable[..., Any]] = {
+    sum: _sum_over,
+    any: _search_over(True),
+    all: _search_over(False),
+    min: _extreme_over(min, "lt"),
+    max: _extreme_over(max, "gt"),
+}
+
+FOLD_CALLS: dict[Any, Callable[..., Any]] = {
+    sum: _sum,
+    min: _extreme(min, "lt"),
+    max: _extreme(max, "gt"),
+    any: _any_or_all(True),
+    all: _any_or_all(False),
+    functools.reduce: _reduce,
+    operator.not_: lambda hooks, x: hooks.not_(x),
+    operator.truth: lambda hooks, x: hooks.truth_of(x),
+}

@@ -1,0 +1,1 @@
+"""A function's source becomes source that asks the interpreter at each step."""

@@ -1,0 +1,270 @@
+"""From a function's syntax tree to the local names that may still be read after each statement.
+
+The classical backward analysis: each statement, test and loop head is a point of the flow graph
+that reads some names and then binds others; what is live before a point is what it reads, and what
+is live after it and not bound by it. Whatever is not known to be bound stays live.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracejit.frontend.rewrite.constructs import (
+    COMPREHENSIONS,
+    bound_names,
+    outer_parts,
+    parameters,
+    stored_names,
+)
+
+__all__ = ["Liveness"]
+
+_NOTHING: frozenset[str] = frozenset()
+#: Expressions whose parts are evaluated in the order of their fields, each of them exactly once.
+_IN_ORDER = (
+    ast.Attribute,
+    ast.BinOp,
+    ast.Call,
+    ast.FormattedValue,
+    ast.JoinedStr,
+    ast.List,
+    ast.Set,
+    ast.Slice,
+    ast.Starred,
+    ast.Subscript,
+    ast.Tuple,
+    ast.UnaryOp,
+    ast.keyword,
+)
+
+
+@dataclass(eq=False)
+class _Point:
+    """A place in the flow graph: first `reads`, then `binds`, then one of `successors`."""
+
+    reads: frozenset[str]
+    binds: frozenset[str]
+    successors: list[_Point]
+    predecessors: list[_Point] = field(default_factory=list)
+    live: frozenset[str] = _NOTHING
+
+    def __post_init__(self) -> None:
+        for s in self.successors:
+            s.predecessors.append(self)
+
+    def lead_to(self, successor: _Point) -> None:
+        self.successors.append(successor)
+        successor.predecessors.append(self)
+
+
+class Liveness:
+    """What is live in `function`, which must hold no try, with, nonlocal or global statement.
+
+    A name that a function or generator made inside reads is live everywhere: it may be called at
+    any time.
+    """
+
+    def __init__(self, function: ast.FunctionDef | ast.Lambda) -> None:
+        body: list[Any] = function.body if isinstance(function.body, list) else [function.body]
+        first = parameters(function.args)
+        self.names = frozenset(first) | bound_names(body)
+        self.always = _read_later(body) & self.names
+        if any(isinstance(n, ast.Name) and n.id == "super" for s in body for n in ast.walk(s)):
+            self.always |= frozenset(first[:1])
+        self.points: list[_Point] = []
+        self.exits: dict[ast.stmt, list[_Point]] = {}
+        self.heads: dict[ast.stmt, _Point] = {}
+        self.jumps: list[list[_Point]] = [[]]
+        self.loops: list[tuple[_Point, _Point]] = []
+        if isinstance(function, ast.FunctionDef):
+            self._block(function.body, self._point(_NOTHING, _NOTHING, []))
+        self._solve()
+
+    def after(self, statement: ast.stmt) -> frozenset[str]:
+        """The names that may be read after a compound statement before they are bound again.
+
+        The places that a break or continue inside it leads to count as after it.
+        """
+        return self._named(name for point in self.exits[statement] for name in point.live)
+
+    def at_head(self, loop: ast.stmt) -> frozenset[str]:
+        """The names that a loop's next iteration, or what follows it, may read before binding."""
+        return self._named(self.heads[loop].live)
+
+    def _named(self, live: Iterable[str]) -> frozenset[str]:
+        return self.always | self.names.intersection(live)
+
+    def _solve(self) -> None:
+        pending = self.points[::-1]
+        while pending:
+            point = pending.pop()
+            after = _NOTHING.union(*(s.live for s in point.successors))
+            live = point.reads | (after - point.binds)
+            if live != point.live:
+                point.live = live
+                pending.extend(point.predecessors)
+
+    # The flow graph, made backwards --------------------------------------------------------------
+
+    def _point(
+        self, reads: frozenset[str], binds: frozenset[str], successors: list[_Point]
+    ) -> _Point:
+        point = _Point(reads, binds, successors)
+        self.points.append(point)
+        return point
+
+    def _evaluate(self, node: Any, binds: Iterable[str], *successors: _Point) -> _Point:
+        """The point that evaluates `node` and then binds names."""
+        reads, bound = _effect(node)
+        return self._point(reads, bound.union(binds), list(successors))
+
+    def _block(self, statements: list[ast.stmt], following: _Point) -> _Point:
+        for s in reversed(statements):
+            following = self._statement(s, following)
+        return following
+
+    def _statement(self, s: Any, following: _Point) -> _Point:
+        if isinstance(s, (ast.If, ast.While, ast.For)):
+            return self._compound(s, following)
+        if isinstance(s, (ast.Break, ast.Continue)):
+            head, end = self.loops[-1]
+            target = end if isinstance(s, ast.Break) else head
+            self.jumps[-1].append(target)
+            return self._point(_NOTHING, _NOTHING, [target])
+        if isinstance(s, (ast.Return, ast.Raise)):
+            return self._point(_reads(s), _NOTHING, [])
+        if isinstance(s, ast.Assert):
+            test, bound = _effect(s.test)
+            return self._point(test | _reads(s.msg), bound, [following])
+        if isinstance(s, ast.Expr):
+            return self._evaluate(s.value, (), following)
+        if isinstance(s, ast.Assign):
+            reads, bound = _effect(s.value)
+            targets = frozenset(name for t in s.targets for name in _reads(t))
+            stored = [name for t in s.targets for name in _stored(t)]
+            return self._point(reads | (targets - bound), bound.union(stored), [following])
+        if isinstance(s, ast.AugAssign):
+            names = _NOTHING.union(_stored(s.target))
+            return self._point(names | _reads(s), names, [following])
+        if isinstance(s, ast.AnnAssign):
+            if s.value is None:
+                return following
+            reads = _reads(s.value) | _reads(s.target)
+            return self._point(reads, _NOTHING.union(_stored(s.target)), [following])
+        if isinstance(s, ast.Delete):
+            deleted = _NOTHING.union(t.id for t in s.targets if isinstance(t, ast.Name))
+            return self._point(deleted | _reads(s), deleted, [following])
+        if isinstance(s, ast.FunctionDef):
+            return self._point(_reads(s), frozenset({s.name}), [following])
+        return self._point(_reads(s), _NOTHING, [following])
+
+    def _compound(self, s: ast.If | ast.While | ast.For, following: _Point) -> _Point:
+        self.jumps.append([])
+        if isinstance(s, ast.If):
+            own: list[_Point] = []
+            then, other = self._block(s.body, following), self._block(s.orelse, following)
+            entry = self._evaluate(s.test, (), then, other)
+        else:
+            other = self._block(s.orelse, following)
+            head = self._evaluate(s.test if isinstance(s, ast.While) else None, (), other)
+            own = [head, following]
+            self.loops.append((head, following))
+            body = self._block(s.body, head)
+            self.loops.pop()
+            if isinstance(s, ast.For):
+                body = self._point(_reads(s.target), _NOTHING.union(_stored(s.target)), [body])
+            head.lead_to(body)
+            self.heads[s] = head
+            entry = self._evaluate(s.iter, (), head) if isinstance(s, ast.For) else head
+        jumps = [point for point in self.jumps.pop() if point not in own]
+        self.jumps[-1] += jumps
+        self.exits[s] = [following, *jumps]
+        return entry
+
+
+def _stored(target: Any) -> list[str]:
+    """The names that an assignment to `target` binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Starred):
+        return _stored(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for element in target.elts for name in _stored(element)]
+    return []
+
+
+def _effect(node: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that an expression may read before it binds them, and those that it must bind."""
+    if isinstance(node, ast.NamedExpr):
+        reads, bound = _effect(node.value)
+        return reads, bound | {node.target.id}
+    certain: list[Any]
+    possible: list[Any] = []
+    if isinstance(node, ast.BoolOp):
+        certain, possible = node.values[:1], node.values[1:]
+    elif isinstance(node, ast.IfExp):
+        certain, possible = [node.test], [node.body, node.orelse]
+    elif isinstance(node, ast.Compare):
+        certain, possible = [node.left, *node.comparators[:1]], node.comparators[1:]
+    elif isinstance(node, _IN_ORDER):
+        certain = list(ast.iter_child_nodes(node))
+    else:
+        return _reads(node), _NOTHING
+    reads, bound = _NOTHING, _NOTHING
+    for part in certain:
+        inner, binds = _effect(part)
+        reads |= inner - bound
+        bound |= binds
+    return reads.union(*(_reads(part) - bound for part in possible)), bound
+
+
+def _reads(root: Any) -> frozenset[str]:
+    """Every name of the scope around `root` that it, or a function it makes, may read."""
+    names: set[str] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            names |= _taken(node)
+            pending += outer_parts(node)
+        elif isinstance(node, COMPREHENSIONS):
+            names |= _read_by_items(node)
+            pending.append(node.generators[0].iter)
+        elif node is not None:
+            pending.extend(ast.iter_child_nodes(node))
+    return frozenset(names)
+
+
+def _taken(function: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    """The names that a function's body takes from around it."""
+    body: list[Any] = function.body if isinstance(function.body, list) else [function.body]
+    reads = _NOTHING.union(*map(_reads, body))
+    return reads - bound_names(body) - set(parameters(function.args))
+
+
+def _read_by_items(node: Any) -> frozenset[str]:
+    """The names that a comprehension takes from around it for its items."""
+    parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    parts += [part for g in node.generators for part in (g.target, *g.ifs)]
+    parts += [g.iter for g in node.generators[1:]]
+    targets = {name for g in node.generators for name in stored_names(g.target)}
+    return _NOTHING.union(*map(_reads, parts)) - targets
+
+
+def _read_later(body: list[Any]) -> frozenset[str]:
+    """The names that functions and generators made in `body` take from around themselves."""
+    names: set[str] = set()
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            names |= _taken(node)
+        elif isinstance(node, ast.GeneratorExp):
+            names |= _read_by_items(node)
+        pending.extend(ast.iter_child_nodes(node))
+    return frozenset(names)

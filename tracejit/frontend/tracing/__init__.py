@@ -1,0 +1,1 @@
+"""Traces and tracers: what records the graph, and what stands for values meanwhile."""

@@ -1,0 +1,444 @@
+"""Arguments and results as leaves and a tree: lists, tuples, dicts, namedtuples and dataclasses.
+
+The tree (`TreeDef`) is hashable. Arrays and numbers are leaves; strings and other constants are
+part of the tree by type and value, all other objects by identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MemberDescriptorType, MethodType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
+from tracejit.ir.types import DTYPES
+
+__all__ = [
+    "LEAF",
+    "VIEWS",
+    "Alternative",
+    "Flattener",
+    "Identity",
+    "Static",
+    "TreeDef",
+    "build_dataclass",
+    "dataclass_fields",
+    "flatten",
+    "is_constant",
+    "is_default",
+    "is_namedtuple",
+    "is_plain_dataclass",
+    "leaf_names",
+    "reference",
+    "same_object",
+    "unflatten",
+]
+
+_PLAIN = frozenset(
+    {int, float, complex, bool, str, bytes, *map(type, (None, Ellipsis, NotImplemented))}
+)
+_LEAVES = frozenset({np.ndarray, int, float, complex, bool})
+_NUMBERS = _LEAVES - {np.ndarray}
+_TEXTS = frozenset({str, bytes, type(None)})
+_DTYPES = frozenset(DTYPES.values())
+#: The classes of a dict's views.
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+#: The place of a leaf in a tree.
+LEAF = "leaf"
+#: Containers inside each other: every call takes them apart, from however deep in the program.
+_DEPTH = 100
+_OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
+
+#: LEAF | Static | Identity | Alternative | (class, keys, subtrees)
+_Node: TypeAlias = Any
+
+
+class Static:
+    """A constant in a tree, equal to another of the same type and value."""
+
+    __slots__ = ("_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        by_text = type(value) in (slice, range, float, complex, tuple)
+        self._key = (type(value), repr(value) if by_text else value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Static({self.value!r})"
+
+
+class Identity:
+    """An object in a tree, equal only to itself; held weakly where that is possible."""
+
+    __slots__ = ("_hash", "get")
+
+    def __init__(self, value: Any, get: Callable[[], Any] | None = None) -> None:
+        self.get = get or reference(value)
+        parts = (value.__self__, value.__func__) if type(value) is MethodType else (value,)
+        self._hash = hash((type(value), *map(id, parts)))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        value = self.get()
+        return isinstance(other, Identity) and value is not None and same_object(value, other.get())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Identity({self.get()!r})"
+
+
+#: The records of objects in use, one for each, so that calls need not make them anew.
+_IDENTITIES: dict[int, Identity] = {}
+
+
+def _identity(value: Any) -> Identity:
+    key = id(value)
+    known = _IDENTITIES.get(key)
+    if known is not None and known.get() is value:
+        return known
+
+    def forget(reference: Any) -> None:
+        record = _IDENTITIES.get(key)
+        if record is not None and record.get is reference:
+            del _IDENTITIES[key]
+
+    if type(value) is MethodType:
+        return Identity(value)
+    try:
+        made = Identity(value, weakref.ref(value, forget))
+    except TypeError:
+        return Identity(value)
+    _IDENTITIES[key] = made
+    return made
+
+
+@functools.lru_cache(maxsize=512, typed=True)
+def _static(value: str | bytes | None) -> Static:
+    return Static(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of two subtrees, by the truth of a leaf. That leaf comes first, then those of both."""
+
+    first: _Node
+    second: _Node
+    #: The numbers of leaves of each.
+    counts: tuple[int, int]
+
+
+class TreeDef:
+    """The structure around `count` leaves."""
+
+    __slots__ = ("_hash", "count", "root")
+
+    def __init__(self, root: _Node, count: int) -> None:
+        self.root, self.count = root, count
+        self._hash = hash(root)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, TreeDef) and self.root == other.root
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"TreeDef({self.root!r}, {self.count})"
+
+
+def reference(obj: Any) -> Callable[[], Any]:
+    """A weak reference where there can be one: compiled code keeps no caller's object alive."""
+    if type(obj) is MethodType:
+        owner, function = reference(obj.__self__), reference(obj.__func__)
+        return lambda: _bound(owner(), function())
+    try:
+        return weakref.ref(obj)
+    except TypeError:
+        return lambda: obj
+
+
+def _bound(owner: Any, function: Any) -> Any:
+    return None if owner is None or function is None else MethodType(function, owner)
+
+
+def same_object(a: Any, b: Any) -> bool:
+    """Whether two objects are one; a bound method is made anew each time it is looked up."""
+    if type(a) is type(b) is MethodType:
+        return a.__self__ is b.__self__ and a.__func__ is b.__func__
+    return a is b
+
+
+def is_default(cls: type, name: str) -> bool:
+    """Whether a class has a special method of `object` as it is there."""
+    return bool(getattr(cls, name) is getattr(object, name))
+
+
+def is_constant(value: Any) -> bool:
+    """Whether `value` is immutable throughout, and as good as any equal one of its type."""
+    cls = type(value)
+    if cls is slice:
+        return all(map(is_constant, (value.start, value.stop, value.step)))
+    return cls in _PLAIN or cls is range or issubclass(cls, np.dtype)
+
+
+def is_namedtuple(cls: type) -> bool:
+    """Whether `cls` is a namedtuple, or adds only methods to one."""
+    if not issubclass(cls, tuple) or cls is tuple or not hasattr(cls, "_fields"):
+        return False
+    new = getattr(cls.__new__, "__code__", None)
+    own = [base for base in cls.__mro__ if base not in (tuple, object)]
+    plain = not any(name in base.__dict__ for base in own for name in _OWN_BEHAVIOUR)
+    return (
+        new is not None
+        and "_tuple_new" in new.co_names
+        and plain
+        and "__init__" not in cls.__dict__
+    )
+
+
+def dataclass_fields(value: Any) -> tuple[str, ...] | None:
+    """The fields that are set on an instance of a dataclass; None where it has other attributes."""
+    cls = type(value)
+    names = [f.name for f in dataclasses.fields(cls)]
+    own = getattr(value, "__dict__", {})
+    if len(own) > len(names) or not set(own) <= set(names):
+        return None
+    return tuple(n for n in names if n in own or _slot_is_set(cls, value, n))
+
+
+def _slot_is_set(cls: type, value: Any, name: str) -> bool:
+    return isinstance(getattr(cls, name, None), MemberDescriptorType) and hasattr(value, name)
+
+
+def is_plain_dataclass(value: Any) -> bool:
+    """Whether `value` is an instance of a dataclass that holds its fields and nothing else."""
+    cls = type(value)
+    return (
+        "__dataclass_fields__" in cls.__dict__
+        and is_default(cls, "__new__")
+        and dataclass_fields(value) is not None
+    )
+
+
+def build_dataclass(cls: type, fields: Mapping[str, Any]) -> Any:
+    """An instance of a dataclass with these fields; nothing of the class runs."""
+    new: Any = object.__new__(cls)
+    for name, value in fields.items():
+        object.__setattr__(new, name, value)
+    return new
+
+
+class Flattener:
+    """Collects the leaves of a value; `node` gives its tree."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.seen: set[int] = set()
+        self.depth = 0
+
+    def node(self, x: Any) -> Any:
+        """The tree of `x`. Raises TraceError for what cannot be taken apart."""
+        cls = type(x)
+        if cls in _LEAVES or issubclass(cls, np.generic):
+            if cls not in _NUMBERS and x.dtype not in _DTYPES:
+                check_dtype(x.dtype)
+            self.leaves.append(x)
+            return LEAF
+        names: tuple[Any, ...] = ()
+        parts: Iterable[Any] = x
+        if cls is tuple:
+            pass
+        elif cls is list:
+            self.once(x)
+        elif cls is dict:
+            self.once(x)
+            names, parts = tuple(map(_key, x)), x.values()
+        elif cls in _TEXTS:
+            return _static(x)
+        elif is_constant(x):
+            return Static(x)
+        elif issubclass(cls, np.ndarray):
+            raise TraceError("TJ003", f"an array of class {cls.__name__}", user_line())
+        elif is_plain_dataclass(x):
+            self.once(x)
+            names = dataclass_fields(x) or ()
+            parts = [getattr(x, name) for name in names]
+        elif not is_namedtuple(cls):
+            return self.other(x)
+        self.depth += 1
+        if self.depth > _DEPTH:
+            raise TraceError("TJ003", f"containers nested more than {_DEPTH} deep", user_line())
+        children = tuple([self.node(v) for v in parts])
+        self.depth -= 1
+        return (cls, names, children)
+
+    def other(self, x: Any) -> Any:
+        """What stands for an object that is not taken apart."""
+        try:
+            isinstance(x, Tracer)
+        except Exception as e:
+            # Stand-ins for objects that are set up later may raise anything.
+            what = f"a {type(x).__name__}, whose class cannot be read: {e}"
+            raise TraceError("TJ003", what, user_line()) from None
+        return _identity(x)
+
+    def once(self, x: Any) -> None:
+        """Note a container that can change: shared by two places, a change would show in both."""
+        if id(x) in self.seen:
+            what = f"a {type(x).__name__} that occurs twice"
+            raise TraceError("TJ003", what, user_line())
+        self.seen.add(id(x))
+
+
+def _key(key: Any) -> Any:
+    """A dict key as part of a tree."""
+    if type(key) is str:
+        return _static(key)
+    if isinstance(key, SymInt):
+        key = int(key)
+    if _has_tracer(key):
+        raise TraceError("TJ003", "a traced dict key", user_line())
+    return Static(key) if _is_constant_key(key) else Identity(key)
+
+
+def _has_tracer(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return any(map(_has_tracer, key))
+    return isinstance(key, (Tracer, SymInt))
+
+
+def _is_constant_key(key: Any) -> bool:
+    return all(map(_is_constant_key, key)) if type(key) is tuple else is_constant(key)
+
+
+def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
+    """The leaves of a call's arguments (arrays, NumPy scalars, Python numbers) and their tree.
+
+    The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
+    cannot hold, for a list, dict or dataclass that occurs twice, and for containers nested very
+    deeply.
+    """
+    if not kwargs and _LEAVES.issuperset(map(type, args)):
+        for x in args:
+            if type(x) is np.ndarray and x.dtype not in _DTYPES:
+                check_dtype(x.dtype)
+        return list(args), _only_leaves(len(args))
+    flattener = Flattener()
+    node = flattener.node
+    positional = (tuple, (), tuple([node(x) for x in args]))
+    root = (tuple, (), (positional, node(kwargs)))
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+@functools.lru_cache(maxsize=64)
+def _only_leaves(count: int) -> TreeDef:
+    return TreeDef((tuple, (), ((tuple, (), (LEAF,) * count), (dict, (), ()))), count)
+
+
+class _StateFlattener(Flattener):
+    def node(self, x: Any) -> _Node:
+        if isinstance(x, (Tracer, SymInt)):
+            self.leaves.append(x)
+            return LEAF
+        return super().node(x)
+
+
+def flatten_state(state: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of what a branch gives or a loop carries (tracers, sizes, numbers), their tree."""
+    flattener = _StateFlattener()
+    root = flattener.node(state)
+    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+def unflatten(
+    tree: TreeDef,
+    leaves: Sequence[Any],
+    made: Callable[[Any], None] | None = None,
+    static: Callable[[Any], None] | None = None,
+) -> Any:
+    """The value with these leaves.
+
+    `made` is told of each list, dict and dataclass built for it, `static` of each object that is
+    part of the tree by identity. Of an alternative, only the leaves of the side that is chosen are
+    read.
+    """
+    at = 0
+
+    def build(node: _Node) -> Any:
+        nonlocal at
+        if node is LEAF:
+            at += 1
+            return leaves[at - 1]
+        if isinstance(node, Static):
+            return node.value
+        if isinstance(node, Identity):
+            obj = node.get()
+            if static is not None:
+                static(obj)
+            return obj
+        if isinstance(node, Alternative):
+            at += 1
+            holds = bool(leaves[at - 1])
+            at += 0 if holds else node.counts[0]
+            chosen = build(node.first if holds else node.second)
+            at += node.counts[1] if holds else 0
+            return chosen
+        cls, keys, children = node
+        new: Any
+        if cls is dict:
+            new = {_plain_key(k): build(c) for k, c in zip(keys, children, strict=True)}
+        elif cls is list:
+            new = [build(c) for c in children]
+        elif keys or not issubclass(cls, tuple):
+            new = build_dataclass(cls, dict(zip(keys, map(build, children), strict=True)))
+        else:
+            return tuple.__new__(cls, [build(c) for c in children])
+        if made is not None:
+            made(new)
+        return new
+
+    return build(tree.root)
+
+
+def _plain_key(key: Any) -> Any:
+    return key.value if isinstance(key, Static) else key.get()
+
+
+def leaf_names(tree: TreeDef, parameters: Sequence[str]) -> list[str]:
+    """A name for each leaf of a call's arguments: `x`, `params_w`, `xs_0`."""
+    (_, _, (args, kwargs)) = tree.root
+    names: list[str] = []
+
+    def walk(node: _Node, name: str) -> None:
+        if node is LEAF:
+            names.append(name)
+        elif isinstance(node, tuple):
+            _, keys, children = node
+            for k, child in enumerate(children):
+                part = keys[k] if keys else k
+                if isinstance(part, Static):
+                    part = part.value
+                text = str(part) if isinstance(part, (str, int)) else str(k)
+                walk(child, f"{name}_{text}")
+
+    for k, child in enumerate(args[2]):
+        walk(child, parameters[k] if k < len(parameters) else f"arg{k}")
+    for key, child in zip(kwargs[1], kwargs[2], strict=True):
+        walk(child, str(key.value))
+    return ["".join(c if c.isalnum() else "_" for c in name) for name in names]

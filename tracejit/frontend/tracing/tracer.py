@@ -1,0 +1,413 @@
+"""Tracers: stand-ins for arrays and numbers that record what is done to them as graph nodes.
+
+A traced array is a (cell, view) pair: the cell is a piece of memory with a current value, the view
+a chain of index ops from the cell's base. A store makes a new value of the cell; views read it
+afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.sizes import SymInt, unwrap
+from tracejit.frontend.tracing.storage import Cell, View, write_back
+from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
+from tracejit.ir.dims import Dim, free_symbols, prod
+from tracejit.ir.graph import Attr, Value
+from tracejit.ir.types import (
+    DTYPES,
+    PYBOOL,
+    PYCOMPLEX,
+    PYFLOAT,
+    PYINT,
+    ArrayType,
+    NpScalar,
+    PyScalar,
+    Type,
+    dtype_name,
+    dtype_of,
+)
+
+__all__ = [
+    "Cell",
+    "Trace",
+    "TracedArray",
+    "TracedScalar",
+    "Tracer",
+    "View",
+    "current_trace",
+    "here",
+    "user_line",
+]
+
+
+class Tracer:
+    """What traced arrays and numbers share: they convert to nothing concrete."""
+
+    __slots__ = ("trace",)
+    __array_priority__ = 1000.0
+    trace: Trace
+
+    def value(self) -> Value:
+        """The present value, as one of the innermost trace."""
+        raise NotImplementedError
+
+    @property
+    def type(self) -> Type:
+        """The type of the present value."""
+        raise NotImplementedError
+
+    def _needs_value(self, what: str) -> TraceError:
+        return TraceError("TJ001", what, user_line())
+
+    def __bool__(self) -> bool:
+        raise self._needs_value("a Python condition")
+
+    def __float__(self) -> float:
+        raise self._needs_value("float()")
+
+    def __int__(self) -> int:
+        raise self._needs_value("int()")
+
+    def __complex__(self) -> complex:
+        raise self._needs_value("complex()")
+
+    def __index__(self) -> int:
+        raise self._needs_value("an index")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self._needs_value("conversion to an array")
+
+    def __hash__(self) -> int:
+        raise self._needs_value("a hash")
+
+    def __format__(self, spec: str) -> str:
+        raise self._needs_value("formatting")
+
+    def __str__(self) -> str:
+        raise self._needs_value("str()")
+
+    def __repr__(self) -> str:
+        return f"Tracer({self.type})"
+
+    def __reduce__(self) -> Any:
+        raise self._needs_value("pickling")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from tracejit.frontend.numpy.ufunc_calls import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from tracejit.frontend.numpy.registry import call_function
+
+        return call_function(func, args, kwargs)
+
+
+class TracedArray(Tracer):
+    """Stands for an ndarray."""
+
+    __slots__ = ("_cached", "_reader", "_version", "cell", "views")
+
+    def __init__(
+        self,
+        trace: Trace,
+        cell: Cell,
+        views: tuple[View, ...] = (),
+        base: TracedArray | None = None,
+    ) -> None:
+        """The last of the `views` may be one of `base`, which is read already."""
+        self.trace, self.cell, self.views = trace, cell, views
+        self._version = -1
+        self._reader = trace
+        if base is None:
+            self._cached = self.value()
+        else:
+            self._cached = views[-1].read(trace, base.value())
+            self._version = cell.version
+
+    def value(self) -> Value:
+        if not self.trace.alive:
+            raise TraceError("TJ014")
+        cell, trace = self.cell, innermost(self.trace)
+        cell.check()
+        if self._version == cell.version and self._reader.encloses(trace):
+            return trace.capture(self._cached, self._reader)
+        value = cell.read(trace)
+        for view in self.views:
+            value = view.read(trace, value)
+        self._cached, self._version, self._reader = value, cell.version, trace
+        return value
+
+    @property
+    def type(self) -> ArrayType:
+        t = self._cached.type
+        assert isinstance(t, ArrayType)
+        return t
+
+    def snapshot(self, value: Value) -> TracedArray:
+        """`value`, a copy of elements of this array, where NumPy would give a view of them."""
+        trace = innermost(self.trace)
+        return TracedArray(trace, Cell(trace, value, -1, self.cell))
+
+    def view(
+        self, op: str, *indices: Value, writeable: bool | None = True, **attrs: Attr
+    ) -> TracedArray:
+        """A view of this array through one more index op."""
+        trace = innermost(self.trace)
+        view = View(trace, op, indices, attrs, writeable)
+        return TracedArray(trace, self.cell, (*self.views, view), self)
+
+    def add_view(self, view: View) -> None:
+        """Make this object itself a view of what it was."""
+        self.views = (*self.views, view)
+        self._version = -1
+        self._cached = self.value()
+
+    def drop_view(self) -> None:
+        """Make this object what it was before the last `add_view`."""
+        self.views = self.views[:-1]
+        self._version = -1
+        self._cached = self.value()
+
+    def store(self, new: Value) -> None:
+        """Make `new` (of this array's type) its contents, through the views, in its cell."""
+        trace = innermost(self.trace)
+        self.cell.check()
+        chain = [self.cell.read(trace)]
+        for view in self.views:
+            chain.append(view.read(trace, chain[-1]))
+        for base, view in zip(reversed(chain[:-1]), reversed(self.views), strict=True):
+            new = write_back(trace, base, new, view)
+        self.cell.store(trace, new)
+
+    # What NumPy users read --------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.type.ndim
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(unwrap(d, self.trace.env) for d in self.type.shape)
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        raise TraceError("TJ008", "assignment to .shape", user_line())
+
+    @property
+    def size(self) -> Any:
+        return unwrap(prod(self.type.shape), self.trace.env)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of unsized object")
+        return self.trace.env.concrete(self.type.shape[0])
+
+    def __iter__(self) -> Any:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(len(self))])
+
+    def __getattr__(self, name: str) -> Any:
+        from tracejit.frontend.numpy.methods import array_attribute
+
+        return array_attribute(self, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        from tracejit.frontend.numpy.indexing import get_item
+
+        return get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from tracejit.frontend.numpy.indexing import set_item
+
+        set_item(self, key, value)
+
+
+class TracedScalar(Tracer):
+    """Stands for a NumPy scalar or a Python number."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, trace: Trace, value: Value) -> None:
+        self.trace, self._value = trace, value
+
+    def value(self) -> Value:
+        if not self.trace.alive:
+            raise TraceError("TJ014")
+        return innermost(self.trace).capture(self._value, self.trace)
+
+    @property
+    def type(self) -> Type:
+        return self._value.type
+
+    @property
+    def own(self) -> Value:
+        """The value itself, one of the trace it was made in."""
+        return self._value
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it stands for a Python number."""
+        return isinstance(self.type, PyScalar)
+
+    def __getattr__(self, name: str) -> Any:
+        from tracejit.frontend.numpy.methods import scalar_attribute
+
+        return scalar_attribute(self, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not self.is_python and key in ((), Ellipsis):
+            return self if key == () else self.trace.wrap(as_array(self, ()))
+        raise TraceError("TJ004", "an index into a scalar", user_line())
+
+
+_PY_TYPES: dict[type, PyScalar] = {
+    bool: PYBOOL,
+    int: PYINT,
+    float: PYFLOAT,
+    complex: PYCOMPLEX,
+}
+
+
+def is_number(x: object) -> bool:
+    """Whether `x` is a Python or NumPy number, traced or not, or a size."""
+    return isinstance(x, (bool, int, float, complex, np.generic, SymInt, TracedScalar))
+
+
+def lift(x: Any) -> Tracer:
+    """Anything numeric as a tracer of the innermost trace: constants become constant nodes.
+
+    Raises TraceError for what a graph cannot hold, and for arrays of unknown origin.
+    """
+    trace = here()
+    if isinstance(x, Tracer):
+        return x
+    if isinstance(x, SymInt):
+        return trace.size(x.dim)
+    kind = _PY_TYPES.get(type(x))
+    if kind is not None:
+        if kind is PYINT and not -(2**63) <= x < 2**63:
+            raise TraceError("TJ003", "an int that does not fit 64 bits", user_line())
+        return TracedScalar(trace, trace.constant(x, kind))
+    if isinstance(x, np.generic):
+        t = NpScalar(check_dtype(x.dtype))
+        return TracedScalar(trace, trace.constant(x.item(), t))
+    if isinstance(x, (list, tuple, range)):
+        from tracejit.frontend.numpy.registry import asarray
+
+        return asarray(x)
+    if isinstance(x, np.ndarray):
+        return trace.wrap(trace.foreign(x))
+    raise TraceError("TJ003", f"an object of type {type(x).__name__}", user_line())
+
+
+def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, if a graph can hold it. Raises TraceError."""
+    try:
+        return DTYPES[dtype_name(dtype)]
+    except TypeError as e:
+        raise TraceError("TJ003", str(e), user_line()) from None
+
+
+def as_array(x: Any, shape: tuple[Dim, ...], order: tuple[int, ...] | None = None) -> Value:
+    """A scalar (of a NumPy kind) or an array, broadcast to `shape`.
+
+    Where it is repeated, its axes are laid out in `order`.
+    """
+    trace = here()
+    v = lift(x).value()
+    if isinstance(v.type, PyScalar):
+        v = trace.emit("np_scalar", (v,), dtype=dtype_name(dtype_of(v.type)))
+    if isinstance(v.type, ArrayType):
+        if v.type.shape == shape:
+            return v
+        v = match_dims(v, shape)
+        if v.type.shape == shape:  # type: ignore[union-attr]
+            return v
+    if order is None or order == tuple(range(len(shape))):
+        return trace.emit("broadcast_to", (v,), shape=shape)
+    if isinstance(v.type, ArrayType):
+        v = trace.emit("reshape", (v,), shape=(1,) * (len(shape) - v.type.ndim) + v.type.shape)
+        v = trace.emit("transpose", (v,), axes=order)
+    whole = trace.emit("broadcast_to", (v,), shape=tuple(shape[a] for a in order))
+    return trace.emit("transpose", (whole,), axes=tuple(order.index(a) for a in range(len(order))))
+
+
+def match_dims(v: Value, shape: tuple[Dim, ...]) -> Value:
+    """`v` with its dimensions written as in `shape`, where the two are equal but look different."""
+    trace = here()
+    assert isinstance(v.type, ArrayType)
+    lead = len(shape) - v.type.ndim
+    env = trace.env
+    new = tuple(
+        d if d in (1, s) else (1 if env.is_one(d) else s)
+        for d, s in zip(v.type.shape, shape[lead:], strict=True)
+    )
+    if new == v.type.shape:
+        return v
+    return trace.emit("reshape", (v,), shape=new, assume=True)
+
+
+def broadcast_dims(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+    """NumPy's broadcast of shapes. Raises ValueError where they do not fit."""
+    trace = here()
+    env = trace.env
+    ndim = max(map(len, shapes), default=0)
+    out: list[Dim] = [1] * ndim
+    for shape in shapes:
+        for k, d in enumerate(shape, start=ndim - len(shape)):
+            have = out[k]
+            if have == d or d == 1:
+                continue
+            if have == 1 or env.is_one(have):
+                out[k] = d
+            elif not env.is_one(d) and not env.expect(have, "==", d):
+                _never_one(have, d)
+                text = " ".join(f"({', '.join(map(str, s))})" for s in shapes)
+                raise ValueError(f"operands could not be broadcast together with shapes {text}")
+            elif (isinstance(d, int) and d != 1) or (env.is_known(d) and not env.is_known(have)):
+                out[k] = d
+    return tuple(out)
+
+
+def broadcasts_to(shape: tuple[Dim, ...], target: tuple[Dim, ...]) -> bool:
+    """Whether NumPy broadcasts `shape` to exactly `target`."""
+    env = here().env
+    lead = len(target) - len(shape)
+    for d, t in zip(shape, target[max(lead, 0) :], strict=False):
+        if not (d in (1, t) or env.expect(d, "==", t) or env.is_one(d)):
+            _never_one(d)
+            return False
+    return lead >= 0
+
+
+def _never_one(*sizes: Dim) -> None:
+    """Raise TraceError for a size that the run may find to be 1, which broadcasts to any other."""
+    env = here().env
+    if any(not env.is_known(d) and env.proved(d, "==", 1) is None for d in sizes):
+        raise TraceError("TJ015", "a size that broadcasts only if it is 1", user_line())
+
+
+def sizes_of(t: Type) -> set[str]:
+    """The size symbols of a type."""
+    if not isinstance(t, ArrayType):
+        return set()
+    return set().union(*(free_symbols(d) for d in t.shape))

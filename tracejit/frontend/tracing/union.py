@@ -1,0 +1,92 @@
+"""Values that a branch leaves different in kind on its two sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tracejit.frontend.tracing.trace import here, user_line
+
+if TYPE_CHECKING:
+    from tracejit.frontend.tracing.storage import Cell
+    from tracejit.frontend.tracing.tracer import TracedScalar
+
+__all__ = ["UNBOUND", "Choice", "Signal", "Unreachable"]
+
+
+class _Unbound:
+    """What a name holds that has not been assigned."""
+
+    def __repr__(self) -> str:
+        return "an unbound name"
+
+
+UNBOUND = _Unbound()
+
+
+class Choice:
+    """`first` where the predicate holds, else `second`; `merged` is the same by value, if any.
+
+    `merged` holds what arrays held when the choice was made: it is None once one of them changes.
+    """
+
+    __slots__ = ("_merged", "_seen", "first", "predicate", "second", "where")
+
+    def __init__(self, predicate: TracedScalar, first: Any, second: Any, merged: Any = None):
+        self.predicate, self.first, self.second = predicate, first, second
+        self._seen = {} if merged is None else self._versions()
+        self._merged = None if merged is None else _copy_of(merged, self._seen)
+        self.where = user_line()
+
+    def _versions(self) -> dict[Cell, int]:
+        out: dict[Cell, int] = {}
+        for x in (self.first, self.second):
+            if isinstance(x, Choice):
+                out |= x._versions()
+            elif hasattr(x, "cell"):
+                out[x.cell] = x.cell.version
+        return out
+
+    @property
+    def merged(self) -> Any:
+        """The arrays by value; None where they are not arrays, or have been stored into since."""
+        return self._merged if self._seen == self._versions() else None
+
+    def known(self) -> Any:
+        """The alternative that is known to hold here; the choice itself where none is."""
+        x: Any = self
+        while isinstance(x, Choice):
+            holds = here().known(x.predicate.own)
+            if holds is None:
+                return x
+            x = x.first if holds else x.second
+        return x
+
+    def __repr__(self) -> str:
+        return f"Choice({self.first!r}, {self.second!r})"
+
+
+def _copy_of(array: Any, cells: dict[Cell, int]) -> Any:
+    """What an array holds now, in memory of its own: wrong once one of `cells` changes.
+
+    Views that are taken of it know that, too.
+    """
+    from tracejit.frontend.tracing.storage import Cell
+    from tracejit.frontend.tracing.tracer import TracedArray
+
+    copy = Cell(here(), array.value(), -1)
+    copy.twins = tuple(cells.items())
+    return TracedArray(here(), copy)
+
+
+class Signal:
+    """How a block of statements ends where it does not run to its end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Unreachable(BaseException):
+    """Leaves a region that ends here at run time: it has raised an exception."""
