@@ -70,7 +70,7 @@ def main(compiler: str, program: str) -> None:
     if program == "one-liner":
         second, arguments = one_liner, (x,)
     else:
-        from tracejit.demo_programs import black_scholes, option_market
+        from tracejit.demo.programs import black_scholes, option_market
 
         from .fusion import black_scholes_loop
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import tracejit
-from tracejit.demo_programs import black_scholes, option_market
+from tracejit.demo.programs import black_scholes, option_market
 
 from .harness import Contender, Table, absent, compare, peer, rebind
 

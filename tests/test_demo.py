@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit import demo, demo_data, demo_programs
+from tracejit import demo
+from tracejit.demo import data as demo_data
+from tracejit.demo import programs as demo_programs
 
 
 def read_png(path: Path) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A kernel becomes one LLVM function: statements and loops here, the rest in the llvm_* modules.
+"""A kernel becomes one LLVM function: statements and loops here, the rest beside it.
 
     define internal i32 @name(ptr buffers..., i64 sizes..., scalars...)
 

@@ -4,7 +4,7 @@ offset = coefficient * variable + rest
 coefficient 0       a scalar load, splat where lanes are wanted
 coefficient 1, -1   a vector load or store, reversed for -1
 coefficient 2       two vector loads and a shuffle (the parts of complex numbers)
-anything else       lane by lane: see `llvm_apart.py`, or a gather or scatter
+anything else       lane by lane: see `strided.py`, or a gather or scatter
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 The graph is lowered to its flat form, whose sections are the function's blocks and whose merges its
 phis; kernels are internal functions of the same module. Scalars live in registers, arrays where
-`buffers.py` puts them. The slots of `in` and `out` are those of `runtime/call/entry_spec.py`. The
-function returns 0, or 1 where the call must be repeated eagerly, or an exception is pending.
+`analysis/buffer_plan.py` puts them. The slots of `in` and `out` are those of
+`runtime/call/entry_spec.py`. The function returns 0, or 1 where the call must be repeated eagerly,
+or an exception is pending.
 """
 
 from __future__ import annotations

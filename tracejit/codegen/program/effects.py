@@ -1,10 +1,10 @@
 """Ops with effects become calls of Python: what is printed and raised is made there.
 
-A program calls the methods `call` of sites by `callbacks.py`. The slots are those of `host.py`: the
-operands, then the sizes that they mention; a `raise_error` leaves its exception pending. What a run
-has printed is known by a number, 0 at first: `_output_end` writes it at the end of the run, and
-`_output_left` keeps it for whoever called the program, where the run is left. All these functions
-give `HostCall.DONE`, `BAIL` or `LEAVE`.
+A program calls the methods `call` of sites by `support/python_calls.py`. The slots are those of
+`host_calls.py`: the operands, then the sizes that they mention; a `raise_error` leaves its
+exception pending. What a run has printed is known by a number, 0 at first: `_output_end` writes it
+at the end of the run, and `_output_left` keeps it for whoever called the program, where the run is
+left. All these functions give `HostCall.DONE`, `BAIL` or `LEAVE`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The code of a program's nodes: kernels, constants, library and host calls, checks, effects.
 
-Scalars and single elements are those of `scalar_nodes.py`; effects those of `effects.py`.
+Scalars and single elements are those of `scalars.py`; effects those of `effects.py`.
 """
 
 from __future__ import annotations

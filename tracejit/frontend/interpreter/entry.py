@@ -2,7 +2,7 @@
 
 How a dispatcher uses it, for one call of `f` that no compiled code fits yet:
 
-    leaves, tree = flatten(args, kwargs)                  # containers.py; part of the signature
+    leaves, tree = flatten(args, kwargs)                  # pytree.py; part of the signature
     trace = Trace(f.__name__, ShapeEnv())
     with trace.active():
         traced = trace_function(f, leaves, tree, trace, make_leaf)

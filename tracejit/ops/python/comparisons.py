@@ -1,4 +1,4 @@
-"""Comparisons and logic of Python numbers, as `pyscalar.py` has their arithmetic."""
+"""Comparisons and logic of Python numbers, as `arithmetic.py` has their arithmetic."""
 
 from __future__ import annotations
 

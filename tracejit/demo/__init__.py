@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 import tracejit
-
-from . import demo_data, demo_programs
+from tracejit.demo import data, programs
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -52,8 +51,8 @@ def photo_program(picture: Any) -> Program:
     """Only exactly rounded operations: the pictures must be equal."""
     return Program(
         "unsharp mask, tone mapping",
-        demo_programs.develop,
-        (picture, demo_programs.gaussian_weights(2.0), 0.6, 0.8),
+        programs.develop,
+        (picture, programs.gaussian_weights(2.0), 0.6, 0.8),
         "bit for bit",
         lambda want: (0,),
         lambda result: f"{result.shape[1]} x {result.shape[0]} pixels",
@@ -63,11 +62,11 @@ def photo_program(picture: Any) -> Program:
 def loss_program(table: Any, labels: Any) -> Program:
     """Sums and a matrix product: compared relative to the loss."""
     random = np.random.default_rng(9)
-    weights = random.normal(0.0, 0.5, (table.shape[1], demo_data.CLASSES))
-    bias = random.normal(0.0, 0.1, demo_data.CLASSES)
+    weights = random.normal(0.0, 0.5, (table.shape[1], data.CLASSES))
+    bias = random.normal(0.0, 0.1, data.CLASSES)
     return Program(
         "logistic-regression loss",
-        demo_programs.logistic_loss,
+        programs.logistic_loss,
         (table, labels, weights, bias, 1e-3),
         "to 1e-12 (order of sums)",
         lambda want: (1e-12 * abs(want[0]),),
@@ -77,11 +76,11 @@ def loss_program(table: Any, labels: Any) -> Program:
 
 def centroid_program(table: Any, labels: Any) -> Program:
     """A sum of n squares has a relative error below n epsilon in any order; labels are equal."""
-    centroids = np.stack([table[labels == k].mean(axis=0) for k in range(demo_data.CLASSES)])
+    centroids = np.stack([table[labels == k].mean(axis=0) for k in range(data.CLASSES)])
     bound = table.shape[1] * EPSILON
     return Program(
         "nearest centroid",
-        demo_programs.nearest_centroid,
+        programs.nearest_centroid,
         (table, centroids),
         f"to {bound:.0e} (order of sums)",
         lambda want: (0, bound * want[1]),
@@ -95,11 +94,11 @@ def option_program(count: int) -> Program:
     The error of a price is that of `spot * N(d1)` and `strike * N(d2)`: a few epsilon for N, and at
     most 0.25 epsilon for each epsilon in d, since |d| times the normal density stays below 0.25.
     """
-    market = demo_programs.option_market(count)
+    market = programs.option_market(count)
     bound = 16 * EPSILON * (market[0] + market[1])
     return Program(
         "Black-Scholes",
-        demo_programs.black_scholes,
+        programs.black_scholes,
         market,
         "to 16 eps of spot + strike (ulp)",
         lambda want: (bound, bound),
@@ -209,19 +208,19 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--rounds must be at least 1")
     rounds = min(options.rounds, 3) if options.quick else options.rounds
 
-    picture, picture_source = demo_data.photo()
-    rows, labels, table_source = demo_data.digits()
+    picture, picture_source = data.photo()
+    rows, labels, table_source = data.digits()
     print(f"data: {picture_source}; {table_source}; options from a seeded generator")
     if "generated" in picture_source + table_source:
-        print(f"The real photo and table come with the extra: {demo_data.EXTRA}")
-    programs = [
+        print(f"The real photo and table come with the extra: {data.EXTRA}")
+    shown = [
         photo_program(picture),
         loss_program(rows, labels),
         centroid_program(rows, labels),
         option_program(50_000 if options.quick else 1_000_000),
     ]
-    with progress(rounds * len(programs)) as advance:
-        outcomes = [run(program, rounds, advance) for program in programs]
+    with progress(rounds * len(shown)) as advance:
+        outcomes = [run(program, rounds, advance) for program in shown]
     print(f"\n{table(outcomes)}\nmedians of {rounds} turns, NumPy and compiled alternating\n")
     if options.report:
         for outcome in outcomes:
@@ -230,7 +229,7 @@ def main(argv: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     pictures = (("before.png", picture), ("after.png", outcomes[0].result))
     for name, pixels in pictures:
-        demo_data.write_png(options.out / name, pixels)
+        data.write_png(options.out / name, pixels)
     print(f"wrote {' and '.join(str(options.out / name) for name, _ in pictures)}")
 
     problems = [(o.program.name, o.problem) for o in outcomes if o.problem]
