@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import re
 import sys
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 __all__ = [
     "CODES",
+    "PACKAGE",
     "Bailout",
     "FallbackError",
     "FallbackWarning",
@@ -24,6 +27,9 @@ __all__ = [
     "explain",
 ]
 
+#: The folder of the compiler, with a separator at its end: the lines of its files are none of the
+#: user's.
+PACKAGE = os.path.join(Path(__file__).resolve().parent, "")
 #: Why a function, or a part of it, could not be compiled: code -> (what happened, what to do).
 CODES: dict[str, tuple[str, str]] = {
     "TJ001": (

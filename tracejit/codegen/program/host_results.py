@@ -2,10 +2,10 @@
 
 Those that draw random numbers go this way too.
 
-The slots are those of `host.py`. `begin` runs the op, writes the scalars among its results, the
-sizes that it binds included, and keeps the arrays under a number, which it writes to a word of the
-activation, 0 otherwise. The program then binds the sizes and makes room. `finish` copies the arrays
-there and lets go of them; where the program is left in between, `emit_held_left` does that.
+The slots are those of `host_calls.py`. `begin` runs the op, writes the scalars among its results,
+the sizes that it binds included, and keeps the arrays under a number, which it writes to a word of
+the activation, 0 otherwise. The program then binds the sizes and makes room. `finish` copies the
+arrays there and lets go of them; where the program is left in between, `emit_held_left` does that.
 """
 
 from __future__ import annotations

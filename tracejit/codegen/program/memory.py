@@ -1,9 +1,9 @@
 """Memory of a program under emission: pointers to storage, copies, and the undo of stores.
 
 Storage is where `analysis/buffer_plan.py` puts it. Slots lie in one block, on the stack where it is
-small; other blocks are kept for the next call (see `support/allocator.py`). Storage that moves, or grows, has
-a cell on the stack that holds its present pointer. What a program stores into an argument is undone
-if it bails out later: the argument is copied before that.
+small; other blocks are kept for the next call (see `support/allocator.py`). Storage that moves, or
+grows, has a cell on the stack that holds its present pointer. What a program stores into an
+argument is undone if it bails out later: the argument is copied before that.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ TraceError TJ002, so that what it would give is never frozen.
 from __future__ import annotations
 
 import functools
-from pathlib import Path
+import os
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.errors import TraceError
+from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "takes_choices"]
 
-_FRONTEND = str(Path(__file__).resolve().parent)
+_FRONTEND = os.path.join(PACKAGE, "frontend", "")
 
 #: NumPy functions without a handler that depend only on their arguments, and change nothing.
 _PURE_NUMPY = frozenset(

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from tracejit.errors import TraceError, Where
+from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.locks import short_lock
 
 __all__ = [
@@ -43,7 +43,6 @@ for _name in __future__.all_feature_names:
 _NESTED = 0x10
 _OUTER = "__tracejit_outer__"
 _FILES_KEPT = 16
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 @lru_cache(maxsize=4096)
@@ -53,7 +52,7 @@ def is_library_file(name: str) -> bool:
         return True
     paths = sysconfig.get_paths()
     roots = [paths[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")]
-    roots += [*site.getsitepackages(), site.getusersitepackages(), str(_PACKAGE)]
+    roots += [*site.getsitepackages(), site.getusersitepackages(), PACKAGE]
     return any(Path(name).is_relative_to(root) for root in roots)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
-from tracejit.errors import TraceError, Where
+from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.notes import Note
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
@@ -38,8 +39,7 @@ __all__ = [
     "user_line",
 ]
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
-_NUMPY = str(Path(np.__file__).resolve().parent)
+_NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 _LIMIT = 20_000
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
@@ -63,7 +63,7 @@ def here() -> Trace:
 def user_frame() -> FrameType | None:
     """The innermost frame on the stack that is neither tracejit's nor NumPy's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, _NUMPY)):
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, _NUMPY)):
         frame = frame.f_back
     return frame
 

@@ -1,4 +1,4 @@
-"""Dataflow graphs to text: the syntax of text.py, with the sections as labelled blocks.
+"""Dataflow graphs to text: the syntax of syntax.py, with the sections as labelled blocks.
 
     def f(x: float, y: float, z: float):
         with section(0, "entry"):

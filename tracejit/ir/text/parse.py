@@ -1,4 +1,4 @@
-"""Text to graphs; the grammar is in text.py. Type rules run as the nodes are read."""
+"""Text to graphs; the grammar is in syntax.py. Type rules run as the nodes are read."""
 
 from __future__ import annotations
 

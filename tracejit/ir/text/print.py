@@ -1,4 +1,4 @@
-"""Graphs to text; the grammar is in text.py."""
+"""Graphs to text; the grammar is in syntax.py."""
 
 from __future__ import annotations
 
