@@ -15,7 +15,8 @@ Each statement declares what its value may differ by between two right implement
 
 A noisy run applies a random error of that size after each statement, and one of a unit in the last
 place to every floating-point value computed from a value that already carries error, as stochastic
-arithmetic does (Vignes, A stochastic arithmetic for reliable scientific computation, 1993). Results
+arithmetic does (Vignes, A stochastic arithmetic for reliable scientific computation, 1993). Runs
+come in pairs with opposite errors, so that no element keeps one of two signs by chance. Results
 that no noisy run moves have to agree bit for bit; others within a multiple of the observed spread.
 Elements that are discrete or not finite and differ between noisy runs decide nothing.
 """
@@ -23,7 +24,7 @@ Elements that are discrete or not finite and differ between noisy runs decide no
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -52,12 +53,36 @@ def allowances(program: Program, sizes: dict[str, int], plain: dict[str, Any]) -
 
     Raises `UnstableError` where no bound makes sense.
     """
-    rng = np.random.default_rng(0)
-    runs = [noisy_run(program, sizes, rng) for _ in range(RUNS)]
+    runs = []
+    for k in range(RUNS // 2):
+        runs.append(noisy_run(program, sizes, np.random.default_rng(k)))
+        runs.append(noisy_run(program, sizes, _Mirrored(np.random.default_rng(k))))
     return [_allowed(plain[name], [run[name] for run in runs]) for name in program.returns]
 
 
-def noisy_run(program: Program, sizes: dict[str, int], rng: np.random.Generator) -> dict[str, Any]:
+class _Mirrored:
+    """Antithetic draws: an error is negated, and of two possible signs it is the other one."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def random(self, shape: tuple[int, ...]) -> Any:
+        return 1 - self.rng.random(shape)
+
+    def choice(self, pair: list[float], shape: tuple[int, ...] | None = None) -> Any:
+        return self.rng.choice(pair[::-1], shape)
+
+    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> Any:
+        return low + high - self.rng.uniform(low, high, shape)
+
+    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> Any:
+        return low + high - 1 - self.rng.integers(low, high, shape)
+
+
+Draws: TypeAlias = np.random.Generator | _Mirrored
+
+
+def noisy_run(program: Program, sizes: dict[str, int], rng: Draws) -> dict[str, Any]:
     """The variables of one run with rounding errors."""
     values = start(program, sizes)
     tainted: set[str] = set()
@@ -113,7 +138,7 @@ def _same_special(a: Any, b: Any) -> Any:
 # One statement ----------------------------------------------------------------------------------
 
 
-def _noisy(statement: Statement, values: dict[str, Any], rng: np.random.Generator) -> Any:
+def _noisy(statement: Statement, values: dict[str, Any], rng: Draws) -> Any:
     value = statement.evaluate(values)
     array = np.asarray(value)
     operands = [values[name] for name in statement.reads]
@@ -133,7 +158,7 @@ def _noisy(statement: Statement, values: dict[str, Any], rng: np.random.Generato
         elif statement.parity == "backward":
             moved = {name: _move_operand(values[name], rng) for name in statement.reads}
             array = np.asarray(statement.evaluate({**values, **moved}))
-        return _like(_flip_nans(array, rng), value)
+        return _like(_any_nans(array, rng), value)
 
 
 def _like(array: Any, value: Any) -> Any:
@@ -144,11 +169,11 @@ def _like(array: Any, value: Any) -> Any:
     return array[()] if isinstance(value, np.generic) else type(value)(array[()])
 
 
-def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+def _signs(shape: tuple[int, ...], rng: Draws) -> Any:
     return rng.choice([-1, 1], shape)
 
 
-def _shift_ulps(value: Any, rng: np.random.Generator, ulps: float) -> Any:
+def _shift_ulps(value: Any, rng: Draws, ulps: float) -> Any:
     """Moved by up to `ulps` units in the last place; zeros, infinities and NaNs stay."""
     array = np.asarray(value)
     if array.dtype.kind not in "fc":
@@ -161,17 +186,19 @@ def _shift_ulps(value: Any, rng: np.random.Generator, ulps: float) -> Any:
         return np.where(np.isfinite(array) & (array != 0), array + error, array).astype(array.dtype)
 
 
-def _flip_zeros(array: Any, rng: np.random.Generator) -> Any:
+def _flip_zeros(array: Any, rng: Draws) -> Any:
     return np.where((array == 0) & (rng.random(array.shape) < 0.5), -array, array)
 
 
-def _flip_nans(array: Any, rng: np.random.Generator) -> Any:
+def _any_nans(array: Any, rng: Draws) -> Any:
+    """NaNs of a sign that is drawn anew, whatever it was: two changes of one sign may cancel."""
     if array.dtype.kind != "f":
         return array
-    return np.where(np.isnan(array) & (rng.random(array.shape) < 0.5), -array, array)
+    signs = np.asarray(rng.random(array.shape) - 0.5, array.dtype)
+    return np.where(np.isnan(array), np.copysign(array, signs), array)
 
 
-def _undefined_casts(array: Any, operand: Any, rng: np.random.Generator) -> Any:
+def _undefined_casts(array: Any, operand: Any, rng: Draws) -> Any:
     if array.dtype.kind not in "iu" or operand.dtype.kind not in "fc":
         return array
     info = np.iinfo(array.dtype)
@@ -201,9 +228,7 @@ def kind_of(value: Any) -> str:
     return np.asarray(value).dtype.kind
 
 
-def _reorder(
-    statement: Statement, array: Any, values: dict[str, Any], rng: np.random.Generator
-) -> Any:
+def _reorder(statement: Statement, array: Any, values: dict[str, Any], rng: Draws) -> Any:
     magnitude = np.abs(_finite(array))
     if statement.magnitude is not None:
         absolute = {name: _magnitude(values[name]) for name in statement.reads}
@@ -225,7 +250,7 @@ def _reorder(
     return _flip_zeros(moved, rng)
 
 
-def _respread(statement: Statement, array: Any, operand: Any, rng: np.random.Generator) -> Any:
+def _respread(statement: Statement, array: Any, operand: Any, rng: Draws) -> Any:
     """Variances moved by an error relative to the largest square, deviations accordingly."""
     x = np.asarray(operand)
     finite = x[np.isfinite(x)].astype(float)
@@ -239,7 +264,7 @@ def _respread(statement: Statement, array: Any, operand: Any, rng: np.random.Gen
     return (array + error).astype(array.dtype)
 
 
-def _move_operand(operand: Any, rng: np.random.Generator) -> Any:
+def _move_operand(operand: Any, rng: Draws) -> Any:
     array = np.asarray(operand)
     if array.dtype.kind not in "fc":
         return operand
