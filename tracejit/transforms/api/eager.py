@@ -16,16 +16,26 @@ from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.eager.arguments import Arguments, in_containers
 from tracejit.frontend.eager.calls import ConcreteHooks
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
+from tracejit.frontend.tracing.traceable import Traceable
 
 if TYPE_CHECKING:
     from tracejit.frontend.tracing.trace import Trace
-    from tracejit.transforms.api.function import Transformed
 
 __all__ = ["pull_eagerly", "run_eagerly"]
 
 
-def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a transformed function gives for these arguments, computed operation by operation.
+def run_eagerly(
+    name: str,
+    transformed: Traceable,
+    function: Callable[..., Any],
+    record: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """What `transformed` gives for these arguments, computed operation by operation.
+
+    It is called `name`, and made of `function`; `record(hooks, function, args, kwargs)` gives its
+    result on tracers.
 
     The program's prints, breakpoints, warnings and exceptions are its own, from its lines, and see
     real numbers. Arrays and containers among the arguments hold afterwards, after an exception of
@@ -37,10 +47,10 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     if outer is not None:
         return ConcreteHooks(outer).transformed(transformed, *args, **kwargs)
 
-    def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return transformed.record(hooks, transformed.function, args, kwargs)
+    def run(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return record(hooks, function, args, kwargs)
 
-    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs, transformed.function)
+    return _run(ConcreteTrace(name), run, args, kwargs, function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
