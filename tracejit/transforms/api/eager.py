@@ -15,6 +15,7 @@ import numpy as np
 from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.eager.arguments import Arguments, in_containers
 from tracejit.frontend.eager.calls import ConcreteHooks
+from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.tracing.traceable import Traceable
 
@@ -50,7 +51,8 @@ def run_eagerly(
     def run(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return record(hooks, function, args, kwargs)
 
-    return _run(ConcreteTrace(name), run, args, kwargs, function)
+    trace = ConcreteTrace(name, (ConcreteArray, ConcreteScalar))
+    return _run(trace, run, args, kwargs, function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
