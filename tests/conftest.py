@@ -22,6 +22,12 @@ from typing import TypeAlias
 
 import pytest
 
+# Worker processes share the cores. Threads of BLAS that wait for a core spin, and libraries read
+# this where they are loaded; `pytest -n 0` runs with all threads.
+if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+
 from tests import compiler_faults
 from tests.support import object_cache, sampling
 
