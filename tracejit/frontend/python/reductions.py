@@ -13,7 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import settle
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.kinds import leaves_of
-from tracejit.frontend.python.operators import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
@@ -130,14 +130,15 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
 
         if _is_long(items):
             return fold(hooks, items, not answer, step)
-        tested: list[Any] = []
-        for item in hooks.iterate(items):
+        rest = hooks.iterate(items)
+        for item in rest:
             holds = hooks.truth_of(item)
-            if holds is answer and not tested:
+            if holds is answer:
                 return answer
             if holds is not (not answer):
-                tested.append(holds)
-        return functools.reduce(step, tested, not answer)
+                # What follows is asked only where this does not decide: that may be an error.
+                return functools.reduce(step, rest, holds)
+        return not answer
 
     return run
 
