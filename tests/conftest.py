@@ -59,17 +59,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if sampling.full():
+        return
+    names = {item.nodeid for item in items}
     kept, left = [], []
     for item in items:
         marker = item.get_closest_marker("sampled")
-        taken = marker is None or _taken(item, *marker.args, **marker.kwargs)
+        taken = marker is None or _taken(item, names, *marker.args, **marker.kwargs)
         (kept if taken else left).append(item)
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = kept
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
-def _taken(item: pytest.Item, parts: int, always: Collection[str] = ()) -> bool:
+def _taken(item: pytest.Item, names: set[str], parts: int, always: Collection[str] = ()) -> bool:
+    module = item.nodeid.removesuffix(item.name)
+    unknown = sorted(name for name in always if module + name not in names)
+    if unknown:
+        raise pytest.UsageError(f"{item.nodeid}: no cases of these names: {unknown}")
     return item.name in always or sampling.in_slice(item.name, parts)
 
 
