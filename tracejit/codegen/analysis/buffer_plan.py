@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.liveness import RENAMES, Liveness, is_array, written_inputs
+from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.passes.analysis.aliasing import UPDATES
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.stacks import StackUse
 
 __all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 

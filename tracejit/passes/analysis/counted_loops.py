@@ -14,8 +14,8 @@ from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, maximum, substitut
 from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.fusable import fusable
-from tracejit.passes.loops.licm import may_bail
 
 __all__ = ["LEAST", "Column", "CountedLoop", "Formula", "counted"]
 

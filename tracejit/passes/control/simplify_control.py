@@ -20,6 +20,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar
+from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.regions import (
     constant_node,
     copied,
@@ -29,7 +30,6 @@ from tracejit.passes.analysis.regions import (
     with_outputs,
     with_values,
 )
-from tracejit.passes.simplify.dce import is_barrier, may_raise
 from tracejit.passes.simplify.fold import fold
 from tracejit.passes.simplify.simplify import simplify
 

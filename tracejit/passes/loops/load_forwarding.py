@@ -18,8 +18,8 @@ from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.regions import copied, inline, with_nodes, with_values
-from tracejit.passes.loops.licm import may_bail
 from tracejit.passes.simplify.fold import emit_constant
 
 __all__ = ["hand_on"]

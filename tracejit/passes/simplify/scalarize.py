@@ -24,9 +24,9 @@ from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, repl
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.passes.analysis.effects import is_barrier
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
-from tracejit.passes.simplify.dce import is_barrier
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 from tracejit.passes.simplify.index import is_outside
 

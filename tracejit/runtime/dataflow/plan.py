@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import type_sizes
-from tracejit.passes.simplify.dce import may_raise
+from tracejit.passes.analysis.effects import may_raise
 
 __all__ = ["PRIMITIVES", "Plan"]
 

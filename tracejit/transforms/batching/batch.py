@@ -21,10 +21,10 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute,
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
 from tracejit.ops.control.calls import CALLS
 from tracejit.ops.control.stack import record_types
-from tracejit.transforms.batching.lanes import Table, copy_node, run_lanes
+from tracejit.transforms.batching.lanes import Table, run_lanes
 from tracejit.transforms.batching.plan import Plan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
-from tracejit.transforms.regions import close, nested
+from tracejit.transforms.regions import close, copy_node, nested
 
 __all__ = ["batch_graph", "batch_nodes"]
 
