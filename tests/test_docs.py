@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import os
 import re
 import subprocess
@@ -75,6 +76,8 @@ def test_files_and_folders_are_where_a_page_says(page: Path) -> None:
     for name in re.findall(r"`([\w.]+/[\w./]*)`", text):
         if name.partition("/")[0] in known:
             assert (ROOT / name).exists() or (ROOT / "tracejit" / name).exists(), name
+    for name in re.findall(r"`(tests\.\w+)", text):
+        assert importlib.util.find_spec(name), name
 
 
 def test_what_is_supported_is_what_the_registries_hold() -> None:
