@@ -25,7 +25,7 @@ from tracejit.frontend.numpy.ufuncs import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal, Unreachable
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
@@ -100,7 +100,7 @@ def _traced_truth(x: Tracer) -> TracedScalar:
         x = lift(binary_operator(operator.ne, x, 0))
     if x.type != PYBOOL:
         v = x.value()
-        x = here().wrap(here().emit("py_scalar", (v,), kind="bool"))
+        x = wrap(here(), here().emit("py_scalar", (v,), kind="bool"))
     assert isinstance(x, TracedScalar)
     return x
 
@@ -349,7 +349,7 @@ def _either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScal
 
 
 def _logical(op: str, a: TracedScalar, b: TracedScalar) -> TracedScalar:
-    out = here().wrap(here().emit(op, (a.value(), b.value())))
+    out = wrap(here(), here().emit(op, (a.value(), b.value())))
     assert isinstance(out, TracedScalar)
     return out
 

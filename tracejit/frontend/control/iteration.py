@@ -13,7 +13,14 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.ufuncs import binary_operator
 from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.ir.dims import floordiv
 from tracejit.ir.types import PYBOOL, PYINT
 
@@ -161,12 +168,12 @@ def _require_int(x: Any) -> None:
 def _as_int(x: Any) -> Any:
     """A number as a Python int, traced if it is not known."""
     if isinstance(x, SymInt):
-        return here().size(x.dim)
+        return number_of(here(), x.dim)
     if isinstance(x, TracedScalar) and x.type != PYINT:
         trace = here()
         if x.type == PYBOOL:
             return lift(binary_operator(operator.add, x, 0))
-        return trace.wrap(trace.emit("py_scalar", (x.value(),), kind="int"))
+        return wrap(trace, trace.emit("py_scalar", (x.value(),), kind="int"))
     return x if isinstance(x, Tracer) else operator.index(x)
 
 

@@ -23,7 +23,7 @@ from tracejit.frontend.tracing.pytree import (
 )
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal
 from tracejit.ir.graph import attr_key
 from tracejit.ir.types import NpScalar, PyScalar, Type, dtype_name
@@ -221,5 +221,5 @@ def as_kind(x: Any, kind: Hashable) -> Any:
     """A NumPy scalar as a number of a kind with the same dtype."""
     trace = here()
     if isinstance(kind, PyScalar):
-        return trace.wrap(trace.emit("py_scalar", (x,), kind=kind.kind))
-    return trace.wrap(x)
+        return wrap(trace, trace.emit("py_scalar", (x,), kind=kind.kind))
+    return wrap(trace, x)

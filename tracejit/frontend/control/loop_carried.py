@@ -32,7 +32,7 @@ from tracejit.frontend.control.merges import undefined
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, laid_out
 from tracejit.frontend.tracing.trace import Trace, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -118,7 +118,7 @@ class _Number(Carry):
     def inside(
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
-        return trace.wrap(next(values))
+        return wrap(trace, next(values))
 
     def end(self, region: Trace, x: Any) -> list[Value]:
         return [undefined(region, self.types[0]) if x is MISSING else lift(x).value()]
@@ -180,7 +180,7 @@ class _Array(Carry):
         cell.group = self.group
         new = TracedArray(trace, cell)
         if self.start is not None:
-            return Choice(trace.wrap(next(values)), new, self.start, new)  # type: ignore[arg-type]
+            return Choice(wrap(trace, next(values)), new, self.start, new)  # type: ignore[arg-type]
         if not stays:
             return new
         # It may still be the array from before the loop.
@@ -321,7 +321,7 @@ class _Union(Carry):
         out: Any = as_machine(found[-1][1])
         for kind, v in reversed(found[:-1]):
             flag = flags(self.hooks, x, [kind, None])[0]
-            first, second = trace.wrap(as_machine(v)), trace.wrap(out)
+            first, second = wrap(trace, as_machine(v)), wrap(trace, out)
             pair = (first, second)
             out = self.hooks.ternary(flag, *map(_giving, pair)).value()
         value: Value = out
@@ -330,7 +330,7 @@ class _Union(Carry):
     def inside(
         self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
-        chosen = [trace.wrap(next(values)) for _ in self.kinds[1:]]
+        chosen = [wrap(trace, next(values)) for _ in self.kinds[1:]]
         parts: list[Any] = []
         numbers: dict[Type, Value] = {}
         for k, kind in enumerate(self.kinds):

@@ -22,7 +22,7 @@ from tracejit.frontend.control.regions import (
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.storage import Cell, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
@@ -359,7 +359,7 @@ class Loop:
         count = len(self.inputs)
         if not exits:
             return iter(outs[:count]), None, None
-        return iter(outs[:count]), parent.wrap(outs[count]), outcome(outs[count + 1 :])
+        return iter(outs[:count]), wrap(parent, outs[count]), outcome(outs[count + 1 :])
 
 
 def _leaves_other_sizes(body: Graph) -> bool:

@@ -20,7 +20,14 @@ from tracejit.frontend.control.regions import Names, Side, contents_of, entered,
 from tracejit.frontend.numpy.ufuncs import binary_operator
 from tracejit.frontend.tracing.sizes import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value
@@ -113,10 +120,10 @@ class CountedLoop(Loop):
         parent, hooks = self.parent, self.hooks
 
         def test(region: Trace, values: list[Value]) -> Any:
-            holds = binary_operator(operator.lt, region.size(self.k), lift(self.rounds))
+            holds = binary_operator(operator.lt, number_of(region, self.k), lift(self.rounds))
             if side.goes_on is True:
                 return holds
-            return binary_operator(operator.and_, region.wrap(values[-1]), holds)
+            return binary_operator(operator.and_, wrap(region, values[-1]), holds)
 
         ran = self.has(0)
         outs, flag, outcome = self.record(side, test, True, (0,), (self.k + 1,))
@@ -204,7 +211,7 @@ class TestedLoop(Loop):
         return Choice(self.holds, outcome, None)  # type: ignore[arg-type]
 
     def _flag(self, region: Trace, values: list[Value]) -> Any:
-        return region.wrap(values[-1])
+        return wrap(region, values[-1])
 
     def _tested(self, region: Trace, values: list[Value]) -> Any:
         """The test in its own region. It has been seen to change nothing."""

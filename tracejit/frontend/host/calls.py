@@ -14,8 +14,9 @@ from tracejit.frontend.host.infer_by_example import Undecided, real_values, shad
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.trace import here, is_several_axes
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
@@ -112,7 +113,7 @@ class Operands:
                 raise _Opaque
             return self._number(x.value())
         if isinstance(x, SymInt):
-            found = self._number(here().size(x.dim).value())
+            found = self._number(number_of(here(), x.dim).value())
             self.dims[found[1]] = x.dim
             return found
         if x is None or cls in (*_CLASSES, str):
@@ -168,15 +169,17 @@ def record(
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
     binds = tuple([trace.fresh_size() for _ in unknown])
     if effect:
-        token, *outputs = trace.emit_all("host_draw", (trace.token(), *values), attrs, binds=binds)
-        trace.set_token(token)
+        token, *outputs = trace.emit_all(
+            "host_draw", (effect_token(trace), *values), attrs, binds=binds
+        )
+        set_effect_token(trace, token)
     else:
         outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))
     for v, t in zip(outputs, found.types, strict=False):
         if is_several_axes(v.type) and not t[3]:
             trace.unordered.add(v)
     trace.note("host", name, where)
-    leaves = [trace.wrap(v) for v in outputs[: len(found.types)]]
+    leaves = [wrap(trace, v) for v in outputs[: len(found.types)]]
     return _rebuilt(hooks, found.result, leaves)
 
 

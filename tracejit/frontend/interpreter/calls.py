@@ -22,16 +22,16 @@ import numpy as np
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
+from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
-from tracejit.frontend.numpy.ufuncs import cast_value
 from tracejit.frontend.python import builtins as builtin_calls
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python import effects, objects
-from tracejit.frontend.python.operators import has_traced, require_known, require_plain
 from tracejit.frontend.python.random import RandomFunction
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
@@ -41,6 +41,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 
@@ -298,10 +299,10 @@ def _convert(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     trace = here()
     if isinstance(x, TracedArray):
         out = x.astype(dtype, copy=False)  # an array of that dtype is given back itself
-        return out if out.ndim else trace.wrap(trace.emit("element", (out.value(),)))
+        return out if out.ndim else wrap(trace, trace.emit("element", (out.value(),)))
     assert isinstance(x, TracedScalar)
     if isinstance(x.type, PyScalar):
         if x.type.kind == "float" and dtype.kind in "iu":
             raise TraceError("TJ004", f"{cls.__name__} of a Python float", user_line())
-        return trace.wrap(trace.emit("np_scalar", (x.value(),), dtype=dtype_name(dtype)))
-    return trace.wrap(cast_value(x.value(), dtype))
+        return wrap(trace, trace.emit("np_scalar", (x.value(),), dtype=dtype_name(dtype)))
+    return wrap(trace, cast_value(x.value(), dtype))

@@ -35,6 +35,7 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import effects, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -173,7 +174,7 @@ class Hooks(Flow):
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
         if isinstance(x, np.ndarray):
-            return operators.constant_array(x)
+            return checks.constant_array(x)
         if type(x) in (list, dict, set):
             return self.new(x)
         if type(x) is tuple and any(isinstance(v, np.ndarray) for v in x):
@@ -245,7 +246,7 @@ class Hooks(Flow):
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
-            raise TypeError(f"'{operators.class_of(x).__name__}' object is not iterable")
+            raise TypeError(f"'{checks.class_of(x).__name__}' object is not iterable")
         method = objects.special(self, x, "__iter__")
         if method is None:
             raise TraceError("TJ029", f"a {cls.__name__}", user_line())
@@ -282,7 +283,7 @@ class Hooks(Flow):
         """`k`, which Python is about to hash and compare."""
         if isinstance(k, TracedText):
             k = k.known("a key")
-        operators.require_key(k)
+        checks.require_key(k)
         return k
 
     def joined(self, *parts: Any) -> Any:
@@ -379,9 +380,7 @@ class Hooks(Flow):
 
     def _chosen_attribute(self, x: Choice, name: str) -> Any:
         """An attribute of one of several objects; that of a method waits for the call."""
-        methods = any(
-            callable(getattr(operators.class_of(leaf), name, None)) for leaf in leaves_of(x)
-        )
+        methods = any(callable(getattr(checks.class_of(leaf), name, None)) for leaf in leaves_of(x))
         if methods:
             return ChosenAttribute(x, name)
         return lifted(self, lambda v: self.attribute(v, name), x)
@@ -406,13 +405,13 @@ class Hooks(Flow):
         if cls is dict:
             return x[self.key(key)]
         if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
-            operators.require_index(key)
+            checks.require_index(key)
             out = x[key]
             return self.new(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
             return x[key]
         if cls in SUBSCRIPTS:
-            operators.require_index(key)
+            checks.require_index(key)
             return self.fresh(SUBSCRIPTS[cls](x, key))
         if isinstance(x, enum.EnumMeta):
             return self.capture.object_source(x[key], str(key)).value
@@ -434,15 +433,15 @@ class Hooks(Flow):
                 return
         cls = type(x)
         if isinstance(x, (TracedArray, TracedFlat)):
-            operators.require_index(key)
-            operators.require_known(value, "a value to store")
+            checks.require_index(key)
+            checks.require_known(value, "a value to store")
             x[key] = value
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
                 return  # `x[key] += 1` stores an array once more that has changed in place.
             self.may_change(x)
             if cls is list:
-                operators.require_index(key)
+                checks.require_index(key)
                 x[key] = list(self.iterate(value)) if type(key) is slice else value
             else:
                 x[self.key(key)] = value
@@ -454,7 +453,7 @@ class Hooks(Flow):
         if type(x) in (list, dict):
             self.may_change(x)
             if type(x) is list:
-                operators.require_index(key)
+                checks.require_index(key)
             del x[self.key(key) if type(x) is dict else key]
         else:
             self._special_item(x, "__delitem__", key)

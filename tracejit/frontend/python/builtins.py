@@ -25,8 +25,8 @@ from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.operators import class_of, require_known, require_plain
 from tracejit.frontend.python.reductions import FOLD_CALLS
+from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.python.formatting import format_text, has_text, join
-from tracejit.frontend.python.operators import require_index, require_plain
+from tracejit.frontend.tracing.checks import require_index, require_plain
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import user_line

@@ -9,10 +9,11 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.python.formatting import has_text, to_text
-from tracejit.frontend.python.operators import require_plain
 from tracejit.frontend.python.streams import StandardStream
+from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.text import (
     Operand,
     Operands,
@@ -68,8 +69,8 @@ def print_(
         attrs["flush"] = True
     trace = here()
     trace.note("effect", "print()")
-    (token,) = trace.emit_all("print_text", (trace.token(), *operands.values), attrs)
-    trace.set_token(token)
+    (token,) = trace.emit_all("print_text", (effect_token(trace), *operands.values), attrs)
+    set_effect_token(trace, token)
 
 
 def _separator(name: str, x: Any, default: str) -> TextLike:
@@ -120,9 +121,9 @@ def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
     if states:
         attrs["states"] = tuple(states)
     trace.note("effect", "raise")
-    inputs = (trace.token(), *operands.values, *states.values())
+    inputs = (effect_token(trace), *operands.values, *states.values())
     (token,) = trace.emit_all("raise_error", inputs, attrs)
-    trace.set_token(token)
+    set_effect_token(trace, token)
     raise Unreachable
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import class_lookup
 from tracejit.frontend.python import objects
-from tracejit.frontend.python.operators import class_of, require_plain
+from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.pytree import dataclass_fields, is_namedtuple, is_plain_dataclass
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.text import (

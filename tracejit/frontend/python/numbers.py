@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.python.operators import class_of, has_traced, require_known, require_plain
+from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -26,6 +26,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.op import OPS
@@ -52,14 +53,14 @@ def python_number(x: Any, kind: str) -> Any:
     if isinstance(x, TracedArray):
         if x.ndim:
             raise TraceError("TJ004", f"{kind}() of an array", user_line())
-        x = trace.wrap(trace.emit("element", (x.value(),)))
+        x = wrap(trace, trace.emit("element", (x.value(),)))
     if isinstance(x.type, PyScalar) and x.type.kind == kind:
         return x
     if dtype_of(x.type).kind == "c" and kind in ("int", "float"):
         if not isinstance(x.type, PyScalar):
             raise TraceError("TJ004", f"{kind}() of a complex number of NumPy", user_line())
         raise TypeError(f"{kind}() argument must be a real number, not 'complex'")
-    return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind))
+    return wrap(trace, trace.emit("py_scalar", (x.value(),), kind=kind))
 
 
 def _number(cls: Any) -> Callable[..., Any]:
@@ -158,7 +159,7 @@ def _prod(hooks: Hooks, items: Any, *, start: Any = 1) -> Any:
 
 def _emit(op: str, *values: Any, **attrs: Any) -> Any:
     trace = here()
-    return trace.wrap(trace.emit(op, [v.value() for v in values], **attrs))
+    return wrap(trace, trace.emit(op, [v.value() for v in values], **attrs))
 
 
 def _real(x: Any) -> Any:

@@ -29,9 +29,9 @@ from tracejit.frontend.capture.reads import IsFalse, OwnRead
 from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
-from tracejit.frontend.python.operators import class_of, require_plain
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.text import TracedText

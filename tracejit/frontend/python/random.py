@@ -9,7 +9,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import Operands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
-from tracejit.frontend.python.operators import require_known
+from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer

@@ -13,7 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import settle
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.kinds import leaves_of
-from tracejit.frontend.python.operators import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar

@@ -13,7 +13,7 @@ from tracejit.errors import Underivable
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, here
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
@@ -86,7 +86,7 @@ class _Recorded(Op):
         tracers = []
         for x, v in zip(self.result.tracers, outs, strict=True):
             source = sources.get(x.cell.root) if isinstance(x, TracedArray) else None
-            tracers.append(trace.wrap(v, None if source is None else Cell(trace, v, -1, source)))
+            tracers.append(wrap(trace, v, None if source is None else Cell(trace, v, -1, source)))
         return self.result.rebuilt(self.hooks, tracers)
 
     def _called(self, function: Callable[..., Any]) -> Any:

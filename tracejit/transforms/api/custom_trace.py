@@ -16,7 +16,7 @@ from tracejit.frontend.control.regions import Names, close_region, entered
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.calculus import Calculus, differentiable, tangent_type
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
@@ -132,7 +132,7 @@ class Call:
         inputs = [region.builder.input(t) for t in types]
         count = len(self.operands)
         with entered(region, Names((), ())) as side:
-            tracers = [region.wrap(v) for v in inputs]
+            tracers = [wrap(region, v) for v in inputs]
             for x, v, given in zip(tracers, self.operands, self.given, strict=False):
                 if isinstance(x, TracedArray) and isinstance(given, TracedArray):
                     self.stand_ins[x.cell] = given.cell
@@ -315,11 +315,11 @@ class Call:
             if inner not in trace.unordered:
                 trace.unordered.discard(v)
             if not isinstance(x, TracedArray):
-                out.append(trace.wrap(v))
+                out.append(wrap(trace, v))
                 continue
             root = x.cell.root
             source = root if root.trace.encloses(trace) else made.get(root)
             cell = Cell(trace, v) if source is None else Cell(trace, v, -1, source)
             made.setdefault(root, cell)
-            out.append(trace.wrap(v, cell))
+            out.append(wrap(trace, v, cell))
         return out

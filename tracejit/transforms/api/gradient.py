@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.frontend.tracing.trace import here
-from tracejit.frontend.tracing.tracer import Tracer, lift
+from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.sparse import RowGradient
@@ -114,7 +114,7 @@ def _by_rows(hooks: Hooks, table: Tracer, rows: Value, values: Value) -> Any:
     """The gradient by a table as rows of it."""
     trace = here()
     shape = table.shape  # type: ignore[attr-defined]
-    fields = {"rows": trace.wrap(rows), "values": trace.wrap(values), "shape": shape}
+    fields = {"rows": wrap(trace, rows), "values": wrap(trace, values), "shape": shape}
     return hooks.new(build_dataclass(RowGradient, fields))
 
 

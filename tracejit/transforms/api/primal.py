@@ -14,7 +14,7 @@ from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of, pa
 from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
@@ -84,7 +84,7 @@ def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
     active = getattr(trace.builder, "active", None)
     if active is not None:
         active.add(new)
-    out = trace.wrap(new)
+    out = wrap(trace, new)
     if isinstance(x, ConcreteArray) and isinstance(out, ConcreteArray):
         out.trace.stand_in(out, x)
     return out
@@ -187,7 +187,7 @@ def _as_number(hooks: Hooks, x: Choice) -> Tracer:
         v = as_machine(leaf)
         if dtype_of(v.type) != dtype:
             v = here().emit("cast", (v,), dtype=dtype_name(dtype))
-        return here().wrap(v)
+        return wrap(here(), v)
 
     out = lifted(hooks, as_float, x)
     assert isinstance(out, Tracer)
@@ -216,8 +216,8 @@ def like(x: Tracer, v: Value) -> Tracer:
     trace = here()
     t = x.type
     if isinstance(t, PyScalar):
-        return trace.wrap(trace.emit("py_scalar", (v,), kind=t.kind))
-    return trace.wrap(v)
+        return wrap(trace, trace.emit("py_scalar", (v,), kind=t.kind))
+    return wrap(trace, v)
 
 
 def fresh_name(trace: Trace) -> Callable[[], str]:

@@ -22,9 +22,9 @@ from tracejit.frontend.tracing.pytree import (
     is_constant,
     unflatten,
 )
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Cell, set_effect_token
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.batching import batched_type, stretched
 from tracejit.ir.calculus import Calculus
@@ -223,7 +223,7 @@ def one_dtype(hooks: Hooks, x: Choice) -> Any:
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
         raise TraceError("TJ031", "a result that is of one of several kinds", user_line())
-    return lifted(hooks, lambda leaf: here().wrap(as_machine(leaf)), x)
+    return lifted(hooks, lambda leaf: wrap(here(), as_machine(leaf)), x)
 
 
 class _Batch:
@@ -261,7 +261,7 @@ class _Batch:
         """
         trace, region = self.trace, self.region
         with entered(region, Names((), ())) as side:
-            inner = [region.wrap(x) if isinstance(x, Value) else x for x in lanes]
+            inner = [wrap(region, x) if isinstance(x, Value) else x for x in lanes]
             found, tree = call(inner)
             values = [(x.value(), a) for x, a in found]
             stores = [
@@ -269,7 +269,7 @@ class _Batch:
                 for lane, x in zip(lanes, inner, strict=True)
                 if isinstance(lane, Value) and isinstance(x, TracedArray) and x.cell.written
             ]
-        effects = trace.root._effects
+        effects = trace.root.effects
         if side.changed or side.lost or any(cell is not effects for cell in side.stored):
             raise TraceError(
                 "TJ005", "a function under vmap stores into what is not its own", user_line()
@@ -282,7 +282,7 @@ class _Batch:
         except Unbatchable as e:
             raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
         for v in side.stored.values():
-            trace.set_token(self.table[v][0])
+            set_effect_token(trace, self.table[v][0])
         out = [self._stacked(v, a) for v, a in values]
         for x, axis, v in stores:
             x.store(self._stacked(v, axis).value())
@@ -306,7 +306,7 @@ class _Batch:
         if axis is None:
             if flag:
                 raise TypeError(_DIFFERS)
-            return self.trace.wrap(whole)
+            return wrap(self.trace, whole)
         if not flag:
             whole = stretched(c, whole, self.size)
         t = whole.type
@@ -316,7 +316,7 @@ class _Batch:
             raise TypeError(f"vmap: out_axes={axis} for a result of {t.ndim} axes")
         axes = [*range(1, t.ndim)]
         axes.insert(place, 0)
-        return self.trace.wrap(c.transpose(whole, axes))
+        return wrap(self.trace, c.transpose(whole, axes))
 
 
 def contents(trace: Trace, cell: Cell) -> set[Value]:
