@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -82,7 +82,7 @@ class Trace:
     """
 
     #: The classes of its tracers, of arrays and of numbers, where they are not the usual ones.
-    tracers: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    tracers: tuple[type[Any], type[Any]] | None = None
 
     def __init__(self, name: str, env: ShapeEnv, parent: Trace | None = None) -> None:
         self.builder = GraphBuilder(name)
