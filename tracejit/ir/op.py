@@ -7,7 +7,7 @@ Instances carry no state; the registry is filled by `register`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tracejit.errors import GraphError, Underivable
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
     from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed
 
-__all__ = ["OPS", "Op", "register", "require"]
+__all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 
 OPS: dict[str, Op] = {}
+#: What is told of each op.
+_TOLD: list[Callable[[Op], None]] = []
 
 
 class Op:
@@ -118,8 +120,17 @@ def register(cls: type[O]) -> type[O]:
     """Class decorator: add the op to the registry. Raises ValueError for a name taken twice."""
     if cls.name in OPS:
         raise ValueError(f"op {cls.name} is defined twice")
-    OPS[cls.name] = cls()
+    OPS[cls.name] = op = cls()
+    for tell in _TOLD:
+        tell(op)
     return cls
+
+
+def for_each_op(tell: Callable[[Op], None]) -> None:
+    """Call `tell` with each op that is registered, and with each that will be."""
+    _TOLD.append(tell)
+    for op in OPS.values():
+        tell(op)
 
 
 def require(condition: object, message: str) -> None:

@@ -112,7 +112,7 @@ def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Eleme
     for part in parts:
         wide = parts_dtype(dtype)
         expr = part if part.dtype == wide else low.let(Call("cast", (part,), wide))
-        target = Target(low.name("r"), op.combine, wide, expr)
+        target = Target(low.name("r"), op.combine, wide, expr, op.identity)
         targets.append(target)
         result: Expr = Var(target.name, wide)
         narrow = parts_dtype(dtype_name(dtype_of(v.type)))
