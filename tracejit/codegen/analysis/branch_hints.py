@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Merge
 
 __all__ = ["LoopExits"]
 
@@ -30,7 +32,7 @@ class LoopExits:
         for _, node in graph.nodes():
             for v in dict.fromkeys(node.inputs):
                 self._users.setdefault(v, []).append(node)
-            if node.op.name == "constant" and node.attrs["value"] is False:
+            if isinstance(node.op, Constant) and node.attrs["value"] is False:
                 self._false.add(node.outputs[0])
 
     def side(self, section: Section) -> int | None:
@@ -48,7 +50,7 @@ class LoopExits:
             if join is None or number not in join.predecessors:
                 continue
             for node in join.nodes:
-                if node.op.name != "merge":
+                if not isinstance(node.op, Merge):
                     continue
                 given = node.inputs[join.predecessors.index(number)]
                 if given in self._false and self._ends(node.outputs[0], False):

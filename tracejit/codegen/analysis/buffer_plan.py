@@ -20,6 +20,8 @@ from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Merge
 from tracejit.passes.analysis.aliasing import UPDATES
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ class _Planner:
             own = self._new(v)
             own.argument, own.strides = k, self.strides.get(k)
         for _, node in self.graph.nodes():
-            if node.op.name in RENAMES or node.op.name == "constant":
+            if node.op.name in RENAMES or isinstance(node.op, Constant):
                 continue
             for v in (v for v in node.outputs if is_array(v) and v not in self.live.fixed):
                 self._new(v)
@@ -189,7 +191,7 @@ class _Planner:
         found: list[tuple[float, int, Value, Value]] = []
         for section, node in self.graph.nodes():
             depth = section.frame.depth
-            if node.op.name == "merge":
+            if isinstance(node.op, Merge):
                 for k, v in enumerate(node.inputs):
                     before = depth - 0.5 if section.kind == "head" and k == 0 else depth
                     found.append((before, 1, root(v), node.outputs[0]))

@@ -17,6 +17,9 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.python.arithmetic import PyAdd, PySubtract
 
 __all__ = ["INT_MAX", "INT_MIN", "IntRanges", "Interval", "product_limit"]
 
@@ -48,7 +51,7 @@ class IntRanges:
         self._counted = {
             v: found
             for n in nodes
-            if n.op.name == "merge" and (found := self._counting(v := n.outputs[0])) is not None
+            if isinstance(n.op, Merge) and (found := self._counting(v := n.outputs[0])) is not None
         }
         self._solve(nodes)
 
@@ -80,7 +83,7 @@ class IntRanges:
                         continue
                     # Every cycle goes through a merge.
                     changes[v] = changes.get(v, 0) + 1
-                    if changes[v] > 3 and node.op.name == "merge":
+                    if changes[v] > 3 and isinstance(node.op, Merge):
                         after = _widened(after)
                     self._known[v] = after
                     changed = True
@@ -140,12 +143,12 @@ class IntRanges:
 
     def _step(self, node: Node) -> tuple[tuple[Value, ...], int]:
         """The values that a node adds a small constant to, none for other nodes; the constant."""
-        if node.op.name == "merge":
+        if isinstance(node.op, Merge):
             return node.inputs, 0
         if node.op.name in RENAMES:
             return node.inputs[:1], 0
-        if node.op.name in ("py_add", "py_subtract"):
-            sign = -1 if node.op.name == "py_subtract" else 1
+        if isinstance(node.op, (PyAdd, PySubtract)):
+            sign = -1 if isinstance(node.op, PySubtract) else 1
             first, second = node.inputs
             for x, other in ((first, second), (second, first))[: 2 if sign > 0 else 1]:
                 constant = self._constant(other)
@@ -155,7 +158,7 @@ class IntRanges:
 
     def _constant(self, v: Value) -> int | None:
         node = self._producer.get(v)
-        if node is None or node.op.name != "constant":
+        if node is None or not isinstance(node.op, Constant):
             return None
         return int(node.attrs["value"])
 

@@ -12,6 +12,8 @@ from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.graph import Node, Value, attr_sizes
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
 
 __all__ = ["Buffers", "Temporary", "memory_use"]
 
@@ -149,7 +151,7 @@ def _in_place(graph: DataflowGraph, plan: BufferPlan) -> Sequence[Where]:
     """The lines whose stores go to the array where it lies, an argument perhaps."""
     found: dict[tuple[str, int], Where] = {}
     for _, node in graph.nodes():
-        if node.where is None or node.op.name in RENAMES or node.op.name == "merge":
+        if node.where is None or node.op.name in RENAMES or isinstance(node.op, Merge):
             continue
         stored = is_update(node) and bool(plan.overwritten(node))
         for v in filter(is_array, node.outputs):
@@ -187,7 +189,7 @@ def _origin(
         if v in scratch:
             return scratch[v], f"working memory of {scratch[v].op.name}"
     nodes = [producer[v] for v in storage.members if v in producer]
-    made = [n for n in nodes if n.op.name not in ("merge", "undefined")]
+    made = [n for n in nodes if not isinstance(n.op, (Merge, Undefined))]
     if made:
         return made[0], "an array"
     return next(iter(nodes), None), "an array that a loop or a branch hands on"

@@ -15,7 +15,9 @@ from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.ops.control.stack import STACK_OPS, record_form, record_of
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.stack import STACK_OPS, StackNew, record_form, record_of
 
 __all__ = ["check_stacks", "stack_tokens"]
 
@@ -23,7 +25,7 @@ __all__ = ["check_stacks", "stack_tokens"]
 def stack_tokens(graph: DataflowGraph) -> set[Value]:
     """The tokens that are stacks, under all their names."""
     found = {n.outputs[0] for _, n in graph.nodes() if n.op.name in STACK_OPS}
-    names = [n for _, n in graph.nodes() if n.op.name in RENAMES or n.op.name == "merge"]
+    names = [n for _, n in graph.nodes() if n.op.name in RENAMES or isinstance(n.op, Merge)]
     names = [n for n in names if n.outputs[0].type == TOKEN]
     count = 0
     while count != len(found):
@@ -56,7 +58,7 @@ def _check_orders(name: str, nodes: Sequence[Node]) -> None:
     """A pop finds arrays as they were pushed if records of one form have one axis order."""
     orders: dict[tuple[object, ...], tuple[object, ...]] = {}
     for node in nodes:
-        if node.op.name == "stack_new":
+        if isinstance(node.op, StackNew):
             continue
         record = record_of(node)
         order = tuple(v.type.order for v in record if isinstance(v.type, ArrayType))
@@ -73,7 +75,7 @@ class _Order:
         for _, node in graph.nodes():
             if node.op.name in RENAMES and node.inputs[0].type == TOKEN:
                 self._source |= dict.fromkeys(node.outputs, node.inputs[0])
-            elif node.op.name == "undefined":
+            elif isinstance(node.op, Undefined):
                 self._undefined.update(node.outputs)
 
     def root(self, v: Value) -> Value:
@@ -104,7 +106,7 @@ class _Order:
         both = frozenset.intersection(*known)
         merged = []
         for node in section.nodes:
-            if node.op.name == "merge" and node.outputs[0].type == TOKEN:
+            if isinstance(node.op, Merge) and node.outputs[0].type == TOKEN:
                 given = zip(ways, map(self.root, node.inputs), strict=True)
                 if all(held is None or v in held or v in self._undefined for held, v in given):
                     merged.append(node.outputs[0])

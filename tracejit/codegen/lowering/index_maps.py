@@ -27,7 +27,9 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.indexing import Gather
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 
@@ -209,13 +211,13 @@ class Lowering:
             for operand in node.inputs:
                 args.append((yield operand, index))
             return node.op.scalar(tuple(args), dtypes, dtype_name(dtype_of(v.type)))
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             self.literals[v] = _literal(node)
             return self.literals[v]
-        if node.op.name == "iota":
+        if isinstance(node.op, Iota):
             (i,) = self._tuple(index)
             return _cast(IndexValue(i), dtype_name(dtype_of(v.type)))
-        if node.op.name == "gather":
+        if isinstance(node.op, Gather):
             index = self._tuple(index)
             places: list[Dim] = []
             first = len(shape_of(node.inputs[1].type))

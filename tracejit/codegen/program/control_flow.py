@@ -21,6 +21,7 @@ from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
+from tracejit.ops.control.dataflow import Merge
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
@@ -88,7 +89,7 @@ class _Flow:
             if section.kind in ("then", "else") and not section.frame.depth:
                 self.save_here(section)
         for node in section.nodes:
-            if node.op.name != "merge" or section.id not in self.joined:
+            if not isinstance(node.op, Merge) or section.id not in self.joined:
                 self.node(section, node)
         self.end(section)
 
@@ -175,7 +176,7 @@ class _Flow:
         place = target.predecessors.index(section.id)
         out: list[tuple[_Phi, str]] = []
         for node in target.nodes:
-            if node.op.name == "merge" and self.is_scalar(node.outputs[0]):
+            if isinstance(node.op, Merge) and self.is_scalar(node.outputs[0]):
                 registers = e.registers(e.scalars[node.inputs[place]])
                 out += zip(self.phis_of(after, node), registers, strict=True)
         return out

@@ -18,6 +18,8 @@ from tracejit.codegen.support.blas import HELPERS, helper_address
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, MatMulBoth, Solve
+from tracejit.ops.array.masks import TruePositions
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
@@ -53,7 +55,7 @@ def _helper(node: Node) -> str | None:
     a = _array(node.inputs[0])
     ndims = tuple(_array(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
-    if node.op.name == "matmul":
+    if isinstance(node.op, MatMul):
         ndims = tuple(min(n, 2) for n in ndims)
     kind = _KINDS.get((node.op.name, *ndims))
     if kind is None:
@@ -64,32 +66,32 @@ def _helper(node: Node) -> str | None:
 
 def has_routine(node: Node) -> bool:
     """Whether a routine computes the node for dense operands."""
-    return node.op.name == "matmul_both" or _helper(node) is not None
+    return isinstance(node.op, MatMulBoth) or _helper(node) is not None
 
 
 def scratch_sizes(node: Node) -> list[Dim]:
     """Bytes of the temporaries that the node's routine needs."""
-    if node.op.name in ("matmul", "matmul_both") or not has_routine(node):
+    if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
         return []
     a = _array(node.inputs[0])
     n = a.shape[0]
     sizes: list[Dim] = [a.size * a.dtype.itemsize]
-    if node.op.name == "solve":
+    if isinstance(node.op, Solve):
         b = _array(node.inputs[1])
         sizes.append(b.size * b.dtype.itemsize)
-    elif node.op.name == "inv":
+    elif isinstance(node.op, Inv):
         sizes.append(a.size * a.dtype.itemsize)
     return [*sizes, n * 8]
 
 
 def emit_library(e: Emitter, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
-    if node.op.name == "true_positions":
+    if isinstance(node.op, TruePositions):
         return _positions(e, node)
     name = _helper(node)
     if name is None:
         return False
-    if node.op.name == "matmul":
+    if isinstance(node.op, MatMul):
         return _matmul(e, node, name)
     _factor(e, node, name)
     return True
@@ -305,19 +307,19 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
     scratch = e.scratch[node]
     n = e.dim(_array(a).shape[0])
     left = _column_major(e, a, scratch[0])
-    if node.op.name == "solve":
+    if isinstance(node.op, Solve):
         b = node.inputs[1]
         right = _column_major(e, b, scratch[1])
         columns = e.dim(_array(b).shape[1]) if _array(b).ndim == 2 else "1"
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, i64 {columns}, ptr {scratch[2]}"
-    elif node.op.name == "inv":
+    elif isinstance(node.op, Inv):
         right = Value(ArrayType(_array(a).dtype, _array(a).shape, _F))
         e.pointer[right] = scratch[1]
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, ptr {scratch[2]}"
     else:
         right = left
         arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
-    if node.op.name == "lu_diagonal":
+    if isinstance(node.op, LuDiagonal):
         _call(e, name, f"ptr {scratch[0]}, ptr {e.pointer[result]}, i64 {n}, ptr {scratch[1]}")
         return
     info = _call(e, name, arguments)

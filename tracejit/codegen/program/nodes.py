@@ -24,6 +24,7 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import parts_dtype
+from tracejit.ops.array.linalg import MatMulBoth
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
@@ -170,7 +171,7 @@ def _other(e: Emitter, node: Node) -> None:
     for v in scratch:
         e.pointer.require(v)
     e.scratch[node] = [e.pointer[v] for v in scratch]
-    if node.op.name == "matmul_both":
+    if isinstance(node.op, MatMulBoth):
         emit_both(e, node, lambda product: _library(e, product))
     else:
         _library(e, node)

@@ -28,7 +28,8 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
 from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
-from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.elementwise import Cast, Element, Elementwise, parts_dtype
+from tracejit.ops.python.arithmetic import PyAbs, PyNegative
 from tracejit.ops.python.scalar_exprs import ScalarRule
 
 __all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
@@ -133,7 +134,7 @@ def scalar_rule(node: Node, args: Sequence[Element]) -> ScalarRule | None:
     if isinstance(node.op, Elementwise):
         dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
         wide = dtype_name(dtype_of(node.outputs[0].type))
-        half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
+        half = isinstance(node.op, Cast) and dtypes == ["f64"] and wide == "f16"
         if half or not node.op.native(dtypes, node.attrs):
             return None
         return node.op.scalar(tuple(args), dtypes, wide), None
@@ -157,7 +158,7 @@ def _scalar(e: Registers, node: Node) -> bool:
     if rule is None:
         return False
     element, bails = rule
-    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+    if isinstance(node.op, (PyNegative, PyAbs)) and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
         # Only the least int has no counterpart.
         bails = None
     known: dict[object, str] = {}

@@ -78,7 +78,7 @@ def stack_names(graph: Graph) -> set[str]:
 
 def record_of(node: Node) -> Sequence[Value]:
     """The values that a push or a pop moves."""
-    return node.inputs[1:] if node.op.name == "stack_push" else node.outputs[1:]
+    return node.inputs[1:] if isinstance(node.op, StackPush) else node.outputs[1:]
 
 
 def record_form(values: Sequence[Value]) -> tuple[object, ...]:

@@ -17,6 +17,8 @@ from tracejit.ir.dims import Dim, bounds, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import WriteItem
 from tracejit.ops.array.reduction import Reduction
 
 __all__ = [
@@ -53,7 +55,7 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
     anything else still needs them is not looked at.
     """
     if node.op.name in UPDATES:
-        return {node.outputs[0]: (node.inputs[0],)} if node.op.name == "write_item" else {}
+        return {node.outputs[0]: (node.inputs[0],)} if isinstance(node.op, WriteItem) else {}
     if node.op.kind != "fusion":
         return {}
     (region,) = node.regions
@@ -193,7 +195,7 @@ class Places:
 
     def written(self, update: Node, position: tuple[Dim, ...]) -> Place:
         """Where an update stores the new value's element at `position`."""
-        if update.op.name == "update_slice":
+        if isinstance(update.op, UpdateSlice):
             parts = zip(update.attrs["start"], position, update.attrs["step"], strict=True)
             return tuple(start + i * step for start, i, step in parts)
         old = update.inputs[0].type

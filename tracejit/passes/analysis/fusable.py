@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.array.elementwise import Elementwise
-from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.elementwise import Cast, Elementwise
+from tracejit.ops.array.reduction import ArgMax, ArgMin, Reduction
+from tracejit.ops.array.scan import CumProd
 from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.shape import BroadcastTo
 
 __all__ = ["EXPENSIVE", "INDEX", "ROOTS", "fusable", "is_literal", "is_root_op", "space"]
 
@@ -29,16 +32,16 @@ def fusable(node: Node) -> bool:
     op = node.op
     if isinstance(op, Elementwise):
         wide = dtype_name(node.outputs[0].type.dtype)
-        if op.name == "cast" and dtypes == ["f64"] and wide == "f16":
+        if isinstance(op, Cast) and dtypes == ["f64"] and wide == "f16":
             return False
         return op.native(dtypes, node.attrs)
     if isinstance(op, Reduction):
         return op.native(dtypes)
     if isinstance(op, ScatterApply):
         return op.native(dtypes, node.attrs)
-    if op.name == "constant":
+    if isinstance(op, Constant):
         return False
-    if op.name in ("cumprod", "argmin", "argmax") and dtypes[0] in ("c64", "c128"):
+    if isinstance(op, (CumProd, ArgMin, ArgMax)) and dtypes[0] in ("c64", "c128"):
         return False
     return op.name in INDEX or op.name in ROOTS
 
@@ -50,7 +53,7 @@ def is_root_op(node: Node) -> bool:
 
 def is_literal(node: Node) -> bool:
     """Whether the node is a scalar constant: kernels hold those as literals."""
-    return node.op.name == "constant" and not isinstance(node.outputs[0].type, ArrayType)
+    return isinstance(node.op, Constant) and not isinstance(node.outputs[0].type, ArrayType)
 
 
 def space(node: Node) -> tuple[object, ...]:
@@ -68,7 +71,7 @@ def space(node: Node) -> tuple[object, ...]:
         return ("reduce", source.shape, axes)
     if node.op.name in ROOTS:
         return ("alone", id(node))
-    if node.op.name == "broadcast_to" and not isinstance(node.inputs[0].type, ArrayType):
+    if isinstance(node.op, BroadcastTo) and not isinstance(node.inputs[0].type, ArrayType):
         # A fill shares no loads, and what comes early stays in memory for long.
         return ("alone", id(node))
     return ("map", t.shape, t.order)

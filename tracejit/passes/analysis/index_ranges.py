@@ -17,6 +17,8 @@ from typing import TypeAlias
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar
+from tracejit.ops.python.bits import PyBitAnd
+from tracejit.ops.python.comparisons import PyAnd, PyLess
 
 __all__ = ["LoopIndices", "Numbers", "Place", "Region", "coefficients", "is_int"]
 
@@ -137,9 +139,9 @@ class LoopIndices:
             node = producer.get(stack.pop())
             if node is None:
                 continue
-            if node.op.name in ("py_and", "py_bit_and"):
+            if isinstance(node.op, (PyAnd, PyBitAnd)):
                 stack += node.inputs
-            elif node.op.name == "py_less":
+            elif isinstance(node.op, PyLess):
                 low, high = (self.forms.get(v, ()) for v in node.inputs)
                 if low == (symbol(counter),) and high:
                     # Counting from 0, it cannot be below what is not positive.

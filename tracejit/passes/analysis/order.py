@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.aliasing import UPDATES
 from tracejit.passes.simplify.dce import is_barrier, may_raise
 
@@ -20,9 +21,9 @@ def updated_by(node: Node) -> Iterator[Value]:
     """The arrays that a node updates, itself or in its regions, if it may work in place."""
     if node.op.name in UPDATES:
         yield node.inputs[0]
-    elif node.op.name == "while_loop":
+    elif isinstance(node.op, WhileLoop):
         yield from (v for v in node.inputs[: node.attrs["carried"]] if _is_array(v))
-    elif node.op.name == "cond":
+    elif isinstance(node.op, Cond):
         for region in node.regions:
             inside = set(_updated_in(region))
             pairs = zip(region.inputs, node.inputs[1:], strict=True)

@@ -20,6 +20,9 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.python.conversion import ToPyScalar
 from tracejit.passes.analysis.regions import (
     constant_node,
     copied,
@@ -50,7 +53,7 @@ def control(graph: Graph) -> Graph:
 
 
 def _scalar_constant(node: Node) -> bool:
-    return node.op.name == "constant" and not isinstance(node.outputs[0].type, ArrayType)
+    return isinstance(node.op, Constant) and not isinstance(node.outputs[0].type, ArrayType)
 
 
 def _bool_constant(truth: bool, like: Value) -> Node:
@@ -74,9 +77,9 @@ class _Control:
 
     def node(self, node: Node) -> Sequence[Value]:
         """Write what a node becomes; the values of its outputs."""
-        if node.op.name == "cond":
+        if isinstance(node.op, Cond):
             return self.cond(node)
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             return self.loop(node)
         return self.keep(node)
 
@@ -138,7 +141,7 @@ class _Control:
                 inner = {node.inputs[0]: not found[v]}
             elif node.op.name in (_AND if found[v] else _OR):
                 inner = dict.fromkeys(node.inputs, found[v])
-            elif node.op.name == "py_scalar" and v.type == PYBOOL:
+            elif isinstance(node.op, ToPyScalar) and v.type == PYBOOL:
                 inner = {node.inputs[0]: found[v]}
             for x, value in inner.items():
                 if x not in found and x.type in (PYBOOL, NpScalar(DTYPES["b1"])):

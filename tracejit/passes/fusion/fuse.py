@@ -23,7 +23,10 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symb
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice
 from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.shape import BroadcastTo, Concatenate, Slice
 from tracejit.passes.analysis.aliasing import UPDATES, conflicting_reads
 from tracejit.passes.analysis.fusable import (
     EXPENSIVE,
@@ -114,7 +117,7 @@ class _Fuser:
     def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
         """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
         return self.cost[v] >= _DEAR and any(
-            u.op.name in ("scatter", "scatter_apply") and u.inputs[1] is v for u in users
+            isinstance(u.op, (Scatter, ScatterApply)) and u.inputs[1] is v for u in users
         )
 
     def _finish_first(self, update: Node, roots: set[Node]) -> None:
@@ -147,10 +150,10 @@ class _Fuser:
         if not users:
             return True
         for u in users:
-            if u.op.name in ("slice", "gather", "broadcast_to"):
+            if isinstance(u.op, (Slice, Gather, BroadcastTo)):
                 return True
             # What it stores over is not computed.
-            if u.op.name == "update_slice" and u.inputs[0] is v:
+            if isinstance(u.op, UpdateSlice) and u.inputs[0] is v:
                 return True
             if u in self.fusable and not is_root_op(u) and self._read_in_part(u.outputs[0]):
                 return True
@@ -173,11 +176,11 @@ class _Fuser:
             return False
         reads = 0
         for u in users:
-            if u.op.name == "gather":
+            if isinstance(u.op, Gather):
                 return True
-            if u.op.name == "broadcast_to" or u.op.name in UPDATES and u.inputs[0] is v:
+            if isinstance(u.op, BroadcastTo) or u.op.name in UPDATES and u.inputs[0] is v:
                 return True
-            reads += 1 if u.op.name in ("slice", "concatenate") else 0
+            reads += 1 if isinstance(u.op, (Slice, Concatenate)) else 0
         return reads >= 1 and len(users) > 1
 
     def inlined(self, root: Node, roots: set[Node]) -> list[Node]:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Set
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.analysis.aliasing import UPDATES
 from tracejit.passes.analysis.fusable import is_root_op
 from tracejit.passes.analysis.order import Order
@@ -51,9 +53,9 @@ def renames(
         if n in operands:
             out.add(n)
             continue
-        if n.op.name == "reshape" and n.outputs[0] in outputs:
+        if isinstance(n.op, Reshape) and n.outputs[0] in outputs:
             out |= _of_library(n, producer)
-        if n.op.name != "transpose":
+        if not isinstance(n.op, Transpose):
             continue
         (v,) = n.outputs
         source = producer.get(n.inputs[0])
@@ -71,7 +73,7 @@ def _of_library(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
     """The reshapes from the result of a library call, which lies dense, to that of `node`."""
     chain: set[Node] = set()
     made: Node | None = node
-    while made is not None and made.op.name == "reshape":
+    while made is not None and isinstance(made.op, Reshape):
         if made.attrs.get("assume") or not _is_c(made.inputs[0]):
             return set()
         chain.add(made)
@@ -97,12 +99,12 @@ def _operands(
         for user in consumers.get(n.outputs[0], []):
             if _is_product(user):
                 products.append(user)
-            elif user in read and (user.op.name != "reshape" or keeps_axes(user)):
+            elif user in read and (not isinstance(user.op, Reshape) or keeps_axes(user)):
                 products += read[user]
             else:
                 products = []
                 break
-        whole = n.op.name != "reshape" or keeps_axes(n)
+        whole = not isinstance(n.op, Reshape) or keeps_axes(n)
         if not whole and any(not _is_product(u) for u in consumers.get(n.outputs[0], ())):
             continue
         if products and _is_plain(n):
@@ -116,7 +118,7 @@ def _operands(
         made = producer.get(source)
         stored = _is_stored(source, outputs, producer, fusable, consumers)
         # Storing all of what is computed takes no longer than storing it in another order.
-        whole = n.op.name != "slice"
+        whole = not isinstance(n.op, Slice)
         first = root.get(source, source)
         if not (made in out or stored or whole):
             continue
@@ -143,14 +145,14 @@ def _is_stored(
 
 def _is_product(node: Node) -> bool:
     t = node.outputs[0].type if node.outputs else None
-    return node.op.name == "matmul" and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
+    return isinstance(node.op, MatMul) and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
 
 
 def _is_plain(node: Node) -> bool:
     """Whether the elements lie in steps that BLAS takes."""
-    if node.op.name == "slice":
+    if isinstance(node.op, Slice):
         return all(step > 0 for step in node.attrs["step"])
-    if node.op.name == "reshape":
+    if isinstance(node.op, Reshape):
         if node.attrs.get("assume"):
             return False
         return keeps_axes(node) or _is_c(node.inputs[0])

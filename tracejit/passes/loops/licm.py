@@ -18,7 +18,10 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ir.kernel import Var
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes
+from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise, parts_dtype
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.fusable import EXPENSIVE, INDEX
 from tracejit.passes.analysis.regions import (
     copied,
@@ -46,7 +49,7 @@ def may_bail(node: Node) -> bool:
         return True
     if node.regions:
         return any(may_bail(inner) for region in node.regions for inner in region.nodes)
-    if node.op.name == "dim_value":
+    if isinstance(node.op, DimValue):
         d = node.attrs["dim"]
         return isinstance(d, Poly) and any(len(monomial) > 1 for monomial, _ in d.terms)
     rule = getattr(node.op, "scalar_expr", None)
@@ -71,7 +74,7 @@ class _Hoister:
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         """The `emit` of a replay."""
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             for which in (0, 1):
                 node = self.hoist(builder, node, which)
         builder.nodes.append(node)
@@ -144,12 +147,12 @@ class _Invariants:
             own = node.op.cost([x.type for x in node.inputs], node.attrs)
         self.cost[v] = own + sum(self.cost.get(x, 0.0) for x in node.inputs)
         made = not isinstance(node.op, Elementwise) and node.op.name not in INDEX
-        if made and node.op.name != "constant" or not self.stored.isdisjoint(node.inputs):
+        if made and not isinstance(node.op, Constant) or not self.stored.isdisjoint(node.inputs):
             self.stored.update(node.outputs)
 
     def worth(self, node: Node) -> bool:
         """Whether a value in memory, or in a register, is better than computing it again."""
-        if node.op.name in ("constant", "dim_value", "undefined") or node.op.name in INDEX:
+        if isinstance(node.op, (Constant, DimValue, Undefined)) or node.op.name in INDEX:
             return False
         (v, *_) = node.outputs
         if isinstance(node.op, Elementwise) and isinstance(v.type, ArrayType):
@@ -183,6 +186,6 @@ class _Invariants:
 
 def _loops(node: Node) -> bool:
     """Whether the node may run for ever, where its loop may not run at all."""
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         return True
     return any(_loops(inner) for region in node.regions for inner in region.nodes)

@@ -20,6 +20,8 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.shape import BroadcastTo
 
 __all__ = ["emit_constant", "fold", "known_constant"]
 
@@ -59,7 +61,7 @@ class _Folder:
         self.fill: dict[Value, np.generic] = {}
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             outputs = keep(builder, node)
             self.learn(outputs[0], known_constant(node))
             return outputs
@@ -77,7 +79,7 @@ class _Folder:
         number = self.uniform(node)
         if number is None:
             return keep(builder, node)
-        if node.op.name == "broadcast_to":
+        if isinstance(node.op, BroadcastTo):
             outputs = keep(builder, node)
         else:
             outputs = self.broadcast(builder, number, node) or keep(builder, node)

@@ -11,6 +11,7 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import Attr, GraphBuilder, Node, Value, keep
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 
 __all__ = ["RULES", "Rewriter", "Rule", "rule"]
@@ -99,7 +100,7 @@ class Rewriter:
         node = self._producers.get(value)
         if node is None:
             return None
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             constant = known_constant(node)
             if isinstance(constant, np.ndarray):
                 return constant.reshape(())[()] if constant.size == 1 else None

@@ -23,7 +23,10 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import WriteItem
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.simplify.dce import is_barrier
@@ -157,7 +160,7 @@ class _Scalarizer:
 
 def _spares(update: Node, place: _Place) -> bool:
     """Whether an update leaves the element at `place` as it is."""
-    if update.op.name not in ("update_slice", "write_item"):
+    if not isinstance(update.op, (UpdateSlice, WriteItem)):
         return False
     return any(not isinstance(d, _Index) and is_outside(d, update, k) for k, d in enumerate(place))
 
@@ -184,7 +187,12 @@ class _Reader:
 
     def _number(self, v: Value, place: _Place, first: int) -> Value:
         node = self.work.producer(v)
-        if node is None or not fusable(node) and node.op.name != "constant" or is_root_op(node):
+        if (
+            node is None
+            or not fusable(node)
+            and not isinstance(node.op, Constant)
+            or is_root_op(node)
+        ):
             return self._read(v, place, first)
         if node.attrs.get("assume"):
             raise _GiveUp
@@ -196,9 +204,9 @@ class _Reader:
                 raise _GiveUp
             args = [self.number(x, place, here) for x in node.inputs]
             return self.builder.emit(node.op, args, node.attrs)[0]
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             return self._constant(v, node, place, first)
-        if node.op.name == "iota":
+        if isinstance(node.op, Iota):
             raise _GiveUp
         if not _is_array(node.inputs[0]):
             _require_checked(place)

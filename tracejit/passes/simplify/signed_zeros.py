@@ -15,6 +15,7 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import dtype_of
 from tracejit.ops.array.no_nan import TERMS
+from tracejit.ops.array.reduction import ReduceSum
 
 __all__ = ["terms"]
 
@@ -39,7 +40,7 @@ def terms(graph: Graph) -> Graph:
 
     def only_added(v: Value) -> bool:
         return v not in outputs and all(
-            n.op.name == "reduce_sum" or not summed.isdisjoint(n.outputs)
+            isinstance(n.op, ReduceSum) or not summed.isdisjoint(n.outputs)
             for n in readers.get(v, ())
         )
 

@@ -25,6 +25,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
+from tracejit.ops.control.effects import RaiseError
 from tracejit.runtime.dataflow.plan import PRIMITIVES, Plan
 from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
 
@@ -229,7 +230,7 @@ def _evaluate(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> _Ou
             results = run_node(node, operands, sizes)
     except BaseException as error:
         # Ctrl-C ends the run at once, unless it is the program that raises it.
-        if not isinstance(error, Exception) and node.op.name != "raise_error":
+        if not isinstance(error, Exception) and not isinstance(node.op, RaiseError):
             raise
         return _Outcome(time.perf_counter() - start, error=error)
     return _Outcome(time.perf_counter() - start, results, sizes)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
+from tracejit.ops.control.dataflow import Exit, Merge
 from tracejit.runtime.dataflow.plan import Plan
 
 __all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
@@ -152,10 +153,10 @@ class Tokens:
         return found
 
     def _arrive(self, node: Node, tag: Tag, slot: int, x: Any) -> None:
-        if node.op.name == "merge":
+        if isinstance(node.op, Merge):
             self._arrive_at_merge(node, tag, x)
             return
-        if node.op.name == "exit":
+        if isinstance(node.op, Exit):
             loop = self._loops.get((self.plan.left[node], tag[:-1]))
             if x is not DEAD or (loop is not None and loop.dead):
                 self._ready(node, tag[:-1], (x,), x is DEAD)

@@ -15,6 +15,7 @@ from tracejit.ir.calculus import Calculus, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.ops.control.effects import Check
 from tracejit.transforms.autodiff.scopes import Scope
 from tracejit.transforms.batching.lanes import copy_node
 
@@ -43,7 +44,7 @@ def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> 
     kept = []
     for node in reversed(graph.nodes):
         unread = values.isdisjoint(node.outputs) and sizes.isdisjoint(node.binds)
-        if unread and (again or node.op.name != "check"):
+        if unread and (again or not isinstance(node.op, Check)):
             continue
         kept.append(node)
         values.update(node.inputs)

@@ -11,7 +11,7 @@ from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
-from tracejit.ops.control.stack import record_types
+from tracejit.ops.control.stack import StackNew, StackPush, record_types
 from tracejit.transforms.autodiff.custom_rules import push_custom
 from tracejit.transforms.autodiff.residuals import active_stacks
 from tracejit.transforms.autodiff.reverse import pull_segment
@@ -206,13 +206,13 @@ def _stack(
     name = stacks.get(node.attrs["stack"])
     if name is None:
         return
-    if node.op.name == "stack_new":
+    if isinstance(node.op, StackNew):
         tangents[node.outputs[0]] = c.op("stack_new", stack=name)
         return
     token = tangents.get(node.inputs[0])
     if token is None:
         return
-    if node.op.name == "stack_push":
+    if isinstance(node.op, StackPush):
         values = [v for v in node.inputs[1:] if differentiable(v.type)]
         if values:
             given = [_tangent(c, tangents, v, v.type) for v in values]

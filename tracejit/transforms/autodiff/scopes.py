@@ -18,7 +18,7 @@ from tracejit.ir.types import (
     dtype_of,
     type_substitute,
 )
-from tracejit.ops.control.stack import record_types
+from tracejit.ops.control.stack import StackPop, StackPush, record_types
 from tracejit.transforms.autodiff.array_states import states_of
 from tracejit.transforms.autodiff.cotangent_views import VIEWS, through_view
 from tracejit.transforms.autodiff.cotangents import Cotangents
@@ -142,7 +142,7 @@ class Scope:
         Records below the first with an active value have no cotangents that are of any use.
         """
         g = found[0]
-        if node.op.name == "stack_push":
+        if isinstance(node.op, StackPush):
             if g is None or node.outputs[0] not in self.block.active:
                 return
             values = [v for v in node.inputs[1:] if differentiable(v.type)]
@@ -155,7 +155,7 @@ class Scope:
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
                 self.add(v, ct)
-        elif node.op.name == "stack_pop" and node.inputs[0] in self.block.active:
+        elif isinstance(node.op, StackPop) and node.inputs[0] in self.block.active:
             pairs = [
                 (v, ct)
                 for v, ct in zip(node.outputs[1:], found[1:], strict=True)
