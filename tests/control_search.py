@@ -216,21 +216,32 @@ def script(case: Case, verdict: Verdict) -> str:
     )
 
 
+def plainly(case: Case) -> Verdict:
+    """`check` of a program that nobody compiles."""
+    return check(case, lambda f: f, readers=False)
+
+
 # The long search --------------------------------------------------------------------------------
 
 
-def isolated(case: Case, check: Callable[[Case], Verdict] = check) -> Verdict:
-    """`check` in a process of its own, where a crash or a hang is a difference too."""
+def isolated(
+    case: Case,
+    check: Callable[[Case], Verdict] = check,
+    plainly: Callable[[Case], Verdict] | None = None,
+) -> Verdict:
+    """`check` in a process of its own, where a crash or a hang is a difference too.
+
+    A hang is none where `plainly`, which leaves the program to Python, has no answer either.
+    """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_report, args=(check, case, sender), daemon=True)
     child.start()
     sender.close()
     try:
-        if not receiver.poll(SECONDS_BEFORE_A_HANG):
-            return Verdict("native", 0, f"no answer within {SECONDS_BEFORE_A_HANG:.0f} s")
-        verdict: Verdict = receiver.recv()
-        return verdict
+        if receiver.poll(SECONDS_BEFORE_A_HANG):
+            verdict: Verdict = receiver.recv()
+            return verdict
     except EOFError:
         child.join()
         return Verdict("native", 0, f"the process died with exit code {child.exitcode}")
@@ -238,6 +249,9 @@ def isolated(case: Case, check: Callable[[Case], Verdict] = check) -> Verdict:
         child.kill()
         child.join()
         receiver.close()
+    if plainly is not None and isolated(case, plainly).reader:
+        return Verdict(fallbacks=("no answer in Python",))
+    return Verdict("native", 0, f"no answer within {SECONDS_BEFORE_A_HANG:.0f} s")
 
 
 def _report(check: Callable[[Case], Verdict], case: Case, sender: Connection) -> None:
@@ -260,7 +274,7 @@ def main() -> int:
     counts: collections.Counter[str] = collections.Counter()
     seed, failures = arguments.seed, 0
     while time.monotonic() < end and failures < arguments.stop:
-        verdict = isolated(generate(seed))
+        verdict = isolated(generate(seed), plainly=plainly)
         counts["compiled whole"] += not verdict.reader and not verdict.fallbacks
         counts.update(set(verdict.fallbacks))
         if verdict.reader:

@@ -562,7 +562,11 @@ def search(program: str, doc: str | None, generate: Callable[[int], Case]) -> in
     failures = 0
 
     def examine(case: Case) -> Verdict:
-        return isolated(case, lambda case: check(case, readers=arguments.readers))
+        return isolated(
+            case,
+            lambda case: check(case, readers=arguments.readers),
+            lambda case: check(case, lambda f: f),
+        )
 
     for seed in range(first, last):
         if time.monotonic() > end:

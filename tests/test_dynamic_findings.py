@@ -495,3 +495,29 @@ def test_a_store_after_a_loop_that_passes_three_names_round() -> None:
     x, y = np.array([0.0, 2.0]), np.array([0.0, 4.0])
     for f in (rotated, backwards, read):
         agrees(f, *((x, y, float(m)) for m in range(8)), compiled=False)
+
+
+def test_a_result_whose_size_an_iteration_decides() -> None:
+    def whole(a: Any, b: Any) -> Any:
+        for _ in range(len(a)):
+            v = b[b > 1.5]
+            return v
+        return b
+
+    def view(a: Any, b: Any) -> Any:
+        for _ in a:
+            v = b[b > 1.5]
+            return v[::-1], v
+        return b
+
+    def until(a: Any, b: Any) -> Any:
+        k = 0
+        while k < a[0]:
+            k += 1
+            v = b[b > 1.5]
+            return v[::-1]
+        return b
+
+    for f in (whole, view, until):
+        report = agrees(f, (np.ones(3), np.arange(4.0)), (np.zeros(0), np.ones(2)), compiled=False)
+        assert {fallback.code for fallback in report.fallbacks} == {"TJ015"}, report

@@ -23,7 +23,7 @@ from tests.native_kernels import (
     run_both,
     values,
 )
-from tracejit.codegen.kernel.memory import Offsets
+from tracejit.codegen.affine import Offsets
 from tracejit.codegen.kernel.row_reduce import plan_rows
 from tracejit.ir.dims import Dim, floordiv, mod, symbol
 from tracejit.ir.kernel import (

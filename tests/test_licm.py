@@ -16,7 +16,8 @@ from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.types import DTYPES, PYINT, NpScalar, PyScalar
 from tracejit.ir.verify import verify
-from tracejit.passes.loops.licm import licm, may_bail
+from tracejit.passes.analysis.effects import may_bail
+from tracejit.passes.loops.licm import licm
 from tracejit.passes.simplify.dce import dce
 
 X = np.array([1.5, -2.0, 0.0])

@@ -450,3 +450,17 @@ def test_functions_that_only_look_like_builtins() -> None:
         return any(v * 2 for v in (x, 1.0))
 
     agree(f, [(3.0,)])
+
+
+def test_what_any_and_all_need_not_ask_raises_nothing() -> None:
+    def either(a, x):
+        return any((a, x))
+
+    def both(a, x):
+        return all([a, x, 1.0])
+
+    pair, one, none = np.array([1.0, 0.0]), np.ones(1), np.zeros(1)
+    agree(either, [(1.0, pair), (0.0, pair)])
+    agree(both, [(0.0, pair), (2.0, pair)])
+    for f in (either, both):
+        agree(f, [(a, x) for a in (0.0, 1.0) for x in (one, none)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracejit.ir.calculus import Calculus
-from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
+from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read, symbols
 
-__all__ = ["Region", "close", "fresh_sizes", "nested"]
+__all__ = ["Region", "close", "copy_node", "fresh_sizes", "nested"]
 
 
 def fresh_sizes(graph: Graph, prefix: str = "d") -> Callable[[], str]:
@@ -96,3 +96,15 @@ def nested(nodes: Sequence[Node]) -> Iterator[Node]:
         yield node
         for region in node.regions:
             yield from nested(region.nodes)
+
+
+def copy_node(
+    c: Calculus, node: Node, inputs: Sequence[Value], sizes: dict[str, Dim]
+) -> tuple[Value, ...]:
+    """Record a node with other operands; its sizes by `sizes`, which gets those that it binds."""
+    attrs = {k: attr_substitute(a, sizes) for k, a in node.attrs.items()}
+    binds = tuple(c.fresh() for _ in node.binds)
+    sizes.update(zip(node.binds, map(symbol, binds), strict=True))
+    return c.builder.emit(
+        node.op, inputs, attrs, regions=node.regions, binds=binds, where=node.where
+    )

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.liveness import RENAMES, Liveness, is_array, written_inputs
+from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
@@ -23,9 +23,6 @@ from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.control.dataflow import Merge
 from tracejit.passes.analysis.aliasing import UPDATES
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.stacks import StackUse
 
 __all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tracejit.codegen.program.library_calls import scratch_sizes
+from tracejit.codegen.support.routines import scratch_sizes
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, Copy, Storage, byte_count, is_update
 from tracejit.codegen.analysis.liveness import RENAMES, is_array
-from tracejit.codegen.program.stacks import StackUse
+from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols

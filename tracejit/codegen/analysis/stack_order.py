@@ -8,18 +8,45 @@ By forward data flow: `_at_end` are, for one name, the tokens whose stack is wha
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tracejit.codegen.analysis.liveness import RENAMES
 from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.stack import STACK_OPS, StackNew, record_form, record_of
 
-__all__ = ["check_stacks", "stack_tokens"]
+__all__ = ["StackUse", "check_stacks", "stack_tokens"]
+
+
+@dataclass(eq=False)
+class StackUse:
+    """One stack of a program: the sizes in bytes of its records, without what aligns them."""
+
+    name: str
+    records: tuple[Dim, ...]
+    _taken: ctypes.c_int64 = field(default_factory=ctypes.c_int64)
+
+    @property
+    def taken_bytes(self) -> int:
+        """The most memory that a call has had for it so far; up to twice what it has used."""
+        return self._taken.value
+
+    @property
+    def address(self) -> int:
+        """Where the program notes that number."""
+        return ctypes.addressof(self._taken)
+
+    def __str__(self) -> str:
+        sizes = " or ".join(map(str, self.records)) or "0"
+        so_far = f"{self.taken_bytes:,}".replace(",", " ")
+        return f"stack {self.name}: {sizes} bytes a push, room for {so_far} bytes so far"
 
 
 def stack_tokens(graph: DataflowGraph) -> set[Value]:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tracejit.codegen.affine import split_linear
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.llvm.text import Chunk, FunctionBuilder
 from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS, emit_call
-from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
+from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Load, Var
 
-__all__ = ["Value", "Values", "split_linear"]
+__all__ = ["Value", "Values"]
 
 
 @dataclass(slots=True)
@@ -44,36 +45,6 @@ class Scope:
     before: Chunk
     known: dict[object, Value] = field(default_factory=dict)
     local: dict[object, Value] = field(default_factory=dict)
-
-
-def split_linear(d: Dim, name: str) -> tuple[Dim, Dim] | None:
-    """(coefficient, rest) with d = coefficient * name + rest, or None if d is not linear in it."""
-    if isinstance(d, int):
-        return 0, d
-    coefficient: list[tuple[tuple[object, ...], int]] = []
-    rest: list[tuple[tuple[object, ...], int]] = []
-    for monomial, factor in d.terms:
-        if any(not isinstance(a, str) and name in _symbols_of(a.args) for a in monomial):
-            return None
-        times = monomial.count(name)
-        if times > 1:
-            return None
-        kept = tuple(a for a in monomial if a != name)
-        (coefficient if times else rest).append((kept, factor))
-    return _polynomial(coefficient), _polynomial(rest)
-
-
-def _symbols_of(dims: Sequence[Dim]) -> set[str]:
-    return set().union(*(free_symbols(d) for d in dims))
-
-
-def _polynomial(terms: list[tuple[tuple[object, ...], int]]) -> Dim:
-    # Removing one symbol from distinct monomials, or none, leaves them distinct and in order.
-    if not terms:
-        return 0
-    if len(terms) == 1 and not terms[0][0]:
-        return terms[0][1]
-    return Poly(tuple(terms))  # type: ignore[arg-type]
 
 
 class Values:

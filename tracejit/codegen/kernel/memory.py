@@ -9,7 +9,8 @@ anything else       lane by lane: see `strided.py`, or a gather or scatter
 
 from __future__ import annotations
 
-from tracejit.codegen.kernel.expressions import Value, Values, split_linear
+from tracejit.codegen.affine import Offsets, split_linear
+from tracejit.codegen.kernel.expressions import Value, Values
 from tracejit.codegen.kernel.strided import even_step, load_apart, load_spread, moved, store_apart
 from tracejit.codegen.llvm.lanes import (
     Lanes,
@@ -21,52 +22,13 @@ from tracejit.codegen.llvm.lanes import (
     to_memory,
 )
 from tracejit.codegen.llvm.text import register
-from tracejit.ir.dims import Dim, Poly, prod
+from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.kernel import Kernel, Load, Store
 
 __all__ = ["Memory"]
 
 #: Bytes of a cache line, and how far ahead of its loads a loop asks for them.
 _LINE, _AHEAD = 64, 2048
-
-
-class Offsets:
-    """The linear element offset of each access of a kernel."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._strides: dict[str, tuple[Dim, ...]] = {}
-        for param in kernel.params:
-            strides = param.strides
-            if strides is None:
-                running: Dim = 1
-                built: list[Dim] = []
-                for size in reversed(param.shape):
-                    built.insert(0, running)
-                    running = running * size
-                strides = tuple(built)
-            self._strides[param.name] = strides
-        self.footprint = _footprint(kernel)
-        self._known: dict[tuple[str, tuple[Dim, ...]], Dim] = {}
-
-    def __call__(self, access: Load | Store) -> Dim:
-        key = (access.buffer, access.index)
-        if key not in self._known:
-            offset: Dim = 0
-            for index, stride in zip(access.index, self._strides[access.buffer], strict=True):
-                offset = offset + index * stride
-            self._known[key] = offset
-        return self._known[key]
-
-
-def _footprint(kernel: Kernel) -> int | None:
-    """The bytes of all buffers of a kernel, or None where a size is not a number."""
-    total = 0
-    for param in kernel.params:
-        size = prod(param.shape)
-        if not isinstance(size, int):
-            return None
-        total += size * bits(param.dtype) // 8
-    return total
 
 
 class Memory:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from tracejit.codegen.affine import Offsets
 from tracejit.codegen.kernel.accumulate import Form, Parts
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.early_exits import may_fail
 from tracejit.codegen.kernel.expressions import Value, Values
-from tracejit.codegen.kernel.memory import Offsets
 from tracejit.codegen.kernel.vectorize import Plan, is_short, plan_loop
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, vector_type

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracejit.codegen.kernel.expressions import Value, Values, split_linear
+from tracejit.codegen.affine import split_linear
+from tracejit.codegen.kernel.expressions import Value, Values
 from tracejit.codegen.llvm.lanes import bits, from_memory, memory_type, to_memory
 from tracejit.ir.dims import Dim
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracejit.codegen.kernel.expressions import split_linear
-from tracejit.codegen.kernel.memory import Offsets
+from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import bits
 from tracejit.codegen.scalar.math import MATH

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tracejit.codegen.kernel.expressions import split_linear
+from tracejit.codegen.affine import split_linear
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.kernel import (
     Call,

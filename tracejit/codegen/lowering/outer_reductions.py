@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tracejit.codegen.kernel.expressions import split_linear
-from tracejit.codegen.kernel.memory import Offsets
+from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.kernel import Call, Expr, For, IndexValue, Kernel, Let, Load, Reduce, Stmt, Store
 

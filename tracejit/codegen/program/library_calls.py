@@ -15,80 +15,26 @@ from typing import TYPE_CHECKING
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.blas import HELPERS, helper_address
+from tracejit.codegen.support.routines import array_of, helper_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, MatMulBoth, Solve
+from tracejit.ir.types import ArrayType
+from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
 from tracejit.ops.array.masks import TruePositions
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
 
-__all__ = ["emit_library", "has_routine", "scratch_sizes"]
+__all__ = ["emit_library"]
 
 _F = (1, 0)
-
-
-#: (op, axes of each operand) -> the helper's kind.
-_KINDS: dict[tuple[str | int, ...], str] = {
-    ("matmul", 2, 2): "gemm",
-    ("matmul", 2, 1): "gemv",
-    ("matmul", 1, 2): "gemv",
-    ("matmul", 1, 1): "dot",
-    ("solve", 2, 2): "gesv",
-    ("solve", 2, 1): "gesv",
-    ("inv", 2): "inv",
-    ("cholesky", 2): "potrf",
-    ("lu_diagonal", 2): "ludiag",
-}
-
-
-def _array(v: Value) -> ArrayType:
-    assert isinstance(v.type, ArrayType)
-    return v.type
-
-
-def _helper(node: Node) -> str | None:
-    """The helper function that computes the node, or None."""
-    if node.op.kind != "library":
-        return None
-    a = _array(node.inputs[0])
-    ndims = tuple(_array(v).ndim for v in node.inputs)
-    dtype = dtype_name(a.dtype)
-    if isinstance(node.op, MatMul):
-        ndims = tuple(min(n, 2) for n in ndims)
-    kind = _KINDS.get((node.op.name, *ndims))
-    if kind is None:
-        return None
-    name = f"tj_{kind}_{dtype}"
-    return name if name in HELPERS and helper_address(name) is not None else None
-
-
-def has_routine(node: Node) -> bool:
-    """Whether a routine computes the node for dense operands."""
-    return isinstance(node.op, MatMulBoth) or _helper(node) is not None
-
-
-def scratch_sizes(node: Node) -> list[Dim]:
-    """Bytes of the temporaries that the node's routine needs."""
-    if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
-        return []
-    a = _array(node.inputs[0])
-    n = a.shape[0]
-    sizes: list[Dim] = [a.size * a.dtype.itemsize]
-    if isinstance(node.op, Solve):
-        b = _array(node.inputs[1])
-        sizes.append(b.size * b.dtype.itemsize)
-    elif isinstance(node.op, Inv):
-        sizes.append(a.size * a.dtype.itemsize)
-    return [*sizes, n * 8]
 
 
 def emit_library(e: Emitter, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
     if isinstance(node.op, TruePositions):
         return _positions(e, node)
-    name = _helper(node)
+    name = helper_of(node)
     if name is None:
         return False
     if isinstance(node.op, MatMul):
@@ -144,7 +90,7 @@ def _positions(e: Emitter, node: Node) -> bool:
     name = e.module.helper(
         "tj_positions", lambda: e.module.add_function("tj_positions", _POSITIONS)
     )
-    count, n = e.dim(node.attrs["size"]), e.dim(_array(mask).shape[0])
+    count, n = e.dim(node.attrs["size"]), e.dim(array_of(mask).shape[0])
     pointers = f"ptr {e.pointer[out]}, ptr {e.pointer[mask]}"
     e.fb.line(f"call void {name}({pointers}, i64 {count}, i64 {n})")
     return True
@@ -178,7 +124,7 @@ def _form(t: ArrayType, strides: tuple[Dim, ...]) -> tuple[bool, Dim] | None:
 @contextmanager
 def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
     """An operand as BLAS takes it; a view that it does not take is copied for as long as needed."""
-    t = _array(v)
+    t = array_of(v)
     strides = strides_of(e, v)
     # Steps that only the call knows may be zero, or lead backwards.
     known = e.plan.live.root(v) not in e.strides
@@ -198,7 +144,7 @@ def _are_taken(e: Emitter, operands: Sequence[Value]) -> bool:
     if any(v in e.offsets for v in operands):
         return True
     return all(
-        v not in e.strides and _form(_array(v), dense_strides(_array(v))) is not None
+        v not in e.strides and _form(array_of(v), dense_strides(array_of(v))) is not None
         for v in operands
     )
 
@@ -212,7 +158,7 @@ def _matmul(e: Emitter, node: Node, name: str) -> bool:
 
 
 def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> None:
-    ta, tb = (_array(v) for v in node.inputs)
+    ta, tb = (array_of(v) for v in node.inputs)
     out = e.pointer[node.outputs[0]]
     size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
     leading = e.dim(a.leading), e.dim(b.leading)
@@ -237,7 +183,7 @@ def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> Non
         x, y = (y, x) if ta.ndim == 1 else (x, y)
         _call(e, name, f"ptr {to}, ptr {x}, ptr {y}, {tail}")
 
-    strides = [dense_strides(_array(node.outputs[0])), a.strides, b.strides]
+    strides = [dense_strides(array_of(node.outputs[0])), a.strides, b.strides]
     _each_matrix(e, node, [out, a.pointer, b.pointer], strides, product)
 
 
@@ -249,7 +195,7 @@ def _each_matrix(
     product: Callable[[list[str]], None],
 ) -> None:
     """Call `product` with the addresses of the result and the operands for each of a stack."""
-    types = [_array(v) for v in (*node.outputs, *node.inputs)]
+    types = [array_of(v) for v in (*node.outputs, *node.inputs)]
     depth = max(len(t.shape[:-2]) for t in types[1:])
     stack = types[0].shape[:depth]
     sizes = [e.dim(d) for d in stack]
@@ -293,7 +239,7 @@ def _each_matrix(
 
 def _column_major(e: Emitter, v: Value, target: str) -> Value:
     """A column-major copy of `v` at `target`, as a value of its own."""
-    t = _array(v)
+    t = array_of(v)
     order = _F if t.ndim == 2 else (0,)
     e.copy_array(v, target, order)
     copy = Value(ArrayType(t.dtype, t.shape, order))
@@ -305,15 +251,15 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
     a = node.inputs[0]
     (result,) = node.outputs
     scratch = e.scratch[node]
-    n = e.dim(_array(a).shape[0])
+    n = e.dim(array_of(a).shape[0])
     left = _column_major(e, a, scratch[0])
     if isinstance(node.op, Solve):
         b = node.inputs[1]
         right = _column_major(e, b, scratch[1])
-        columns = e.dim(_array(b).shape[1]) if _array(b).ndim == 2 else "1"
+        columns = e.dim(array_of(b).shape[1]) if array_of(b).ndim == 2 else "1"
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, i64 {columns}, ptr {scratch[2]}"
     elif isinstance(node.op, Inv):
-        right = Value(ArrayType(_array(a).dtype, _array(a).shape, _F))
+        right = Value(ArrayType(array_of(a).dtype, array_of(a).shape, _F))
         e.pointer[right] = scratch[1]
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, ptr {scratch[2]}"
     else:
@@ -324,4 +270,4 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
         return
     info = _call(e, name, arguments)
     e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
-    e.copy_array(right, e.pointer[result], _array(result).order)
+    e.copy_array(right, e.pointer[result], array_of(result).order)

@@ -17,13 +17,12 @@ A kernel that computes an array to be pushed writes it to memory of its own, whi
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.liveness import is_array
-from tracejit.codegen.analysis.stack_order import check_stacks, stack_tokens
+from tracejit.codegen.analysis.stack_order import StackUse, check_stacks, stack_tokens
 from tracejit.codegen.llvm.lanes import store_element
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.scalars import bind_register, part_dtypes
@@ -38,37 +37,13 @@ from tracejit.ops.control.stack import StackNew, StackPush, record_of
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
 
-__all__ = ["StackUse", "Stacks"]
+__all__ = ["Stacks"]
 
 _ALIGN = 64
 #: Bytes of the function's own that one stack has at first, and all of them together.
 _FIRST, _FIRST_OF_ALL = 1024, 1 << 14
 #: { memory, capacity, block }, as `tj_extend` takes it.
 _CELL = "{ ptr, i64, ptr }"
-
-
-@dataclass(eq=False)
-class StackUse:
-    """One stack of a program: the sizes in bytes of its records, without what aligns them."""
-
-    name: str
-    records: tuple[Dim, ...]
-    _taken: ctypes.c_int64 = field(default_factory=ctypes.c_int64)
-
-    @property
-    def taken_bytes(self) -> int:
-        """The most memory that a call has had for it so far; up to twice what it has used."""
-        return self._taken.value
-
-    @property
-    def address(self) -> int:
-        """Where the program notes that number."""
-        return ctypes.addressof(self._taken)
-
-    def __str__(self) -> str:
-        sizes = " or ".join(map(str, self.records)) or "0"
-        so_far = f"{self.taken_bytes:,}".replace(",", " ")
-        return f"stack {self.name}: {sizes} bytes a push, room for {so_far} bytes so far"
 
 
 @dataclass

@@ -20,7 +20,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
-from tracejit.ops.host.call import find_function
+from tracejit.ops.host.functions import find_function
 
 if TYPE_CHECKING:
     from tracejit.frontend.interpreter.interpreter import Hooks

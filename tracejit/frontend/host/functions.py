@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ops.host.call import find_function
+from tracejit.ops.host.functions import find_function
 
 __all__ = ["host_path", "spelled", "takes_keywords"]
 

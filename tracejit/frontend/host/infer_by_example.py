@@ -23,7 +23,8 @@ from tracejit.ir.dims import Dim, Poly, evaluate, floordiv, free_symbols
 from tracejit.ir.evaluate import evaluate as evaluate_graph
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, type_sizes
-from tracejit.ops.host.call import Unsuitable, call_on, describe
+from tracejit.ops.host.call import call_on
+from tracejit.ops.host.functions import Unsuitable, describe
 
 __all__ = ["Shadow", "Undecided", "real_values", "shadow"]
 

@@ -13,7 +13,7 @@ from tracejit.frontend.python.operators import require_known
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
-from tracejit.ops.host.call import find_function
+from tracejit.ops.host.functions import find_function
 from tracejit.ops.host.random import DRAW, START, draw, start
 
 if TYPE_CHECKING:

@@ -130,14 +130,15 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
 
         if _is_long(items):
             return fold(hooks, items, not answer, step)
-        tested: list[Any] = []
-        for item in hooks.iterate(items):
+        rest = hooks.iterate(items)
+        for item in rest:
             holds = hooks.truth_of(item)
-            if holds is answer and not tested:
+            if holds is answer:
                 return answer
             if holds is not (not answer):
-                tested.append(holds)
-        return functools.reduce(step, tested, not answer)
+                # What follows is asked only where this does not decide: that may be an error.
+                return functools.reduce(step, rest, holds)
+        return not answer
 
     return run
 

@@ -130,9 +130,16 @@ class TracedArray(Tracer):
             self._cached = views[-1].read(trace, base.value())
             self._version = cell.version
 
-    def value(self) -> Value:
+    def check_alive(self) -> None:
+        """Raise TraceError where the array is read after the trace, or the region, that made it."""
+        if not self.trace.alive and self.trace.root.alive:
+            what = "an array whose size one way through the program decides"
+            raise TraceError("TJ015", what, user_line())
         if not self.trace.alive:
             raise TraceError("TJ014")
+
+    def value(self) -> Value:
+        self.check_alive()
         cell, trace = self.cell, innermost(self.trace)
         cell.check()
         if self._version == cell.version and self._reader.encloses(trace):

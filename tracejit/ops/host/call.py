@@ -17,11 +17,9 @@ exception: the eager repetition raises it.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,91 +28,20 @@ from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, Poly, symbol
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type, dtype_name
-from tracejit.ops.control.templates import check_object, class_path, make_object
+from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
+from tracejit.ops.control.templates import check_object, make_object
 from tracejit.ops.host.batch import batched_call, maps_over_lanes
 from tracejit.ops.host.derivatives.registry import HostCallRules
+from tracejit.ops.host.functions import KINDS, Unsuitable, describe, find_function, leaves_of
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchSite
     from tracejit.ir.calculus import Calculus
 
-__all__ = ["HostCall", "Unsuitable", "describe", "find_function", "leaves_of", "order_of"]
+__all__ = ["HostCall", "call_on"]
 
-_KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", complex: "complex"}
 _ATTRS = ("function", "arguments", "keywords", "result", "types")
-
-
-class Unsuitable(Exception):
-    """A result that no graph can hold."""
-
-
-@lru_cache(maxsize=1024)
-def find_function(path: str) -> Callable[..., Any]:
-    """The function of a path `module:name.name`. Raises ImportError, AttributeError."""
-    module, _, names = path.partition(":")
-    found: Any = importlib.import_module(module)
-    for name in names.split("."):
-        found = getattr(found, name)
-    made: Callable[..., Any] = found
-    return made
-
-
-# Results -----------------------------------------------------------------------------------------
-
-
-def order_of(x: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
-    """The axes of a dense array from the outermost in memory inwards; None for one with gaps."""
-    if x.ndim < 2 or x.flags.c_contiguous:
-        return tuple(range(x.ndim))
-    order = tuple(sorted(range(x.ndim), key=lambda k: -x.strides[k]))
-    return order if x.transpose(order).flags.c_contiguous else None
-
-
-def describe(x: Any) -> Any:
-    """The type of a leaf of a result, as `types` holds it. Raises Unsuitable."""
-    try:
-        if type(x) is np.ndarray:
-            return "array", dtype_name(x.dtype), x.shape, order_of(x) or ()
-        if isinstance(x, np.generic):
-            return "numpy", dtype_name(x.dtype)
-    except TypeError as e:
-        raise Unsuitable(str(e)) from None
-    kind = _KINDS.get(type(x))
-    if kind is None or (kind == "int" and not -(2**63) <= x < 2**63):
-        raise Unsuitable(f"a {type(x).__name__}")
-    return "python", kind
-
-
-def leaves_of(x: Any) -> tuple[Any, list[Any]]:
-    """A result as the template of its containers, and their leaves. Raises Unsuitable."""
-    leaves: list[Any] = []
-
-    def part(x: Any) -> Any:
-        cls = type(x)
-        if cls in (tuple, list):
-            return cls.__name__, *map(part, x)
-        if isinstance(x, tuple):
-            if tuple(getattr(cls, "_fields", ())) and len(cls._fields) == len(x):
-                path = class_path(cls)
-                if _is_at(path, cls):
-                    return "call", path, 0, tuple(map(part, x)), ()
-            raise Unsuitable(f"a {cls.__name__}")
-        if x is None:
-            return "constant", None
-        describe(x)
-        leaves.append(x)
-        return "operand", len(leaves) - 1
-
-    return part(x), leaves
-
-
-def _is_at(path: str, cls: type) -> bool:
-    try:
-        return find_function(path) is cls
-    except (ImportError, AttributeError):
-        return False
 
 
 def _apart(leaves: Sequence[Any], inputs: Sequence[Any]) -> bool:
@@ -243,7 +170,7 @@ def _type(described: Any, binds: tuple[str, ...], rest: list[str]) -> Type:
             return ArrayType(DTYPES[dtype], tuple(whole), order)
         case ("numpy", str(dtype)) if dtype in DTYPES:
             return NpScalar(DTYPES[dtype])
-        case ("python", str(kind)) if kind in _KINDS.values():
+        case ("python", str(kind)) if kind in KINDS.values():
             return PyScalar(kind)
     require(False, f"host_call: {described!r} is no type")
     raise AssertionError

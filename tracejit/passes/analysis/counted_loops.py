@@ -19,8 +19,8 @@ from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice
 from tracejit.ops.python.comparisons import PyLess
+from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.fusable import fusable
-from tracejit.passes.loops.licm import may_bail
 
 __all__ = ["LEAST", "Column", "CountedLoop", "Formula", "counted"]
 

@@ -12,7 +12,7 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.aliasing import UPDATES
-from tracejit.passes.simplify.dce import is_barrier, may_raise
+from tracejit.passes.analysis.effects import is_barrier, may_raise
 
 __all__ = ["Order", "updated_by"]
 

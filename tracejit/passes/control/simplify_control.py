@@ -23,6 +23,7 @@ from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar
 from tracejit.ops.array.creation import Constant
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.python.conversion import ToPyScalar
+from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.regions import (
     constant_node,
     copied,
@@ -32,7 +33,6 @@ from tracejit.passes.analysis.regions import (
     with_outputs,
     with_values,
 )
-from tracejit.passes.simplify.dce import is_barrier, may_raise
 from tracejit.passes.simplify.fold import fold
 from tracejit.passes.simplify.simplify import simplify
 

@@ -28,6 +28,7 @@ from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Slice
 from tracejit.passes.analysis.aliasing import UPDATES, conflicting_reads
+from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.fusable import (
     EXPENSIVE,
     INDEX,
@@ -42,7 +43,6 @@ from tracejit.passes.fusion.rematerialize import worth_storing
 from tracejit.passes.fusion.splats import own_fills
 from tracejit.passes.fusion.store_to_load import read_updated
 from tracejit.passes.fusion.views import renames
-from tracejit.passes.simplify.dce import is_barrier, may_raise
 
 __all__ = ["fuse"]
 

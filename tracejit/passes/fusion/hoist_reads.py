@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.passes.analysis.effects import may_raise
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
-from tracejit.passes.simplify.dce import may_raise
 
 __all__ = ["early_reads"]
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
-from tracejit.ir.kernel import Var
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of, type_sizes
+from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant, DimValue
-from tracejit.ops.array.elementwise import Elementwise, parts_dtype
+from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import WhileLoop
+from tracejit.passes.analysis.effects import is_linear, may_bail
 from tracejit.passes.analysis.fusable import EXPENSIVE, INDEX
 from tracejit.passes.analysis.regions import (
     copied,
@@ -31,9 +30,8 @@ from tracejit.passes.analysis.regions import (
     with_values,
     without,
 )
-from tracejit.passes.simplify.dce import is_barrier, is_linear, may_raise
 
-__all__ = ["licm", "may_bail"]
+__all__ = ["licm"]
 
 
 def licm(graph: Graph) -> Graph:
@@ -41,31 +39,6 @@ def licm(graph: Graph) -> Graph:
     if not any(n.op.kind == "control" for n in graph.nodes):
         return graph
     return replay(graph, _Hoister(graph).emit, region=licm)
-
-
-def may_bail(node: Node) -> bool:
-    """Whether there may be operands for which compiled code leaves the program at this node."""
-    if may_raise(node) or is_barrier(node):
-        return True
-    if node.regions:
-        return any(may_bail(inner) for region in node.regions for inner in region.nodes)
-    if isinstance(node.op, DimValue):
-        d = node.attrs["dim"]
-        return isinstance(d, Poly) and any(len(monomial) > 1 for monomial, _ in d.terms)
-    rule = getattr(node.op, "scalar_expr", None)
-    if rule is None or isinstance(node.op, Elementwise):
-        return False
-    kinds = tuple(str(v.type) for v in node.inputs)
-    native = getattr(node.op, "native", None)
-    if native is not None and not native(kinds):
-        return True
-    return rule(tuple(map(_operand, node.inputs)), kinds, node.attrs)[1] is not None
-
-
-def _operand(v: Value) -> object:
-    dtype = dtype_name(dtype_of(v.type))
-    part = Var("x", parts_dtype(dtype))
-    return part if part.dtype == dtype else (part, part)
 
 
 class _Hoister:

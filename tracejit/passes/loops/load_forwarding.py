@@ -20,8 +20,8 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.items import ReadItem, WriteItem
 from tracejit.ops.control.regions import WhileLoop
+from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.regions import copied, inline, with_nodes, with_values
-from tracejit.passes.loops.licm import may_bail
 from tracejit.passes.simplify.fold import emit_constant
 
 __all__ = ["hand_on"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
-from tracejit.passes.simplify.dce import is_barrier, is_linear
+from tracejit.passes.analysis.effects import is_barrier, is_linear
 
 __all__ = ["cse"]
 

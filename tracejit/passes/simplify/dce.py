@@ -16,14 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
-from tracejit.ir.types import dtype_of, shape_of, type_sizes
-from tracejit.ops.array.creation import BindSize
+from tracejit.ir.types import type_sizes
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.control.regions import Cond, WhileLoop
-from tracejit.passes.analysis.conversions import lossless
+from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.regions import (
     copied,
     inputs_read,
@@ -32,13 +30,7 @@ from tracejit.passes.analysis.regions import (
     with_outputs,
 )
 
-__all__ = ["dce", "is_barrier", "is_linear", "may_raise"]
-
-#: For some operands these mean an exception: a singular matrix, a division of Python numbers by
-#: zero.
-_RAISES = frozenset(
-    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
-)
+__all__ = ["dce"]
 
 
 def dce(graph: Graph) -> Graph:
@@ -99,46 +91,6 @@ def _below(
             break
         x = made.inputs[0]
     return None if x is node.inputs[0] else x
-
-
-def is_barrier(node: Node) -> bool:
-    """Whether a node, or one in its regions, has effects: what may fail does not move across it.
-
-    A size that is bound is none: nothing but what reads the size depends on it.
-    """
-    if isinstance(node.op, BindSize):
-        return False
-    return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
-
-
-def is_linear(node: Node) -> bool:
-    """Whether a node, or one in its regions, uses a stack: it runs once, where and when it did.
-
-    It may go, or have other versions where just one of them runs. Merged with its twin, or run
-    where the program would not have, it would spoil the memory that stacks of a name share.
-    """
-    return node.op.kind == "stack" or any(is_linear(n) for r in node.regions for n in r.nodes)
-
-
-def may_raise(node: Node) -> bool:
-    """Whether there may be operands for which eager execution raises an exception."""
-    name = node.op.name
-    match name:
-        case "np_scalar" | "py_scalar":
-            # int(nan), np.int8(300)
-            source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
-            return to.kind in "iu" and not lossless(source, to)
-        case "power":
-            return dtype_of(node.inputs[0].type).kind == "i"
-        case "reduce_min" | "reduce_max" | "argmin" | "argmax":
-            return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
-        case "read_item" | "write_item":
-            return None in node.attrs["at"] and bool(node.attrs.get("checked", True))
-        case "gather" | "scatter" | "scatter_apply":
-            return bool(node.attrs.get("checked", True))
-    if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
-        return True
-    return any(may_raise(inner) for region in node.regions for inner in region.nodes)
 
 
 class _Plan:

@@ -27,9 +27,9 @@ from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.items import WriteItem
+from tracejit.passes.analysis.effects import is_barrier
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
-from tracejit.passes.simplify.dce import is_barrier
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 from tracejit.passes.simplify.index import is_outside
 

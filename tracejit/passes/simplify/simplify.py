@@ -4,12 +4,16 @@
 
 Each node is looked at once as it is rebuilt, with its operands already simple; what a rule makes
 is looked at in turn. Rules that hold only "nearly", such as x + 0 for floats (-0.0 + 0 is 0.0),
-have no place here. The rules are in simplify_elementwise, simplify_strong, simplify_index and
-simplify_python.
+have no place here. The rules are in `elementwise`, `no_nan`, `index` and
+`python_numbers`.
 """
 
 from __future__ import annotations
 
+import tracejit.passes.simplify.elementwise
+import tracejit.passes.simplify.index
+import tracejit.passes.simplify.no_nan
+import tracejit.passes.simplify.python_numbers  # noqa: F401 - these fill the table of rules
 from tracejit.ir.graph import Graph, replay
 from tracejit.passes.simplify.rewriter import Rewriter
 

@@ -25,7 +25,7 @@ from tracejit.runtime.call.entry_spec import (
     StaticLeaf,
     k_order,
 )
-from tracejit.runtime.native.reflect import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
+from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 

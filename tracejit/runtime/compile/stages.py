@@ -254,6 +254,8 @@ def _plan_results(
         if id(x) in objects:
             plans.append(ResultPlan(same_as=objects[id(x)]))
             continue
+        if isinstance(x, TracedArray):
+            x.check_alive()
         objects[id(x)] = k
         if isinstance(x, TracedArray) and x.cell.input is not None and x.cell.input >= 0:
             plans.append(ResultPlan(leaf=x.cell.input, views=x.views))

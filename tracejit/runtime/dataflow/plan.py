@@ -9,7 +9,7 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import type_sizes
 from tracejit.ops.control.dataflow import Enter, Exit, Merge
 from tracejit.ops.control.effects import RaiseError
-from tracejit.passes.simplify.dce import may_raise
+from tracejit.passes.analysis.effects import may_raise
 
 __all__ = ["PRIMITIVES", "Plan"]
 

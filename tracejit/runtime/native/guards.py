@@ -23,6 +23,7 @@ from tracejit.runtime.call.entry_spec import (
     StaticLeaf,
     WatchedLeaf,
 )
+from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE
 from tracejit.runtime.call.sources import (
     AttributeSource,
     Positional,
@@ -33,13 +34,7 @@ from tracejit.runtime.call.sources import (
 )
 from tracejit.runtime.native.apart import ApartEmitter, range_count
 from tracejit.runtime.native.fetch import Fetcher
-from tracejit.runtime.native.reflect import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    F_CONTIGUOUS,
-    WRITEABLE,
-    Layout,
-)
+from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["GuardEmitter"]

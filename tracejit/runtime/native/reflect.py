@@ -25,8 +25,6 @@ __all__ = ["Layout", "LayoutError", "reflect_layout"]
 
 _WORD = 8
 _BIG_ENDIAN = ord(">")
-#: Flag bits of an array (NumPy's public `flags.num`).
-C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
 
 class LayoutError(RuntimeError):

@@ -30,7 +30,7 @@ from tracejit.transforms.api.vmap import count_leaves
 from tracejit.transforms.autodiff.forward import push_forward
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
-from tracejit.transforms.batching.lanes import copy_node
+from tracejit.transforms.regions import copy_node
 
 if TYPE_CHECKING:
     from tracejit.frontend.interpreter.interpreter import Hooks

@@ -17,7 +17,7 @@ from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.control.effects import Check
 from tracejit.transforms.autodiff.scopes import Scope
-from tracejit.transforms.batching.lanes import copy_node
+from tracejit.transforms.regions import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
 

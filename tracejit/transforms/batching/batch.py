@@ -23,10 +23,10 @@ from tracejit.ops.control.calls import CALLS
 from tracejit.ops.control.effects import RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackNew, StackPop, record_types
-from tracejit.transforms.batching.lanes import Table, copy_node, run_lanes
+from tracejit.transforms.batching.lanes import Table, run_lanes
 from tracejit.transforms.batching.plan import Plan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
-from tracejit.transforms.regions import close, nested
+from tracejit.transforms.regions import close, copy_node, nested
 
 __all__ = ["batch_graph", "batch_nodes"]
 

@@ -16,7 +16,7 @@ from tracejit.errors import GraphError, Unbatchable
 from tracejit.ir.batching import may_be_batched, stretched
 from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import (
     NONE,
@@ -30,24 +30,12 @@ from tracejit.ir.types import (
     type_substitute,
 )
 from tracejit.transforms.batching.plan import effect_tokens
-from tracejit.transforms.regions import close
+from tracejit.transforms.regions import close, copy_node
 
-__all__ = ["Table", "copy_node", "run_lanes"]
+__all__ = ["Table", "run_lanes"]
 
 #: What stands for a value, and whether it has the batch axis.
 Table = dict[Value, tuple[Value, bool]]
-
-
-def copy_node(
-    c: Calculus, node: Node, inputs: Sequence[Value], sizes: dict[str, Dim]
-) -> tuple[Value, ...]:
-    """Record a node with other operands; its sizes by `sizes`, which gets those that it binds."""
-    attrs = {k: attr_substitute(a, sizes) for k, a in node.attrs.items()}
-    binds = tuple(c.fresh() for _ in node.binds)
-    sizes.update(zip(node.binds, map(symbol, binds), strict=True))
-    return c.builder.emit(
-        node.op, inputs, attrs, regions=node.regions, binds=binds, where=node.where
-    )
 
 
 @dataclass

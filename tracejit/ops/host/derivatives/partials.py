@@ -20,6 +20,7 @@ from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
 from tracejit.locks import once_computed
 from tracejit.ops.host.derivatives.decompositions import real_dtype
 from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, matched, rule
+from tracejit.ops.host.functions import find_function
 
 __all__ = ["Formula", "Term", "call", "elementwise", "function", "select"]
 
@@ -127,8 +128,6 @@ def _sampled(
     path: str, dtypes: tuple[np.dtype[Any], ...], is_array: bool, keywords: Any
 ) -> tuple[np.dtype[Any], bool] | None:
     """The dtype of the function's results, and whether it is a scalar where no operand has axes."""
-    from tracejit.ops.host.call import find_function
-
     ones = [np.ones((), d) if is_array else d.type(1) for d in dtypes]
     try:
         with np.errstate(all="ignore"):

@@ -20,6 +20,7 @@ from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
 from tracejit.ops.control.templates import make_object
+from tracejit.ops.host.functions import find_function, leaves_of
 
 __all__ = [
     "RULES",
@@ -48,8 +49,6 @@ def template(x: Any) -> Any:
 @lru_cache(maxsize=64)
 def _result(path: str, count: int) -> Any:
     """The template of `count` results: the tuple that the function gives for a matrix."""
-    from tracejit.ops.host.call import find_function, leaves_of
-
     return leaves_of(find_function(path)(np.eye(1)))[0] if count > 1 else ("operand", 0)
 
 
@@ -111,8 +110,6 @@ class HostSite:
     """
 
     def __init__(self, c: Calculus, s: Site) -> None:
-        from tracejit.ops.host.call import find_function
-
         self.c, self.s = c, s
         self.path: str = s.attrs["function"]
         arguments, keywords = s.attrs["arguments"], dict(s.attrs["keywords"])

@@ -1,0 +1,51 @@
+"""Turns the cases of a large generic test into this run's slice of them; `pytest --all` runs all.
+
+Cases are dealt into slices by a hash of their names, and the seed of a run names its slice. The
+seed is in the header of the run, and `pytest --seed N` repeats it. As many runs with seeds one
+after the other as there are slices run every case.
+
+A case that once found a bug is named in `always`, or stands in a test of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeVar
+
+Case = TypeVar("Case")
+
+#: The seed of the run; with None every case runs, as wherever no pytest has set it.
+seed: int | None = None
+
+
+def full() -> bool:
+    """Whether every case runs."""
+    return seed is None
+
+
+def in_slice(name: str, parts: int) -> bool:
+    """Whether this run takes the case of that name, where each run takes one of `parts` slices."""
+    if seed is None:
+        return True
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") - seed) % parts == 0
+
+
+def sampled(
+    cases: Iterable[Case],
+    parts: int,
+    *,
+    name: Callable[[Case], str] = str,
+    always: Collection[str] = (),
+) -> list[Case]:
+    """This run's cases, in their order: about one in `parts`, and those whose name is in `always`.
+
+    `name` gives a case the same name in each run: neither an address nor a set's order is in it.
+    Raises ValueError for a name in `always` that no case has: it would protect nothing.
+    """
+    named = [(name(case), case) for case in cases]
+    unknown = set(always) - {n for n, _ in named}
+    if unknown:
+        raise ValueError(f"no cases of these names: {sorted(unknown)}")
+    return [case for n, case in named if n in always or in_slice(n, parts)]

@@ -1,0 +1,52 @@
+"""The slices of generic tests: every case is in one, a run says which, `always` is always in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import sampling
+from tests.support.sampling import full, sampled
+
+NAMES = [f"case[{k}]" for k in range(1000)]
+
+
+def slices(monkeypatch: pytest.MonkeyPatch, first: int, parts: int) -> list[list[str]]:
+    """The slices of runs with seeds one after the other."""
+    found = []
+    for seed in range(first, first + parts):
+        monkeypatch.setattr(sampling, "seed", seed)
+        found.append(sampled(NAMES, parts))
+    return found
+
+
+@pytest.mark.parametrize("first", [0, 12345, 1 << 40])
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_runs_one_after_the_other_take_each_case_once(monkeypatch, first, parts) -> None:
+    found = slices(monkeypatch, first, parts)
+    assert sorted(name for names in found for name in names) == sorted(NAMES)
+    assert all(0.5 < len(names) * parts / len(NAMES) < 1.5 for names in found)
+    assert all(names == sorted(names, key=NAMES.index) for names in found)
+
+
+def test_the_seed_alone_decides(monkeypatch) -> None:
+    assert slices(monkeypatch, 3, 5) == slices(monkeypatch, 3, 5)
+    assert slices(monkeypatch, 3, 1)[0] == NAMES
+    # A fixed name and seed keep their slice between versions of Python.
+    monkeypatch.setattr(sampling, "seed", 3)
+    assert sampled(["sin", "cos", "tan", "exp", "log", "sqrt"], 2) == ["log", "sqrt"]
+
+
+def test_all_cases_run_without_a_seed(monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "seed", None)
+    assert full() and sampled(NAMES, 10) == NAMES
+
+
+def test_cases_that_found_bugs_always_run(monkeypatch) -> None:
+    cases = [(k, f"case[{k}]") for k in range(1000)]
+    for seed in range(10):
+        monkeypatch.setattr(sampling, "seed", seed)
+        assert not full()
+        found = sampled(cases, 10, name=lambda case: case[1], always={"case[7]", "case[8]"})
+        assert {(7, "case[7]"), (8, "case[8]")} <= set(found) and len(found) < 200
+    with pytest.raises(ValueError, match=r"no cases of these names: \['case\[x\]'\]"):
+        sampled(NAMES, 10, always={"case[x]"})

@@ -1,0 +1,67 @@
+"""Which BLAS or LAPACK routine computes a node, and the memory that it needs besides."""
+
+from __future__ import annotations
+
+from tracejit.codegen.support.blas import HELPERS, helper_address
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
+
+__all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
+
+
+#: (op, axes of each operand) -> the helper's kind.
+_KINDS: dict[tuple[str | int, ...], str] = {
+    ("matmul", 2, 2): "gemm",
+    ("matmul", 2, 1): "gemv",
+    ("matmul", 1, 2): "gemv",
+    ("matmul", 1, 1): "dot",
+    ("solve", 2, 2): "gesv",
+    ("solve", 2, 1): "gesv",
+    ("inv", 2): "inv",
+    ("cholesky", 2): "potrf",
+    ("lu_diagonal", 2): "ludiag",
+}
+
+
+def array_of(v: Value) -> ArrayType:
+    """The type of an array."""
+    assert isinstance(v.type, ArrayType)
+    return v.type
+
+
+def helper_of(node: Node) -> str | None:
+    """The helper function that computes the node, or None."""
+    if node.op.kind != "library":
+        return None
+    a = array_of(node.inputs[0])
+    ndims = tuple(array_of(v).ndim for v in node.inputs)
+    dtype = dtype_name(a.dtype)
+    if isinstance(node.op, MatMul):
+        ndims = tuple(min(n, 2) for n in ndims)
+    kind = _KINDS.get((node.op.name, *ndims))
+    if kind is None:
+        return None
+    name = f"tj_{kind}_{dtype}"
+    return name if name in HELPERS and helper_address(name) is not None else None
+
+
+def has_routine(node: Node) -> bool:
+    """Whether a routine computes the node for dense operands."""
+    return isinstance(node.op, MatMulBoth) or helper_of(node) is not None
+
+
+def scratch_sizes(node: Node) -> list[Dim]:
+    """Bytes of the temporaries that the node's routine needs."""
+    if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
+        return []
+    a = array_of(node.inputs[0])
+    n = a.shape[0]
+    sizes: list[Dim] = [a.size * a.dtype.itemsize]
+    if isinstance(node.op, Solve):
+        b = array_of(node.inputs[1])
+        sizes.append(b.size * b.dtype.itemsize)
+    elif isinstance(node.op, Inv):
+        sizes.append(a.size * a.dtype.itemsize)
+    return [*sizes, n * 8]

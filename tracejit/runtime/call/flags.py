@@ -1,0 +1,5 @@
+"""Flag bits of an array (NumPy's public `flags.num`)."""
+
+__all__ = ["ALIGNED", "C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE"]
+
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
