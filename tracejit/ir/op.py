@@ -40,6 +40,27 @@ class Op:
     gives_sizes: ClassVar[bool] = False
     #: The NumPy function that it means, where there is one.
     numpy: ClassVar[Any] = None
+    #: How it is part of a fusion. "element": an element is made of the operands' at its place.
+    #: "index": it is the operand's at another place, or the place itself. "root": its result is
+    #: always written to memory. "": it is none.
+    fused: ClassVar[str] = ""
+    #: Elements of the one operand, in other places, some perhaps repeated or left out.
+    moves: ClassVar[bool] = False
+    #: The result is a view of the operand in NumPy's sense: another name of memory.
+    view: ClassVar[bool] = False
+    #: The results are the first operand under other names.
+    renames: ClassVar[bool] = False
+    #: The result is the first operand with some elements replaced; `reader` reads those.
+    updates: ClassVar[bool] = False
+    reader: ClassVar[str] = ""
+    #: x op y has the bits of y op x, NaN payloads aside.
+    commutes: ClassVar[bool] = False
+    #: Of truths it is "not", "and" or "or"; "bit_and" and "bit_or" are so for booleans alone.
+    logic: ClassVar[str] = ""
+    #: An index out of range bails out, unless the attribute `checked` is False.
+    checks_index: ClassVar[bool] = False
+    #: There may be operands for which eager execution raises an exception.
+    raises: ClassVar[bool] = False
     #: Its results do not change with its operands but by jumps, or are no floats: no derivative.
     constant: ClassVar[bool] = False
 
@@ -104,6 +125,12 @@ class Op:
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         """Concrete (inputs, attrs) that feed every generic test."""
         return ()
+
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        """Whether eager execution raises an exception for some operands of these types."""
+        if self.checks_index:
+            return bool(attrs.get("checked", True)) and None in attrs.get("at", (None,))
+        return self.raises or "assume" in attrs
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         """Work for one element of the result, in additions."""

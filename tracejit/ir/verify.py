@@ -10,14 +10,13 @@ from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, Type, type_sizes
 
-__all__ = ["FUSION", "STAGES", "verify"]
+__all__ = ["STAGES", "verify"]
 
 #: The op whose region is one kernel.
-FUSION = "fusion"
 
 
 def _unfused(node: Node, in_fusion: bool) -> str:
-    return "fusions are made by the pass fuse" if node.op.name == FUSION else ""
+    return "fusions are made by the pass fuse" if node.op.kind == "fusion" else ""
 
 
 def _fused(node: Node, in_fusion: bool) -> str:
@@ -131,7 +130,7 @@ class _Verifier:
         if reason:
             self.fail(index, f"{node.op.name} is not allowed here: {reason}")
         for region in node.regions:
-            _Verifier(region, self.rule, in_fusion=node.op.name == FUSION).run()
+            _Verifier(region, self.rule, in_fusion=node.op.kind == "fusion").run()
         found: tuple[Type, ...] = ()
         try:
             found = node.op.infer(

@@ -19,12 +19,8 @@ from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.stack import StackNew, StackPop, StackPush
 from tracejit.passes.analysis.aliasing import overwritable
-from tracejit.passes.fusion.views import VIEWS
 
-__all__ = ["RENAMES", "Liveness", "is_array", "written_inputs"]
-
-#: Ops whose results are their first operand under other names.
-RENAMES = VIEWS | {"switch", "enter", "exit", "next_iteration", "loop_cond"}
+__all__ = ["Liveness", "is_array", "written_inputs"]
 
 
 def is_array(v: Value) -> bool:
@@ -76,7 +72,7 @@ class Liveness:
         self.fixed |= {v for k, v in enumerate(graph.inputs) if k not in written and is_array(v)}
         for section, node in graph.nodes():
             self.section_of |= dict.fromkeys(node.outputs, section)
-            if node.op.name in RENAMES:
+            if node.op.renames:
                 self._source |= dict.fromkeys(node.outputs, node.inputs[0])
             elif isinstance(node.op, Constant):
                 self.fixed.update(filter(is_array, node.outputs))
@@ -132,7 +128,7 @@ class Liveness:
                 if isinstance(node.op, Merge):
                     for before, v in zip(section.predecessors, node.inputs, strict=True):
                         self._at_end[before] |= self.roots((v,))
-                elif node.op.name not in RENAMES:
+                elif not node.op.renames:
                     read |= self.roots(node.inputs) - seen
                 seen |= set(filter(is_array, node.outputs))
             if not section.successors:
@@ -168,7 +164,7 @@ class Liveness:
         for section in self.graph.sections if popped else ():
             live = self.live_out(section)
             for node in reversed(section.nodes):
-                if node.op.name in RENAMES or isinstance(node.op, Merge):
+                if node.op.renames or isinstance(node.op, Merge):
                     continue
                 live -= set(node.outputs)
                 live |= self.roots(node.inputs)

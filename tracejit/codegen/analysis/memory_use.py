@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, Copy, Storage, byte_count, is_update
-from tracejit.codegen.analysis.liveness import RENAMES, is_array
+from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
@@ -151,7 +151,7 @@ def _in_place(graph: DataflowGraph, plan: BufferPlan) -> Sequence[Where]:
     """The lines whose stores go to the array where it lies, an argument perhaps."""
     found: dict[tuple[str, int], Where] = {}
     for _, node in graph.nodes():
-        if node.where is None or node.op.name in RENAMES or isinstance(node.op, Merge):
+        if node.where is None or node.op.renames or isinstance(node.op, Merge):
             continue
         stored = is_update(node) and bool(plan.overwritten(node))
         for v in filter(is_array, node.outputs):

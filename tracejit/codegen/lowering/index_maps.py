@@ -30,6 +30,7 @@ from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 
@@ -291,8 +292,8 @@ class Lowering:
         assert isinstance(out, ArrayType)
         if not isinstance(source, ArrayType):
             return ()
-        name, attrs = node.op.name, node.attrs
-        if name == "transpose":
+        op, attrs = node.op, node.attrs
+        if isinstance(op, Transpose):
             axes = attrs["axes"]
             if isinstance(index, Flat) and index.reshaped is not None:
                 index = self._tuple(index)
@@ -303,19 +304,19 @@ class Lowering:
             for k, a in enumerate(axes):
                 back[a] = index[k]
             return tuple(back)
-        if name == "reshape":
+        if isinstance(op, Reshape):
             return self._reshape(index, source, out)
-        if name == "broadcast_to":
+        if isinstance(op, BroadcastTo):
             if source.shape == out.shape:
                 return index
             i = self._tuple(index)[out.ndim - source.ndim :]
             return tuple(0 if d == 1 else k for d, k in zip(source.shape, i, strict=True))
-        if name == "slice":
+        if isinstance(op, Slice):
             i = self._tuple(index)
             return tuple(
                 s + k * st for s, k, st in zip(attrs["start"], i, attrs["step"], strict=True)
             )
-        raise GraphError(f"{name} has no index map")
+        raise GraphError(f"{op.name} has no index map")
 
     def _reshape(self, index: Index, source: ArrayType, out: ArrayType) -> Index:
         if source.shape == out.shape:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.branch_hints import LoopExits
-from tracejit.codegen.analysis.liveness import RENAMES, is_array
+from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
@@ -21,7 +21,11 @@ from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.array.shape import Element
 from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.context import Emitter
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["emit_sections"]
 
 #: What never goes through whole arrays.
-_LIGHT = RENAMES | {"merge", "constant", "undefined", "element", "read_item", "write_item"}
+_LIGHT = (Merge, Constant, Undefined, Element, ReadItem, WriteItem)
 
 
 def emit_sections(e: Emitter) -> None:
@@ -105,10 +109,9 @@ class _Flow:
     def node(self, section: Section, node: Node) -> None:
         """A merge, another name, or a node with code of its own."""
         e = self.e
-        name = node.op.name
-        if name == "merge":
+        if isinstance(node.op, Merge):
             self.merge(section, node)
-        elif name in RENAMES:
+        elif node.op.renames:
             self.rename(node)
         else:
             emit_node(e, node)
@@ -251,4 +254,5 @@ class _Flow:
 
 
 def _is_heavy(node: Node) -> bool:
-    return node.op.name not in _LIGHT and any(is_array(v) for v in (*node.inputs, *node.outputs))
+    light = node.op.renames or isinstance(node.op, _LIGHT)
+    return not light and any(is_array(v) for v in (*node.inputs, *node.outputs))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tracejit.codegen.analysis.liveness import RENAMES
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.program.scalars import Registers, bind_register, part_dtypes, scalar_rule
 from tracejit.codegen.scalar.functions import emit_expr
@@ -77,7 +76,7 @@ def _work(nodes: Sequence[Node], scalars: Mapping[Value, Element]) -> int | None
     for node in nodes:
         if node.binds:
             return None
-        if node.op.name in RENAMES:
+        if node.op.renames:
             source = node.inputs[0]
             known = literals.get(source, scalars.get(source))
             if isinstance(known, Const):

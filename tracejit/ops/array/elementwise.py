@@ -19,7 +19,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.array.complex_elements import (
     COMPLEX_RULES,
     SEVERAL_FORMULAS,
@@ -100,6 +100,7 @@ class Elementwise(Partials):
     """A function of elements."""
 
     kind: ClassVar[str] = "elementwise"
+    fused: ClassVar[str] = "element"
     arity: ClassVar[int] = 1
     work: ClassVar[float] = 1.0
     #: Gives the complex element from pairs of parts; a real result is a single expression.
@@ -226,6 +227,20 @@ def edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
     return np.concatenate(reps) if shift else np.tile(base, len(base))
 
 
+#: Not maximum and minimum: which zero they give is that of an operand.
+_COMMUTES = frozenset(
+    (np.add, np.multiply, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_xor)
+    + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
+)
+_LOGIC: dict[Any, str] = {
+    np.logical_not: "not",
+    np.logical_and: "and",
+    np.logical_or: "or",
+    np.bitwise_and: "bit_and",
+    np.bitwise_or: "bit_or",
+}
+
+
 def ufunc_op(
     ufunc: Any,
     parity: str = "exact",
@@ -245,6 +260,8 @@ def ufunc_op(
         "arity": ufunc.nin,
         "native_on": native_on,
         "constant": name in CONSTANT,
+        "commutes": ufunc in _COMMUTES,
+        "logic": _LOGIC.get(ufunc, ""),
         "times": TIMES.get(name),
         "transposed": TRANSPOSED.get(name),
     }
@@ -312,6 +329,9 @@ class Power(Elementwise):
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
+
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return dtype_of(inputs[0]).kind == "i"
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -400,7 +420,8 @@ class Cast(Elementwise):
             return inputs[0].astype(DTYPES[attrs["dtype"]], order="K")
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        return True
+        # Kernels have f16 as f32: the number would be rounded twice.
+        return (*dtypes, attrs["dtype"]) != ("f64", "f16")
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
         (a,) = args

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
+from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
-from tracejit.ir.types import DTYPES, Type, dtype_name
+from tracejit.ir.types import DTYPES, Type, dtype_name, shape_of
 from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take, without
 from tracejit.ops.rules.reduction import ExtremeRules, ReduceProdRules, ReduceSumRules
 from tracejit.ops.samples import LAYOUTS, array, arrays, edges
@@ -36,6 +37,11 @@ def rows_of(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, A
     return c_array(x.transpose(*kept, *axes)).reshape(rows, columns)
 
 
+def has_symbols(t: Type) -> bool:
+    """Whether a size is known at a run alone: it may be zero."""
+    return any(isinstance(d, Poly) for d in shape_of(t))
+
+
 class Reduction(Op):
     """A reduction over `axes`.
 
@@ -44,6 +50,7 @@ class Reduction(Op):
     """
 
     kind: ClassVar[str] = "reduction"
+    fused: ClassVar[str] = "root"
     combine: ClassVar[str]
     #: What combining begins with, where the kernel does not know it.
     identity: ClassVar[float | None] = None
@@ -88,7 +95,10 @@ class Reduction(Op):
         """The dtype in which elements of `dtype` are combined."""
         return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return not self.of_nothing and has_symbols(inputs[0])
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
         return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
 
@@ -245,6 +255,7 @@ class ArgExtreme(Op):
     """The i64 position along `axis` of the first extreme; a NaN counts as the extreme."""
 
     kind: ClassVar[str] = "reduction"
+    fused: ClassVar[str] = "root"
     constant: ClassVar[bool] = True
     combine: ClassVar[str]
 
@@ -268,7 +279,10 @@ class ArgExtreme(Op):
         except ValueError as e:
             raise Bailout(str(e)) from e
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return has_symbols(inputs[0])
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute it: not for complex operands."""
         return not any(d in ("c64", "c128") for d in dtypes)
 

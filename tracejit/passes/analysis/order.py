@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.control.regions import Cond, WhileLoop
-from tracejit.passes.analysis.aliasing import UPDATES
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 
 __all__ = ["Order", "updated_by"]
@@ -19,7 +18,7 @@ __all__ = ["Order", "updated_by"]
 
 def updated_by(node: Node) -> Iterator[Value]:
     """The arrays that a node updates, itself or in its regions, if it may work in place."""
-    if node.op.name in UPDATES:
+    if node.op.updates:
         yield node.inputs[0]
     elif isinstance(node.op, WhileLoop):
         yield from (v for v in node.inputs[: node.attrs["carried"]] if _is_array(v))

@@ -38,9 +38,6 @@ from tracejit.passes.simplify.simplify import simplify
 
 __all__ = ["control"]
 
-_NOT = ("py_not", "logical_not")
-_AND, _OR = ("py_and", "logical_and"), ("py_or", "logical_or")
-
 
 def control(graph: Graph) -> Graph:
     """`graph` with the rules applied to every branch and loop, outer ones first."""
@@ -108,7 +105,7 @@ class _Control:
             side = 0 if known.attrs["value"] else 1
             return self.unfold(node.regions[side], node.inputs[1:], node.attrs["sizes"][side])
         made = self.producer.get(node.inputs[0])
-        if made is not None and made.op.name in _NOT:
+        if made is not None and made.op.logic == "not":
             (inner,) = made.inputs
             if inner.type == PYBOOL or inner.type == made.outputs[0].type:
                 attrs = {**node.attrs, "sizes": node.attrs["sizes"][::-1]}
@@ -137,9 +134,9 @@ class _Control:
             if node is None:
                 continue
             inner: dict[Value, bool] = {}
-            if node.op.name in _NOT:
+            if node.op.logic == "not":
                 inner = {node.inputs[0]: not found[v]}
-            elif node.op.name in (_AND if found[v] else _OR):
+            elif node.op.logic == ("and" if found[v] else "or"):
                 inner = dict.fromkeys(node.inputs, found[v])
             elif isinstance(node.op, ToPyScalar) and v.type == PYBOOL:
                 inner = {node.inputs[0]: found[v]}

@@ -27,12 +27,10 @@ from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Slice
-from tracejit.passes.analysis.aliasing import UPDATES, conflicting_reads
+from tracejit.passes.analysis.aliasing import conflicting_reads
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.fusable import (
     EXPENSIVE,
-    INDEX,
-    ROOTS,
     fusable,
     is_literal,
     is_root_op,
@@ -110,7 +108,7 @@ class _Fuser:
                 self.cost[v] = 0.0
         out = worth_storing(repeated, out, self.inlined, self.order)
         for n in self.graph.nodes:
-            if n.op.name in UPDATES and n in out:
+            if n.op.updates and n in out:
                 self._finish_first(n, out)
         return out
 
@@ -178,7 +176,7 @@ class _Fuser:
         for u in users:
             if isinstance(u.op, Gather):
                 return True
-            if isinstance(u.op, BroadcastTo) or u.op.name in UPDATES and u.inputs[0] is v:
+            if isinstance(u.op, BroadcastTo) or u.op.updates and u.inputs[0] is v:
                 return True
             reads += 1 if isinstance(u.op, (Slice, Concatenate)) else 0
         return reads >= 1 and len(users) > 1
@@ -264,7 +262,7 @@ class _Fuser:
         """Materialised values that must be finished first, and those read at the same element."""
         finished: set[Value] = set()
         pointwise: set[Value] = set()
-        mapped = isinstance(root.op, Reduction) or root.op.name not in ROOTS
+        mapped = isinstance(root.op, Reduction) or root.op.fused != "root"
         stack = [(root, mapped)]
         seen: set[tuple[Node, bool]] = set()
         while stack:
@@ -273,7 +271,7 @@ class _Fuser:
                 continue
             seen.add((n, same))
             through = same and (isinstance(n.op, Elementwise) or n is root and mapped)
-            if n is root and n.op.name in INDEX:
+            if n is root and n.op.fused == "index":
                 through = False
             for v in n.inputs:
                 p = self.producer.get(v)

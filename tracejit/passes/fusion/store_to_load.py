@@ -16,7 +16,7 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.items import WriteItem
-from tracejit.ops.array.shape import Slice
+from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.analysis.order import Order
 from tracejit.passes.analysis.regions import copied, with_nodes
 from tracejit.passes.simplify.index import apart
@@ -25,7 +25,6 @@ __all__ = ["read_updated"]
 
 #: Work, in additions, that costs more than the load that replaces it.
 _LOAD = 1.0
-_VIEWS = frozenset(("reshape", "transpose"))
 _PARTS = ("start", "size", "step")
 
 
@@ -102,7 +101,7 @@ class _Reader:
     def _viewed(self, v: Value) -> tuple[Value, list[Node]]:
         """What a value is a view of, and the views, from it to the value."""
         views: list[Node] = []
-        while (node := self.producer.get(v)) is not None and node.op.name in _VIEWS:
+        while (node := self.producer.get(v)) and isinstance(node.op, (Reshape, Transpose)):
             if node in self.roots:
                 break
             views.insert(0, node)

@@ -15,14 +15,11 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Reshape, Slice, Transpose
-from tracejit.passes.analysis.aliasing import UPDATES
 from tracejit.passes.analysis.fusable import is_root_op
 from tracejit.passes.analysis.order import Order
 
-__all__ = ["VIEWS", "keeps_axes", "renames"]
+__all__ = ["keeps_axes", "renames"]
 
-#: Ops that give a view of their operand.
-VIEWS = frozenset(("slice", "reshape", "transpose"))
 #: What BLAS has products of.
 _BLAS = frozenset(("f32", "f64", "c64", "c128"))
 
@@ -62,8 +59,8 @@ def renames(
         stored = _is_stored(n.inputs[0], outputs, producer, fusable, consumers)
         users = consumers.get(v, [])
         library = v not in outputs and all(u.op.kind == "library" for u in users)
-        updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
-        update = source is not None and source.op.name in UPDATES
+        updated = any(u.op.updates and u.inputs[0] is v for u in users)
+        update = source is not None and source.op.updates
         if stored and (library or updated or update) or source in out and update:
             out.add(n)
     return out
@@ -93,7 +90,7 @@ def _operands(
     #: The products that read a view.
     read: dict[Node, list[Node]] = {}
     for n in reversed(graph.nodes):
-        if n.op.name not in VIEWS or n.outputs[0] in outputs:
+        if not n.op.view or n.outputs[0] in outputs:
             continue
         products: list[Node] = []
         for user in consumers.get(n.outputs[0], []):

@@ -21,7 +21,7 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.effects import is_linear, may_bail
-from tracejit.passes.analysis.fusable import EXPENSIVE, INDEX
+from tracejit.passes.analysis.fusable import EXPENSIVE
 from tracejit.passes.analysis.regions import (
     copied,
     inline,
@@ -119,13 +119,13 @@ class _Invariants:
         if isinstance(node.op, Elementwise):
             own = node.op.cost([x.type for x in node.inputs], node.attrs)
         self.cost[v] = own + sum(self.cost.get(x, 0.0) for x in node.inputs)
-        made = not isinstance(node.op, Elementwise) and node.op.name not in INDEX
+        made = not isinstance(node.op, Elementwise) and node.op.fused != "index"
         if made and not isinstance(node.op, Constant) or not self.stored.isdisjoint(node.inputs):
             self.stored.update(node.outputs)
 
     def worth(self, node: Node) -> bool:
         """Whether a value in memory, or in a register, is better than computing it again."""
-        if isinstance(node.op, (Constant, DimValue, Undefined)) or node.op.name in INDEX:
+        if isinstance(node.op, (Constant, DimValue, Undefined)) or node.op.fused == "index":
             return False
         (v, *_) = node.outputs
         if isinstance(node.op, Elementwise) and isinstance(v.type, ArrayType):

@@ -65,7 +65,7 @@ def truths_joined(r: Rewriter, node: Node) -> Value | None:
     for p, other in ((a, b), (b, a)):
         truth = r.number(other)
         if truth is not None:
-            return p if bool(truth) == (node.op.name in _AND) else other
+            return p if bool(truth) == (node.op.logic in ("and", "bit_and")) else other
     return None
 
 

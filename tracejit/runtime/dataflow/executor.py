@@ -25,8 +25,8 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
-from tracejit.ops.control.effects import RaiseError
-from tracejit.runtime.dataflow.plan import PRIMITIVES, Plan
+from tracejit.ops.control.effects import PrintText, RaiseError
+from tracejit.runtime.dataflow.plan import Plan
 from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
 
 __all__ = ["Firing", "Run", "run_dataflow"]
@@ -151,8 +151,8 @@ class _Run:
         return self.ready.pop()
 
     def fire(self, item: Ready) -> None:
-        name = item.node.op.name
-        if name in PRIMITIVES:
+        op = item.node.op
+        if op.kind == "dataflow":
             try:
                 self.tokens.move(item)
             except Bailout as error:
@@ -160,7 +160,7 @@ class _Run:
                 return
         elif item.dead:
             self.tokens.give_dead(item)
-        elif name == "print_text":
+        elif isinstance(op, PrintText):
             self.texts.append(item)
             self.tokens.give(item, item.operands[:1], {})
         else:

@@ -11,9 +11,7 @@ from tracejit.ops.control.dataflow import Enter, Exit, Merge
 from tracejit.ops.control.effects import RaiseError
 from tracejit.passes.analysis.effects import may_raise
 
-__all__ = ["PRIMITIVES", "Plan"]
-
-PRIMITIVES = frozenset(("switch", "merge", "enter", "exit", "next_iteration", "loop_cond"))
+__all__ = ["Plan"]
 
 
 class Plan:
@@ -51,7 +49,7 @@ class Plan:
         self._link()
 
     def _sizes(self, node: Node) -> tuple[str, ...]:
-        if node.op.name in PRIMITIVES:
+        if node.op.kind == "dataflow":
             return ()
         read = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
         return tuple(sorted(read & self._binder.keys() - set(node.binds)))

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
-from tracejit.ops.control.dataflow import Exit, Merge
+from tracejit.ir.op import Op
+from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
 from tracejit.runtime.dataflow.plan import Plan
 
 __all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
@@ -116,7 +117,7 @@ class Tokens:
 
     def move(self, item: Ready) -> None:
         """Fire a primitive. Raises Bailout where a negative size leaves a loop."""
-        _MOVES[item.node.op.name](self, item)
+        _MOVES[type(item.node.op)](self, item)
 
     def finish(self) -> None:
         """Raises GraphError where a node or a loop still waits for tokens though none is left."""
@@ -310,11 +311,11 @@ class Tokens:
             del self._loops[key]
 
 
-_MOVES: Final[Mapping[str, Callable[[Tokens, Ready], None]]] = {
-    "switch": Tokens._switch,
-    "merge": Tokens._merge,
-    "enter": Tokens._enter,
-    "exit": Tokens._exit,
-    "next_iteration": Tokens._next_iteration,
-    "loop_cond": Tokens._loop_cond,
+_MOVES: Final[Mapping[type[Op], Callable[[Tokens, Ready], None]]] = {
+    Switch: Tokens._switch,
+    Merge: Tokens._merge,
+    Enter: Tokens._enter,
+    Exit: Tokens._exit,
+    NextIteration: Tokens._next_iteration,
+    LoopCond: Tokens._loop_cond,
 }

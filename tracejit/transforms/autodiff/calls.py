@@ -28,9 +28,6 @@ PullSegment: TypeAlias = Callable[
     "list[Value | None]",
 ]
 
-#: Reads and writes whose indices the forward pass has checked.
-_CHECKED = ("gather", "scatter", "read_item", "write_item")
-
 
 def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> Graph:
     """The graph with only these outputs, and without what they do not need.
@@ -67,7 +64,7 @@ def paste(
     """
     table, named = dict(inputs), dict(sizes)
     for node in graph.nodes:
-        if again and node.op.name in _CHECKED:
+        if again and node.op.checks_index:
             attrs = {**node.attrs, "checked": False}
             node = Node(node.op, node.inputs, attrs, node.outputs, where=node.where)
         outs = copy_node(c, node, [table[v] for v in node.inputs], named)

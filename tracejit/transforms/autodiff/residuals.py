@@ -42,18 +42,9 @@ class Saved:
     size: str | None = None
 
 
-#: Ops that give their first operand with some elements replaced -> the op that reads those.
-_READERS = {
-    "update_slice": "slice",
-    "write_item": "read_item",
-    "scatter": "gather",
-    "scatter_apply": "gather",
-}
-
-
 def overwrites(node: Node) -> bool:
     """Whether a node gives its first operand with some elements replaced."""
-    return node.op.name in _READERS
+    return node.op.updates
 
 
 def is_single(t: Type) -> bool:
@@ -63,7 +54,7 @@ def is_single(t: Type) -> bool:
 
 def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
     """The op, operands and attributes that read the elements a node replaces."""
-    name = _READERS[node.op.name]
+    name = node.op.reader
     indices = node.inputs[1:] if name == "slice" else node.inputs[2:]
     attrs = {k: v for k, v in node.attrs.items() if k != "distinct"}
     if name == "slice":

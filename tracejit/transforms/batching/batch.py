@@ -19,7 +19,7 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
-from tracejit.ops.control.calls import CALLS
+from tracejit.ops.control.calls import CallOp
 from tracejit.ops.control.effects import RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackNew, StackPop, record_types
@@ -198,7 +198,7 @@ class _Batcher:
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
         """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
-        is_loop, is_call = isinstance(node.op, WhileLoop), node.op.name in CALLS
+        is_loop, is_call = isinstance(node.op, WhileLoop), isinstance(node.op, CallOp)
         results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
