@@ -40,7 +40,7 @@ from tracejit.runtime.call.entry_spec import (
 from tracejit.runtime.call.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Program
+    from tracejit.codegen.program.emit import Program
     from tracejit.ir.dataflow import DataflowGraph
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
@@ -363,7 +363,7 @@ class Lowered:
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
         from tracejit.codegen.llvm.engine import host_target
-        from tracejit.codegen.program.context import emit_program
+        from tracejit.codegen.program.emit import emit_program
 
         spec = self._spec
         slots = [
@@ -391,7 +391,7 @@ class Lowered:
         self.seconds[stage] = seconds
 
     def _inputs(self, slots: Sequence[int]) -> list[Any]:
-        from tracejit.codegen.program.context import InputSlot
+        from tracejit.codegen.program.emit import InputSlot
 
         out = []
         leaves = self.traced.specialization.leaves
