@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.ir.dims import floordiv
 from tracejit.ir.types import PYBOOL, PYINT
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Items", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
 
@@ -108,7 +113,7 @@ def items_of(x: Any) -> Items | None:
     return None
 
 
-def ranged(hooks: Hooks, *args: Any) -> Any:
+def ranged(hooks: Interpreter, *args: Any) -> Any:
     """`range(*args)`, where an argument may be a size or traced. Raises what Python raises."""
     if not any(isinstance(a, (Tracer, SymInt)) for a in args):
         return range(*args)
@@ -161,12 +166,12 @@ def _require_int(x: Any) -> None:
 def _as_int(x: Any) -> Any:
     """A number as a Python int, traced if it is not known."""
     if isinstance(x, SymInt):
-        return here().size(x.dim)
+        return number_of(here(), x.dim)
     if isinstance(x, TracedScalar) and x.type != PYINT:
         trace = here()
         if x.type == PYBOOL:
             return lift(binary_operator(operator.add, x, 0))
-        return trace.wrap(trace.emit("py_scalar", (x.value(),), kind="int"))
+        return wrap(trace, trace.emit("py_scalar", (x.value(),), kind="int"))
     return x if isinstance(x, Tracer) else operator.index(x)
 
 

@@ -10,23 +10,29 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tracejit.frontend.control.branches import branch, choose, predicate, then_rest, without
+from tracejit.frontend.control.branches import branch, predicate, then_rest
+from tracejit.frontend.control.choices import choose, without
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
 from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
 from tracejit.frontend.control.regions import Names, Side, contents_of, entered, put_contents
 from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["CountedLoop", "StaticLoop", "TestedLoop"]
 
@@ -38,7 +44,7 @@ class CountedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         names: Names,
         info: Any,
         items: Items,
@@ -113,10 +119,10 @@ class CountedLoop(Loop):
         parent, hooks = self.parent, self.hooks
 
         def test(region: Trace, values: list[Value]) -> Any:
-            holds = binary_operator(operator.lt, region.size(self.k), lift(self.rounds))
+            holds = binary_operator(operator.lt, number_of(region, self.k), lift(self.rounds))
             if side.goes_on is True:
                 return holds
-            return binary_operator(operator.and_, region.wrap(values[-1]), holds)
+            return binary_operator(operator.and_, wrap(region, values[-1]), holds)
 
         ran = self.has(0)
         outs, flag, outcome = self.record(side, test, True, (0,), (self.k + 1,))
@@ -154,7 +160,7 @@ class TestedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         names: Names,
         info: Any,
         test: Callable[[], Any],
@@ -204,7 +210,7 @@ class TestedLoop(Loop):
         return Choice(self.holds, outcome, None)  # type: ignore[arg-type]
 
     def _flag(self, region: Trace, values: list[Value]) -> Any:
-        return region.wrap(values[-1])
+        return wrap(region, values[-1])
 
     def _tested(self, region: Trace, values: list[Value]) -> Any:
         """The test in its own region. It has been seen to change nothing."""

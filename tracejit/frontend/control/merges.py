@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tracejit.errors import GraphError, TraceError
+from tracejit.frontend.control.choices import is_number
 from tracejit.frontend.control.kinds import (
     MISSING,
     as_kind,
     as_machine,
     flags,
-    is_number,
     kinds_of,
     kinds_of_both,
     machine,
@@ -26,10 +26,11 @@ from tracejit.frontend.control.kinds import (
     same_constant,
     select,
 )
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, View, laid_out
 from tracejit.frontend.tracing.trace import Trace, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice
 from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
 from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
@@ -38,7 +39,6 @@ from tracejit.ops.control.effects import undefined_attrs
 
 if TYPE_CHECKING:
     from tracejit.frontend.control.regions import Side
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "UNBOUND",
@@ -66,7 +66,11 @@ class Joiner:
     """
 
     def __init__(
-        self, hooks: Hooks, parent: Trace, predicate: TracedScalar | None, sides: Sequence[Side]
+        self,
+        hooks: Interpreter,
+        parent: Trace,
+        predicate: TracedScalar | None,
+        sides: Sequence[Side],
     ) -> None:
         self.hooks, self.parent, self.predicate, self.sides = hooks, parent, predicate, sides
         #: For each result, the value of each side; None where a side has none.
@@ -164,10 +168,10 @@ class Joiner:
             if not region.encloses(x.trace):
                 return lambda outs: x
             k = self.one_side(side, self.lifted(x, side))
-            return lambda outs: self.parent.wrap(outs[k])
+            return lambda outs: wrap(self.parent, outs[k])
         if isinstance(x, SymInt) and free_symbols(x.dim) & self._local(side):
             number = self.one_side(side, self.lifted(x, side))
-            return lambda outs: self.parent.wrap(outs[number])
+            return lambda outs: wrap(self.parent, outs[number])
         if isinstance(x, TracedArray):
             return self._export_array(x, side)
         if isinstance(x, Choice) and not self._is_inside(x, side):
@@ -333,7 +337,7 @@ class Joiner:
             if first.type != second.type:
                 return None
             k = self.slot(first, second)
-            return lambda outs: self.parent.wrap(outs[k])
+            return lambda outs: wrap(self.parent, outs[k])
         if isinstance(a, TracedArray) and isinstance(b, TracedArray):
             return self._alike_arrays(a, b)
         one, two = parts_of(a), parts_of(b)
@@ -458,7 +462,7 @@ class Joiner:
             if a is not b:
                 return (lambda outs: p) if a else lambda outs: self.hooks.not_(p)
         k = self.slot(self.lifted(a, 0), self.lifted(b, 1))
-        return lambda outs: self.parent.wrap(outs[k])
+        return lambda outs: wrap(self.parent, outs[k])
 
 
 def same_kind(a: Type, b: Type) -> bool:

@@ -37,9 +37,9 @@ from tracejit.frontend.eager.operations import (
 from tracejit.frontend.eager.text import is_told, shown
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.operators import class_of
 from tracejit.frontend.rewrite.eager_calls import is_rewritten, over_hooks
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.concrete_trace import (
     ConcreteTrace,
     LostGradient,
@@ -48,7 +48,7 @@ from tracejit.frontend.tracing.concrete_trace import (
 )
 from tracejit.frontend.tracing.pytree import is_default
 from tracejit.frontend.tracing.traceable import Traceable
-from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.types import PyScalar, dtype_name
 
 __all__ = ["ConcreteHooks"]
@@ -391,7 +391,7 @@ def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(t.type, PyScalar):
             trace = concrete_trace()
             assert trace is not None
-            return trace.wrap(trace.emit("np_scalar", (t.value(),), dtype=dtype_name(dtype)))
+            return wrap(trace, trace.emit("np_scalar", (t.value(),), dtype=dtype_name(dtype)))
         return t.astype(dtype)[()]  # type: ignore[attr-defined]
 
     dtype = np.dtype(cls)

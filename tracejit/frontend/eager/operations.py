@@ -21,7 +21,7 @@ from tracejit.frontend.tracing.concrete_trace import (
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_frame
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, wrap
 
 __all__ = ["Given", "has_tracer", "made", "perform", "plainly", "user_warnings"]
 
@@ -274,7 +274,7 @@ def made(trace: ConcreteTrace | None, x: Any, writeable: bool = True) -> Any:
     """A new array as the program shall see it: a tracer, if floats can be stored into it."""
     if trace is None or type(x) is not np.ndarray or x.dtype not in TRACED_DTYPES:
         return x
-    out = trace.wrap(trace.foreign(x))
+    out = wrap(trace, trace.foreign(x))
     assert isinstance(out, TracedArray)
     if not writeable:
         out.cell.input = -1
@@ -283,17 +283,16 @@ def made(trace: ConcreteTrace | None, x: Any, writeable: bool = True) -> Any:
 
 def settled(trace: ConcreteTrace, x: Any) -> Any:
     """A recorded result as the program shall see it: numbers that carry no derivative are plain."""
-    from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
-
+    array, scalar = trace.tracers
     if isinstance(x, TracedScalar):
         value = x.value()
         if not trace.is_active(value):
             return trace.concrete(value)
-        return x if isinstance(x, ConcreteScalar) else trace.wrap(value)
+        return x if isinstance(x, scalar) else wrap(trace, value)
     if isinstance(x, TracedArray):
         if x.dtype not in TRACED_DTYPES:
             return np.array(trace.concrete(x.value()), order="K")
-        return x if isinstance(x, ConcreteArray) else ConcreteArray(trace, x.cell, x.views)
+        return x if isinstance(x, array) else array(trace, x.cell, x.views)
     if isinstance(x, SymInt):
         return int(x)
     if type(x) is list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +12,17 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.host.functions import host_path, spelled, takes_keywords
 from tracejit.frontend.host.infer_by_example import Undecided, real_values, shadow
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.trace import here, is_several_axes
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Operands", "host_call", "is_hosted", "record", "refuse_opaque"]
 
@@ -36,7 +35,7 @@ def is_hosted(f: Any) -> bool:
 
 
 def host_call(
-    hooks: Hooks,
+    hooks: Interpreter,
     f: Any,
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -112,7 +111,7 @@ class Operands:
                 raise _Opaque
             return self._number(x.value())
         if isinstance(x, SymInt):
-            found = self._number(here().size(x.dim).value())
+            found = self._number(number_of(here(), x.dim).value())
             self.dims[found[1]] = x.dim
             return found
         if x is None or cls in (*_CLASSES, str):
@@ -145,7 +144,7 @@ def _constant(x: Any) -> Any:
 
 
 def record(
-    hooks: Hooks,
+    hooks: Interpreter,
     attrs: dict[str, Any],
     operands: Operands,
     stand_in: Callable[..., Any],
@@ -168,15 +167,17 @@ def record(
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
     binds = tuple([trace.fresh_size() for _ in unknown])
     if effect:
-        token, *outputs = trace.emit_all("host_draw", (trace.token(), *values), attrs, binds=binds)
-        trace.set_token(token)
+        token, *outputs = trace.emit_all(
+            "host_draw", (effect_token(trace), *values), attrs, binds=binds
+        )
+        set_effect_token(trace, token)
     else:
         outputs = list(trace.emit_all("host_call", values, attrs, binds=binds))
     for v, t in zip(outputs, found.types, strict=False):
         if is_several_axes(v.type) and not t[3]:
             trace.unordered.add(v)
     trace.note("host", name, where)
-    leaves = [trace.wrap(v) for v in outputs[: len(found.types)]]
+    leaves = [wrap(trace, v) for v in outputs[: len(found.types)]]
     return _rebuilt(hooks, found.result, leaves)
 
 
@@ -194,7 +195,7 @@ def _require_plain(result: Any) -> None:
                 _require_plain(part)
 
 
-def _rebuilt(hooks: Hooks, result: Any, leaves: Sequence[Any]) -> Any:
+def _rebuilt(hooks: Interpreter, result: Any, leaves: Sequence[Any]) -> Any:
     match result:
         case ("operand", k):
             return leaves[k]

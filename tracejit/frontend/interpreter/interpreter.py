@@ -11,23 +11,16 @@ import enum
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
-from tracejit.frontend.control.branches import (
-    choose,
-    lifted,
-    names_of_operands,
-    predicate,
-    settle,
-    settle_bound,
-)
+from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
+from tracejit.frontend.control.choices import choose, leaves_of, settle, settle_bound
 from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.control.kinds import leaves_of
 from tracejit.frontend.control.regions import contents_of, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.interpreter import calls
@@ -35,6 +28,7 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import effects, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -48,7 +42,7 @@ from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_lin
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Choice, Unreachable
 
-__all__ = ["ChosenAttribute", "Hooks", "Scope"]
+__all__ = ["ChosenAttribute", "Hooks"]
 
 
 def _has_choice(values: tuple[Any, ...]) -> bool:
@@ -85,26 +79,6 @@ _ITERATORS: tuple[type, ...] = (
     *(type(reversed(x)) for x in _EMPTY if hasattr(x, "__reversed__")),
 )
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
-
-
-class Scope:
-    """The hooks as one function sees them, with its own globals and closure."""
-
-    def __init__(self, hooks: Hooks, namespace: dict[str, Any], cells: dict[str, CellType]) -> None:
-        self.namespace, self.cells, self.hooks = namespace, cells, hooks
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.hooks, name)
-        setattr(self, name, found)
-        return found
-
-    def global_(self, name: str) -> Any:
-        """A global name or a builtin."""
-        return self.hooks.capture.global_value(self.namespace, name)
-
-    def free(self, name: str) -> Any:
-        """A name of the scope around the function."""
-        return self.hooks.capture.cell_value(self.cells[name], name)
 
 
 class Hooks(Flow):
@@ -173,7 +147,7 @@ class Hooks(Flow):
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
         if isinstance(x, np.ndarray):
-            return operators.constant_array(x)
+            return checks.constant_array(x)
         if type(x) in (list, dict, set):
             return self.new(x)
         if type(x) is tuple and any(isinstance(v, np.ndarray) for v in x):
@@ -245,7 +219,7 @@ class Hooks(Flow):
             members: list[Any] = list(x)
             return iter([self.capture.object_source(m, str(m)).value for m in members])
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
-            raise TypeError(f"'{operators.class_of(x).__name__}' object is not iterable")
+            raise TypeError(f"'{checks.class_of(x).__name__}' object is not iterable")
         method = objects.special(self, x, "__iter__")
         if method is None:
             raise TraceError("TJ029", f"a {cls.__name__}", user_line())
@@ -282,7 +256,7 @@ class Hooks(Flow):
         """`k`, which Python is about to hash and compare."""
         if isinstance(k, TracedText):
             k = k.known("a key")
-        operators.require_key(k)
+        checks.require_key(k)
         return k
 
     def joined(self, *parts: Any) -> Any:
@@ -292,6 +266,10 @@ class Hooks(Flow):
     def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
         """`{x!conversion:spec}` in an f-string."""
         return formatting.formatted(self, x, conversion, spec)
+
+    def print_(self, *args: Any, **options: Any) -> None:
+        """`print(*args, **options)`."""
+        effects.print_(self, *args, **options)
 
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""
@@ -379,9 +357,7 @@ class Hooks(Flow):
 
     def _chosen_attribute(self, x: Choice, name: str) -> Any:
         """An attribute of one of several objects; that of a method waits for the call."""
-        methods = any(
-            callable(getattr(operators.class_of(leaf), name, None)) for leaf in leaves_of(x)
-        )
+        methods = any(callable(getattr(checks.class_of(leaf), name, None)) for leaf in leaves_of(x))
         if methods:
             return ChosenAttribute(x, name)
         return lifted(self, lambda v: self.attribute(v, name), x)
@@ -406,13 +382,13 @@ class Hooks(Flow):
         if cls is dict:
             return x[self.key(key)]
         if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
-            operators.require_index(key)
+            checks.require_index(key)
             out = x[key]
             return self.new(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
             return x[key]
         if cls in SUBSCRIPTS:
-            operators.require_index(key)
+            checks.require_index(key)
             return self.fresh(SUBSCRIPTS[cls](x, key))
         if isinstance(x, enum.EnumMeta):
             return self.capture.object_source(x[key], str(key)).value
@@ -434,15 +410,15 @@ class Hooks(Flow):
                 return
         cls = type(x)
         if isinstance(x, (TracedArray, TracedFlat)):
-            operators.require_index(key)
-            operators.require_known(value, "a value to store")
+            checks.require_index(key)
+            checks.require_known(value, "a value to store")
             x[key] = value
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
                 return  # `x[key] += 1` stores an array once more that has changed in place.
             self.may_change(x)
             if cls is list:
-                operators.require_index(key)
+                checks.require_index(key)
                 x[key] = list(self.iterate(value)) if type(key) is slice else value
             else:
                 x[self.key(key)] = value
@@ -454,7 +430,7 @@ class Hooks(Flow):
         if type(x) in (list, dict):
             self.may_change(x)
             if type(x) is list:
-                operators.require_index(key)
+                checks.require_index(key)
             del x[self.key(key) if type(x) is dict else key]
         else:
             self._special_item(x, "__delitem__", key)

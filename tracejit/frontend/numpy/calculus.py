@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_k_order
-from tracejit.frontend.numpy.registry import NOT_GIVEN, asarray, astype, handles
+from tracejit.frontend.numpy.registry import NOT_GIVEN, handles
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.shape import ravel
 from tracejit.frontend.numpy.ufuncs import elementwise

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, operand
 from tracejit.frontend.numpy.memory_orders import copied, laid_out_as
-from tracejit.frontend.numpy.registry import asarray, handles, only
+from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
-from tracejit.frontend.numpy.ufuncs import operand
 from tracejit.frontend.tracing.layout import copy_order
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import (
@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.tracer import (
     check_dtype,
     here,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_name
@@ -34,7 +35,7 @@ def iota(size: Dim, dtype: Any = np.int64) -> TracedArray:
     trace = here()
     if trace.env.decide(size, "<", 0):
         raise ValueError("negative dimensions are not allowed")
-    wrapped = trace.wrap(trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
+    wrapped = wrap(trace, trace.emit("iota", (), size=size, dtype=dtype_name(np.dtype(dtype))))
     assert isinstance(wrapped, TracedArray)
     return wrapped
 
@@ -52,7 +53,7 @@ def filled(shape: tuple[Dim, ...], value: Any, dtype: np.dtype[Any]) -> TracedAr
             "possible size."
         )
     v = operand(value, check_dtype(dtype))
-    wrapped = trace.wrap(as_array(trace.wrap(v), shape))
+    wrapped = wrap(trace, as_array(wrap(trace, v), shape))
     assert isinstance(wrapped, TracedArray)
     return wrapped
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import HANDLERS, asarray, handles, only
+from tracejit.frontend.numpy.registry import HANDLERS, handles, only
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.tracer import user_line

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, stand_in
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.masks import columns
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
 from tracejit.frontend.numpy.ranges import arange
-from tracejit.frontend.numpy.registry import SUBSCRIPTS, asarray, astype, handles
+from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
 from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.python.operators import constant_array
+from tracejit.frontend.tracing.checks import constant_array
 from tracejit.frontend.tracing.sizes import SymInt
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, number_of, user_line
 from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
@@ -229,7 +230,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     _require_range(rest, prod(dims))
     out: list[Any] = []
     for d in reversed(dims):
-        size = here().size(d)
+        size = number_of(here(), d)
         out.append(elementwise(np.remainder, (rest, size)))
         rest = asarray(elementwise(np.floor_divide, (rest, size)))
     parts = [reshaped(asarray(v), x.type.shape) for v in reversed(out)]
@@ -239,7 +240,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
 def _require_range(x: TracedArray, size: Dim) -> None:
     """Check that 0 <= x < size."""
     trace = here()
-    limit = trace.size(size)
+    limit = number_of(trace, size)
     low = elementwise(np.greater_equal, (x, 0))
     high = elementwise(np.less, (x, limit))
     good = asarray(elementwise(np.bitwise_and, (low, high)))

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import cast_value, operand, stored
 from tracejit.frontend.numpy.element_keys import is_element, takes_no_array
+from tracejit.frontend.numpy.masks import axis_positions, flat_positions
+from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.slices import slice_extent
-from tracejit.frontend.numpy.ufuncs import cast_value, operand
-from tracejit.frontend.python.sequences import is_sequence
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, as_dim
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.tracer import (
     Cell,
     TracedArray,
-    TracedScalar,
     Tracer,
     as_array,
     broadcast_dims,
@@ -30,12 +31,13 @@ from tracejit.frontend.tracing.tracer import (
     lift,
     match_dims,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, dtype_of, shape_of
+from tracejit.ir.types import DTYPES, ArrayType, PyScalar, dtype_of, shape_of
 
-__all__ = ["accumulate_item", "get_item", "set_item", "stored"]
+__all__ = ["accumulate_item", "get_item", "set_item"]
 
 _I64 = DTYPES["i64"]
 
@@ -107,8 +109,6 @@ def _axes_of(k: Any) -> int:
 
 def _mask_positions(mask: TracedArray, axis: int, shape: tuple[Dim, ...]) -> list[TracedArray]:
     """A mask as an index array for each of its axes, the first of which is `axis`."""
-    from tracejit.frontend.numpy.masks import axis_positions
-
     _mask_fits(mask, axis, shape)
     return axis_positions(mask)
 
@@ -123,7 +123,7 @@ def _lone_mask(key: Any) -> TracedArray | None:
 
 
 def _array(v: Value) -> TracedArray:
-    out = here().wrap(v)
+    out = wrap(here(), v)
     assert isinstance(out, TracedArray)
     return out
 
@@ -135,7 +135,7 @@ def _store_number(x: TracedArray, mask: TracedArray, v: Value) -> None:
     rest = len(shape) - mask.ndim
     test = match_dims(mask.value(), shape[: mask.ndim])
     test = trace.emit("reshape", (test,), shape=(*shape[: mask.ndim], *(1,) * rest))
-    test, v = (as_array(trace.wrap(part), shape) for part in (test, v))
+    test, v = (as_array(wrap(trace, part), shape) for part in (test, v))
     x.store(trace.emit("select", (test, v, x.value())))
 
 
@@ -182,7 +182,7 @@ def _as_index(k: Any) -> Any:
 def constant(array: np.ndarray[Any, Any]) -> TracedArray:
     """An array known while tracing."""
     trace = here()
-    out = trace.wrap(trace.constant(array, ArrayType(array.dtype, array.shape)))
+    out = wrap(trace, trace.constant(array, ArrayType(array.dtype, array.shape)))
     assert isinstance(out, TracedArray)
     return out
 
@@ -240,7 +240,7 @@ def _plan(axes: list[_Axis]) -> _Advanced:
         v = operand(t, _I64) if isinstance(v.type, PyScalar) else cast_value(v, _I64)
         given.append(v)
         if shape:
-            v = as_array(trace.wrap(v), shape)
+            v = as_array(wrap(trace, v), shape)
         elif isinstance(v.type, ArrayType):
             v = trace.emit("element", (v,))
         values.append(v)
@@ -281,8 +281,6 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     mask = _lone_mask(key)
     checked = checked and mask is None
     if mask is not None and mask.ndim == x.ndim > 1:
-        from tracejit.frontend.numpy.masks import flat_positions
-
         _mask_fits(mask, 0, x.type.shape)
         flat = trace.emit("reshape", (x.value(),), shape=(x.type.size,))
         return get_item(_array(flat), flat_positions(mask), checked=False)
@@ -290,7 +288,7 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     if not any(a.kind == "array" for a in axes):
         view = _basic(x, axes)
         if view.ndim == 0 and not _has_ellipsis(key):
-            return trace.wrap(trace.emit("element", (view.value(),)))
+            return wrap(trace, trace.emit("element", (view.value(),)))
         return view
     base = _basic(x, axes)
     axes = [a for a in axes if a.kind != "int"]
@@ -308,7 +306,7 @@ def get_item(x: TracedArray, key: Any, *, checked: bool = True) -> Any:
     assert isinstance(out.type, ArrayType)
     if out.type.ndim or _has_ellipsis(key):
         return _in_order_of_elements(base, plan, [a.index for a in axes], out)
-    return trace.wrap(trace.emit("element", (out,)))
+    return wrap(trace, trace.emit("element", (out,)))
 
 
 def _in_order_of_elements(
@@ -447,27 +445,6 @@ def accumulate_item(x: TracedArray, key: Any, value: TracedArray, function: str)
     base.store(_permute(updated, inverse))
 
 
-def stored(value: Any, dtype: np.dtype[Any]) -> Value:
-    """What NumPy stores for `value` in an array of `dtype`.
-
-    NumPy's scalars go into signed integers by way of Python's int, unless that is always safe: a
-    NaN or one that does not fit is then an error, as it is not for arrays.
-    """
-    return operand(_as_stored(value, dtype), dtype)
-
-
-def _as_stored(value: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(value, TracedScalar):
-        known = value.type.dtype if isinstance(value.type, NpScalar) else None
-    else:
-        known = value.dtype if isinstance(value, np.generic) else None
-    if known is None or dtype.kind != "i" or known.kind not in "iuf" or np.can_cast(known, dtype):
-        return value
-    if isinstance(value, np.generic):
-        return int(value)
-    return here().wrap(here().emit("py_scalar", (value.value(),), kind="int"))
-
-
 def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
     """`v` broadcast to `shape`; leading axes of size 1 that are too many are dropped, as NumPy
     does.
@@ -480,4 +457,9 @@ def _fit(v: Value, shape: tuple[Dim, ...]) -> Value:
         v = trace.emit("reshape", (v,), shape=v.type.shape[len(extra) :])
     if isinstance(v.type, ArrayType) and not broadcasts_to(v.type.shape, shape):
         raise ValueError("could not broadcast input array into the shape of the target")
-    return as_array(trace.wrap(v), shape)
+    return as_array(wrap(trace, v), shape)
+
+
+DISPATCH.get_item = get_item
+
+DISPATCH.set_item = set_item

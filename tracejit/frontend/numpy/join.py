@@ -8,15 +8,17 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import asarray, astype, handles
-from tracejit.frontend.numpy.shape import at_least, expand_dims, fit_dims, ravel, reversed_axes
+from tracejit.frontend.numpy.registry import handles
+from tracejit.frontend.numpy.shape import at_least, expand_dims, ravel, reversed_axes
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,
     here,
     user_line,
+    wrap,
 )
 
 __all__ = ["concatenate", "stack"]
@@ -55,7 +57,7 @@ def concatenate(
     axis = normalize_axis_index(axis, parts[0].ndim)
     fitted = [_fit_beside(x, parts[0], axis) for x in parts]
     values = [astype(x, common).value() for x in fitted]
-    return here().wrap(here().emit("concatenate", values, axis=axis))
+    return wrap(here(), here().emit("concatenate", values, axis=axis))
 
 
 def _fit_beside(x: TracedArray, first: TracedArray, axis: int) -> TracedArray:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import stand_in
 from tracejit.frontend.numpy.memory_orders import in_c_order
-from tracejit.frontend.numpy.registry import NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import truth, where
 from tracejit.frontend.numpy.shape import ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, is_number
+from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, is_number, number_of, wrap
 from tracejit.ir.dims import Dim, prod
 
 __all__ = ["axis_positions", "columns", "flat_positions"]
@@ -51,8 +52,8 @@ def axis_positions(mask: TracedArray) -> list[TracedArray]:
 
 def _with_size(ufunc: Any, x: TracedArray, size: Dim) -> TracedArray:
     trace = here()
-    number = trace.emit("np_scalar", (trace.size(size).value(),), dtype="i64")
-    return asarray(elementwise(ufunc, (x, trace.wrap(number))))
+    number = trace.emit("np_scalar", (number_of(trace, size).value(),), dtype="i64")
+    return asarray(elementwise(ufunc, (x, wrap(trace, number))))
 
 
 @handles(np.nonzero)

@@ -7,7 +7,7 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.layout import broadcast_order, copy_order, is_c_contiguous
 from tracejit.frontend.tracing.storage import laid_out
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line, wrap
 
 __all__ = [
     "along_axis",
@@ -26,7 +26,7 @@ __all__ = [
 
 def copy_of(x: TracedArray) -> TracedArray:
     """A new array with the same contents."""
-    wrapped = here().wrap(x.value())
+    wrapped = wrap(here(), x.value())
     assert isinstance(wrapped, TracedArray)
     return wrapped
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import (
     copied,
     in_k_order,
@@ -15,12 +16,20 @@ from tracejit.frontend.numpy.memory_orders import (
     laid_out_as,
     memory_order,
 )
-from tracejit.frontend.numpy.registry import HANDLERS, asarray, astype, call_function, plain_options
+from tracejit.frontend.numpy.registry import HANDLERS, call_function, plain_options
 from tracejit.frontend.numpy.selection import as_scalar
+from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.stores import TracedFlat, sort_in_place
-from tracejit.frontend.numpy.ufuncs import cast_value, elementwise
-from tracejit.frontend.python.sequences import is_sequence
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, here, user_line
+from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.dispatch import DISPATCH
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    here,
+    user_line,
+    wrap,
+)
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
 
 __all__ = ["array_attribute", "scalar_attribute"]
@@ -51,7 +60,7 @@ def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
     plain_options("astype", {"dtype": dtype})
     d = np.dtype(dtype)
     if isinstance(x, TracedScalar):
-        return here().wrap(cast_value(x.value(), d))
+        return wrap(here(), cast_value(x.value(), d))
     if x.dtype != d:
         new = astype(x, d)
         if order == "K":
@@ -78,14 +87,14 @@ def _item(x: Any, *args: Any) -> Any:
             size = x.type.size
             if not trace.env.expect(size, "==", 1):
                 raise ValueError("can only convert an array of size 1 to a Python scalar")
-            x = trace.wrap(trace.emit("element", (x.reshape(()).value(),)))
+            x = wrap(trace, trace.emit("element", (x.reshape(()).value(),)))
     elif args and args != (0,):
         raise TraceError("TJ004", f"item{args} of a scalar", user_line())
     kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
     d = dtype_of(x.type)
     if d == np.uint64:
         raise TraceError("TJ004", "item() of uint64", user_line())
-    return trace.wrap(trace.emit("py_scalar", (x.value(),), kind=kind[d.kind]))
+    return wrap(trace, trace.emit("py_scalar", (x.value(),), kind=kind[d.kind]))
 
 
 def _fill(x: TracedArray, value: Any) -> None:
@@ -126,11 +135,11 @@ def _part(x: Any, name: str) -> Any:
     if x.dtype.kind == "c":
         if isinstance(x, TracedArray):
             return x.view(name)
-        return trace.wrap(trace.emit(name, (x.value(),)))
+        return wrap(trace, trace.emit(name, (x.value(),)))
     if name == "real":
         return x
     if isinstance(x, TracedScalar):
-        return trace.wrap(trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype)))
+        return wrap(trace, trace.constant(x.dtype.type(0).item(), NpScalar(x.dtype)))
     # NumPy's zeros cannot be stored into.
     zeros = in_order_of(HANDLERS[np.zeros_like](x, order="C"), x)
     return zeros.view("reshape", shape=zeros.type.shape, writeable=False)
@@ -193,7 +202,7 @@ def _number_attribute(x: TracedScalar, kind: str, name: str) -> Any:
 
     def of_op(op: str) -> Any:
         trace = here()
-        return trace.wrap(trace.emit(op, (x.value(),)))
+        return wrap(trace, trace.emit(op, (x.value(),)))
 
     of_ints = kind in ("bool", "int")
     if name in ("real", "imag") or (name == "numerator" and of_ints):
@@ -214,3 +223,8 @@ def _unknown(name: str, cls: type) -> Any:
     if hasattr(cls, name) and not name.startswith("__"):
         raise TraceError("TJ002", f"{cls.__name__}.{name}", user_line())
     raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
+
+
+DISPATCH.array_attribute = array_attribute
+
+DISPATCH.scalar_attribute = scalar_attribute

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.ufuncs import cast_value
+from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.tracing.layout import is_c_contiguous
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -58,15 +59,13 @@ def store_masked(target: TracedArray, new: Tracer, where: Any, casting: str, wha
     Raises TypeError where NumPy's rule `casting` forbids the cast, ValueError for shapes that do
     not fit, TraceError where NumPy warns.
     """
-    from tracejit.frontend.numpy.registry import asarray
-
     d = dtype_of(new.type)
     if not np.can_cast(d, target.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"{what}: cannot cast from {d} to {target.dtype} by the rule {casting!r}")
     if d.kind == "c" and target.dtype.kind not in "cb":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
     trace = here()
-    value = fitted(trace.wrap(cast_value(new.value(), target.dtype)), target, what)
+    value = fitted(wrap(trace, cast_value(new.value(), target.dtype)), target, what)
     if where is not True:
         mask = asarray(where)
         if mask.dtype.kind != "b" and not isinstance(where, TracedArray):

@@ -8,16 +8,18 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, operand
 from tracejit.frontend.numpy.creation import stand_in
-from tracejit.frontend.numpy.registry import asarray, handles
+from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_operand, as_scalar
-from tracejit.frontend.numpy.ufuncs import elementwise, is_python_number, operand
+from tracejit.frontend.numpy.ufuncs import elementwise, is_python_number
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     here,
     is_number,
     lift,
     user_line,
+    wrap,
 )
 
 __all__: list[str] = []
@@ -28,9 +30,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any
     """Whether |a - b| <= atol + rtol * |b|, infinities equal to themselves."""
     x, y = (v if is_number(v) else as_operand(v) for v in (a, b))
     if not is_python_number(y):
-        y = here().wrap(operand(y, np.result_type(stand_in(y), 1.0)))
+        y = wrap(here(), operand(y, np.result_type(stand_in(y), 1.0)))
     elif str(lift(y).type) in ("int", "bool"):
-        y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
+        y = wrap(here(), here().emit("py_scalar", (lift(y).value(),), kind="float"))
     distance = elementwise(np.absolute, (elementwise(np.subtract, (x, y)),))
     size = elementwise(np.absolute, (y,))
     limit = elementwise(np.add, (atol, elementwise(np.multiply, (rtol, size))))
@@ -55,7 +57,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 def _python_bool(x: Any) -> Any:
     """A NumPy bool as a Python bool."""
     trace = here()
-    return trace.wrap(trace.emit("py_scalar", (as_scalar(x).value(),), kind="bool"))
+    return wrap(trace, trace.emit("py_scalar", (as_scalar(x).value(),), kind="bool"))
 
 
 @handles(np.allclose)

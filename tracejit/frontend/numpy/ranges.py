@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, iota, stand_in
 from tracejit.frontend.numpy.memory_orders import in_c_order
-from tracejit.frontend.numpy.registry import asarray, astype, handles, only
+from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
 from tracejit.frontend.numpy.slices import int64_of
-from tracejit.frontend.numpy.ufuncs import elementwise, operand, operand_tracer
+from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer
 from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -24,6 +25,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
@@ -79,7 +81,7 @@ def _traced_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
     span = trace.emit("maximum", (trace.emit("subtract", pair), zero))
     count = trace.emit("floor_divide", (trace.emit("add", (span, more)), by))
     steps = elementwise(np.multiply, (iota(trace.bound(count)), step))
-    return asarray(elementwise(np.add, (steps, trace.wrap(first))))
+    return asarray(elementwise(np.add, (steps, wrap(trace, first))))
 
 
 def _static_arange(start: Any, stop: Any, step: Any, dtype: Any) -> TracedArray:
@@ -138,8 +140,8 @@ def _select(condition: Any, x: Any, y: Any) -> TracedArray:
     trace = here()
     shape = y.type.shape
     values = [condition.value(), operand(x, y.dtype), y.value()]
-    arrays: list[Value] = [as_array(trace.wrap(v), shape) for v in values]
-    wrapped = trace.wrap(trace.emit("select", arrays))
+    arrays: list[Value] = [as_array(wrap(trace, v), shape) for v in values]
+    wrapped = wrap(trace, trace.emit("select", arrays))
     assert isinstance(wrapped, TracedArray)
     return wrapped
 

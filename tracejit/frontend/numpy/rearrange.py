@@ -9,17 +9,26 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota, stand_in
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import asarray, astype, handles
+from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, as_array, here, lift, user_line
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    Tracer,
+    as_array,
+    here,
+    lift,
+    user_line,
+    wrap,
+)
 from tracejit.ir.dims import Dim, mod
 from tracejit.ir.types import dtype_of
 
@@ -170,7 +179,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape = x.type.shape
     wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
     spread = as_array(reshaped(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), wide)
-    whole = here().wrap(spread)
+    whole = wrap(here(), spread)
     assert isinstance(whole, TracedArray)
     return in_c_order(reshaped(whole, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :])))
 
@@ -204,7 +213,7 @@ def tile(A: Any, reps: Any) -> Any:
     shape = (1,) * (ndim - x.ndim) + x.type.shape
     apart = reshaped(x, tuple(d for n in shape for d in (1, n)))
     wide = tuple(d for r, n in zip(times, shape, strict=True) for d in (r, n))
-    whole = here().wrap(as_array(apart, wide))
+    whole = wrap(here(), as_array(apart, wide))
     assert isinstance(whole, TracedArray)
     return reshaped(whole, tuple(r * n for r, n in zip(times, shape, strict=True)), copy=True)
 

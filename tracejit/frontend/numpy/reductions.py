@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.creation import filled, stand_in
 from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import (
-    HANDLERS,
-    NOT_GIVEN,
-    asarray,
-    astype,
-    handles,
-    only,
-)
-from tracejit.frontend.numpy.ufuncs import elementwise, operand, operand_tracer, root_of_squares
+from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
+from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer, root_of_squares
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -28,6 +22,7 @@ from tracejit.frontend.tracing.tracer import (
     broadcasts_to,
     here,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
@@ -94,7 +89,7 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
     if not axes:
         if neutral is not None:
             return elementwise(neutral, (x.dtype.type(neutral.identity), x))
-        return copy_of(x) if shape else trace.wrap(trace.emit("element", (x.value(),)))
+        return copy_of(x) if shape else wrap(trace, trace.emit("element", (x.value(),)))
     v, inner, kept = _in_memory_order(x.value(), axes)
     if len(inner) > 1 and inner == tuple(range(inner[0], inner[0] + len(inner))):
         v, inner = _flatten(v, inner)
@@ -102,7 +97,7 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
     left = [a for a in range(len(shape)) if a not in axes]
     if kept and kept != left:
         out = trace.emit("transpose", (out,), axes=tuple(kept.index(a) for a in left))
-    result = trace.wrap(out)
+    result = wrap(trace, out)
     if isinstance(result, TracedArray) and len(left) > 1:
         lying = broadcast_order([x], len(shape))
         order = None if lying is None else tuple(left.index(a) for a in lying if a in left)
@@ -111,11 +106,11 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
     if keepdims:
         full: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in enumerate(shape))
         order = result.cell.order if isinstance(result, TracedArray) else ()
-        result = asarray(trace.wrap(trace.emit("reshape", (result.value(),), shape=full)))
+        result = asarray(wrap(trace, trace.emit("reshape", (result.value(),), shape=full)))
         result.cell.order = None if order is None else result.type.order
         return result
     if not left:
-        return trace.wrap(trace.emit("element", (out,)))
+        return wrap(trace, trace.emit("element", (out,)))
     return result
 
 
@@ -157,8 +152,8 @@ def _masked(x: TracedArray, where: Any, neutral: Any, name: str) -> TracedArray:
     if mask.dtype.kind != "b" or not broadcasts_to(mask.type.shape, shape):
         raise TraceError("TJ004", f"np.{name} with where= of another kind", user_line())
     trace = here()
-    other = as_array(trace.wrap(operand(neutral, x.dtype)), shape)
-    return asarray(trace.wrap(trace.emit("select", (as_array(mask, shape), x.value(), other))))
+    other = as_array(wrap(trace, operand(neutral, x.dtype)), shape)
+    return asarray(wrap(trace, trace.emit("select", (as_array(mask, shape), x.value(), other))))
 
 
 def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
@@ -175,7 +170,7 @@ def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
         raise TraceError("TJ004", f"np.{name} with such an initial=", user_line())
     if dtype.kind == "b":
         raise TraceError("TJ004", f"np.{name} of booleans with initial=", user_line())
-    return here().wrap(operand(initial, dtype))
+    return wrap(here(), operand(initial, dtype))
 
 
 def _reduced(op: Reduction, function: Any) -> Any:
@@ -324,7 +319,7 @@ def _selected(x: TracedArray, axis: Any, where: Any, keepdims: bool, like: Any) 
         return _as_float(_count(x, axis), like)
     mask = asarray(np.broadcast_to(asarray(where), x.shape))
     counts = HANDLERS[np.sum](mask, axis=axis, dtype=np.int64, keepdims=keepdims)
-    return here().wrap(operand(counts, like))
+    return wrap(here(), operand(counts, like))
 
 
 @handles(np.mean)
@@ -438,7 +433,7 @@ def _arg_extreme(name: str) -> Any:
         source = x.reshape(-1) if flat else x
         (k,) = normalize_axes(0 if flat else axis, source.ndim)
         trace = here()
-        out_value: Any = trace.wrap(trace.emit(name, (source.value(),), axis=k))
+        out_value: Any = wrap(trace, trace.emit(name, (source.value(),), axis=k))
         if full:
             return out_value[(None,) * ndim] if flat else HANDLERS[np.expand_dims](out_value, k)
         return out_value if out_value.ndim else out_value[()]

@@ -14,29 +14,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
-    Tracer,
-    check_dtype,
     here,
-    lift,
     user_line,
 )
-from tracejit.ir.types import ArrayType, dtype_of
+from tracejit.ir.types import dtype_of
 
 __all__ = [
     "HANDLERS",
     "NOT_GIVEN",
     "SEVERAL_AXES",
     "SUBSCRIPTS",
-    "asarray",
     "call_function",
     "handles",
     "only",
     "plain_options",
-    "ufunc_method",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -183,97 +179,4 @@ SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vecto
 }
 
 
-def asarray(x: Any, dtype: Any = None) -> TracedArray:
-    """A number, tracer or nested sequence of them as a traced array."""
-    from tracejit.frontend.numpy.join import stack
-    from tracejit.frontend.numpy.memory_orders import in_c_order
-
-    trace = here()
-    if isinstance(x, (list, tuple, range)):
-        if not _has_tracer(x):
-            array = np.array(x, dtype)
-            return _constant_array(array)
-        wanted = np.dtype(dtype) if dtype is not None else _joint_dtype(x)
-        parts = [_element(item, wanted) for item in x]
-        stacked = stack([astype(p, wanted) for p in parts])
-        assert isinstance(stacked, TracedArray)
-        return in_c_order(stacked)
-    t = lift(x)
-    if not isinstance(t, TracedArray):
-        from tracejit.frontend.tracing.tracer import as_array
-
-        wrapped = trace.wrap(as_array(t, ()))
-        assert isinstance(wrapped, TracedArray)
-        t = wrapped
-    return t if dtype is None else astype(t, np.dtype(dtype))
-
-
-def _element(x: Any, dtype: np.dtype[Any]) -> TracedArray:
-    """One element of an array of `dtype` made from a sequence: a number is as if stored there."""
-    from tracejit.frontend.numpy.indexing import stored
-    from tracejit.frontend.tracing.tracer import as_array
-
-    if isinstance(x, (list, tuple, TracedArray, np.ndarray)) or dtype.kind not in "iu":
-        return asarray(x)
-    made = here().wrap(as_array(here().wrap(stored(x, dtype)), ()))
-    assert isinstance(made, TracedArray)
-    return made
-
-
-def _joint_dtype(items: Any) -> np.dtype[Any]:
-    """The dtype np.array gives a sequence: Python numbers count with their default dtypes."""
-    return np.result_type(*(asarray(item).dtype for item in items))
-
-
-def _constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
-    trace = here()
-    check_dtype(array.dtype)
-    value = trace.constant(array, ArrayType(array.dtype, array.shape))
-    wrapped = trace.wrap(value)
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
-
-
-def _has_tracer(x: Any) -> bool:
-    if isinstance(x, (list, tuple)):
-        return any(_has_tracer(item) for item in x)
-    return isinstance(x, (Tracer, SymInt))
-
-
-def astype(x: Any, dtype: np.dtype[Any]) -> TracedArray:
-    """`x` converted to `dtype`: itself where it has that dtype already."""
-    from tracejit.frontend.numpy.ufuncs import cast_value
-
-    check_dtype(dtype)
-    if x.dtype == dtype:
-        assert isinstance(x, TracedArray)
-        return x
-    wrapped = here().wrap(cast_value(x.value(), dtype))
-    assert isinstance(wrapped, TracedArray)
-    return wrapped
-
-
-def ufunc_method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
-    from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
-
-    out = kwargs.pop("out", (None,))
-    if out != (None,):
-        kwargs["out"] = out
-    if method == "outer" and not kwargs:
-        a, b = (asarray(x) for x in inputs)
-        return ufunc(a[(..., *([None] * b.ndim))], b)
-    if method == "reduce" and ufunc in REDUCTIONS:
-        known = ("axis", "keepdims", "dtype", "initial", "where", "out")
-        allowed = {k: kwargs.pop(k) for k in known if k in kwargs}
-        if not kwargs and len(inputs) == 1:
-            allowed.setdefault("axis", 0)
-            return call_function(REDUCTIONS[ufunc], inputs, allowed)
-    if method == "accumulate" and ufunc in ACCUMULATIONS:
-        if not asarray(inputs[0]).ndim:
-            raise TypeError("cannot accumulate on a scalar")
-        allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
-        if not kwargs and len(inputs) == 1:
-            allowed.setdefault("axis", 0)
-            return call_function(ACCUMULATIONS[ufunc], inputs, allowed)
-    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
+DISPATCH.function = call_function

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, cast_value, operand
 from tracejit.frontend.numpy.creation import filled, iota, stand_in
 from tracejit.frontend.numpy.join import concatenate, stack
 from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_c_order, in_order_of
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.ranges import lower_mask
 from tracejit.frontend.numpy.reductions import normalize_axes
-from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, asarray, handles, only
+from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import moveaxis, ravel
-from tracejit.frontend.numpy.ufuncs import apply_to_arrays, cast_value, elementwise, operand, refuse
+from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise, refuse
 from tracejit.frontend.tracing.sizes import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -28,6 +29,7 @@ from tracejit.frontend.tracing.tracer import (
     is_number,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
@@ -121,7 +123,8 @@ def clip(
     dtype = np.result_type(*(stand_in(v if is_number(v) else asarray(v)) for v in (x, low, high)))
     if dtype.kind == "b":
         raise TraceError("TJ004", "np.clip of booleans", user_line())
-    parts = [here().wrap(operand(v if is_number(v) else asarray(v), dtype)) for v in (x, low, high)]
+    given = [v if is_number(v) else asarray(v) for v in (x, low, high)]
+    parts = [wrap(here(), operand(v, dtype)) for v in given]
     return elementwise(np.minimum, (elementwise(np.maximum, parts[:2]), parts[2]))
 
 
@@ -136,13 +139,13 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     d = x.dtype
     if d.kind == "c":
         parts = [round_(part, places).value() for part in (x.real, x.imag)]
-        return here().wrap(here().emit("make_complex", parts))
+        return wrap(here(), here().emit("make_complex", parts))
     if d.kind in "iu":
         if places >= 0:
             return as_scalar(copy_of(x)) if isinstance(x, TracedArray) else x
         scaled = elementwise(np.rint, (elementwise(np.divide, (x, 10.0**-places)),))
         new = lift(elementwise(np.multiply, (scaled, 10.0**-places)))
-        new = here().wrap(cast_value(new.value(), d))
+        new = wrap(here(), cast_value(new.value(), d))
         return in_order_of(new, x) if isinstance(new, TracedArray) else new
     if d.kind == "b" and places != 0:
         raise TraceError("TJ004", "np.round of booleans with decimals=", user_line())
@@ -337,7 +340,7 @@ def argsort(
         x, axis = ravel(x), 0
     k = normalize_axis_index(axis, x.ndim)
     keep = bool(stable) or kind in ("stable", "mergesort")
-    return here().wrap(here().emit("argsort", (x.value(),), axis=k, stable=keep))
+    return wrap(here(), here().emit("argsort", (x.value(),), axis=k, stable=keep))
 
 
 @handles(np.linalg.cross)

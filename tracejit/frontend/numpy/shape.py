@@ -9,8 +9,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, fit_dims
 from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
-from tracejit.frontend.numpy.registry import asarray, handles
+from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.tracing.sizes import as_dim
@@ -27,7 +28,6 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim, floordiv, mod, prod
 
 __all__ = [
-    "fit_dims",
     "permuted",
     "reshaped",
     "shape_dims",
@@ -108,13 +108,6 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
 def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
     """The view of `x` with axes of size 1 added or dropped."""
     return x if shape == x.type.shape else x.view("reshape", shape=shape)
-
-
-def fit_dims(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:
-    """`x`, whose sizes equal those of `shape`, with them written in the same way."""
-    if x.type.shape == shape:
-        return x
-    return x.view("reshape", shape=shape, assume=True)
 
 
 @handles(np.reshape)

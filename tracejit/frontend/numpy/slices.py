@@ -12,7 +12,7 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.sizes import ShapeEnv, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
@@ -79,7 +79,7 @@ def _key(bound: Any) -> Hashable:
 
 def _computed(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
     trace = here()
-    length = int64_of(trace.size(n))
+    length = int64_of(number_of(trace, n))
     low, high = (_constant(0), length) if step > 0 else (_constant(-1), _minus(length, 1))
 
     def clip(bound: Any, default: Value) -> Value:
@@ -129,7 +129,7 @@ def _as_int64(x: Tracer) -> Value:
     if isinstance(x, TracedArray):
         if x.ndim or x.dtype.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        x = trace.wrap(trace.emit("element", (x.value(),)))
+        x = wrap(trace, trace.emit("element", (x.value(),)))
     kind = dtype_of(x.type).kind
     v = x.value()
     if kind not in "iub" or (kind == "b" and isinstance(x.type, NpScalar)):

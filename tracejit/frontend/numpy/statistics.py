@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.linalg.products import matrix_product
-from tracejit.frontend.numpy.registry import NOT_GIVEN, asarray, astype, handles, only
+from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import as_scalar, handler_where
 from tracejit.frontend.numpy.shape import at_least, permuted
 from tracejit.frontend.numpy.ufuncs import elementwise, root_of_squares
-from tracejit.frontend.python.operators import constant_array, has_traced
+from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.sizes import as_dim, unwrap
-from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 
 __all__: list[str] = []
 
@@ -122,7 +123,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) ->
     c = asarray(elementwise(np.divide, (c, deviation[None, :])))
     if c.dtype.kind == "c":
         parts = [np.clip(p, -1, 1).value() for p in (c.real, c.imag)]
-        return here().wrap(here().emit("make_complex", parts))
+        return wrap(here(), here().emit("make_complex", parts))
     return np.clip(c, -1, 1)
 
 

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import iota, stand_in
 from tracejit.frontend.numpy.element_keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
-from tracejit.frontend.numpy.registry import SUBSCRIPTS, asarray, astype, handles
+from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
+from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.python.operators import constant_array, has_traced
-from tracejit.frontend.python.sequences import is_sequence
+from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
 from tracejit.frontend.tracing.sizes import unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -26,6 +27,7 @@ from tracejit.frontend.tracing.tracer import (
     as_array,
     here,
     user_line,
+    wrap,
 )
 from tracejit.ir.dims import Dim, floordiv, prod
 
@@ -58,7 +60,7 @@ def _repeated(v: TracedArray, count: Dim) -> TracedArray:
     env, size = here().env, v.type.size
     if env.decide(size, "==", 1):
         value = as_array(reshaped(v, (1,)), (count,))
-        return asarray(here().wrap(value))
+        return asarray(wrap(here(), value))
     if env.decide(size, "==", 0):
         raise TraceError("TJ004", "a store of no values", user_line())
     flat = reshaped(v, (size,))
@@ -78,7 +80,7 @@ class _Elements:
 
     def _copied(self, size: Dim) -> TracedArray:
         trace = here()
-        return asarray(trace.wrap(trace.emit("reshape", (self.x.value(),), shape=(size,))))
+        return asarray(wrap(trace, trace.emit("reshape", (self.x.value(),), shape=(size,))))
 
     def finish(self) -> None:
         """Write what was stored into `flat` back."""

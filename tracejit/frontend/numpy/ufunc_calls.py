@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.indexing import accumulate_item
+from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.outputs import into, same_shape, shares_memory, store_masked, target_of
+from tracejit.frontend.numpy.reductions import ACCUMULATIONS, REDUCTIONS
+from tracejit.frontend.numpy.registry import call_function, plain_options
+from tracejit.frontend.numpy.shape import reversed_axes
 from tracejit.frontend.numpy.ufuncs import call_ufunc, check_casting, resolve
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     broadcasts_to,
@@ -25,8 +32,6 @@ __all__ = ["array_ufunc"]
 def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `__array_ufunc__` of a tracer does. Raises TraceError for forms not known here."""
     kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
-    from tracejit.frontend.numpy.registry import plain_options
-
     kwargs |= plain_options(f"np.{ufunc.__name__}", kwargs)
     kwargs.pop("subok", None)
     if method == "__call__" and ufunc.signature is not None:
@@ -36,9 +41,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     if method == "at":
         return _at(ufunc, *inputs, **kwargs)
     if method in ("reduce", "accumulate", "outer"):
-        from tracejit.frontend.numpy.registry import ufunc_method
-
-        return ufunc_method(ufunc, method, inputs, kwargs)
+        return _method(ufunc, method, inputs, kwargs)
     raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())
 
 
@@ -51,8 +54,6 @@ def _known(ufunc: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def _gufunc(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A product of matrices or vectors."""
-    from tracejit.frontend.numpy.registry import call_function
-
     out = kwargs.pop("out", (None,))
     if kwargs.get("casting") == "same_kind":
         del kwargs["casting"]
@@ -105,9 +106,6 @@ def _call(
 
 def _in_order(results: Any, order: str, name: str) -> Any:
     """The results in the memory order that was asked for."""
-    from tracejit.frontend.numpy.memory_orders import in_c_order
-    from tracejit.frontend.numpy.shape import reversed_axes
-
     if order == "K":
         return results
     if isinstance(results, tuple) or order not in ("C", "F"):
@@ -121,9 +119,6 @@ def _in_order(results: Any, order: str, name: str) -> Any:
 
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     """`ufunc.at(a, indices, b)`: an index that occurs twice is updated twice."""
-    from tracejit.frontend.numpy.indexing import accumulate_item
-    from tracejit.frontend.numpy.registry import asarray, astype
-
     name = f"np.{ufunc.__name__}.at"
     if not isinstance(a, TracedArray):
         raise TraceError("TJ005", f"{name} of an array from outside", user_line())
@@ -147,3 +142,30 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
 
 def _is_sequence(k: Any) -> bool:
     return isinstance(k, (TracedArray, list, tuple, np.ndarray))
+
+
+DISPATCH.ufunc = array_ufunc
+
+
+def _method(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduce`, `.accumulate` and `.outer`. Raises TraceError for forms not known."""
+    out = kwargs.pop("out", (None,))
+    if out != (None,):
+        kwargs["out"] = out
+    if method == "outer" and not kwargs:
+        a, b = (asarray(x) for x in inputs)
+        return ufunc(a[(..., *([None] * b.ndim))], b)
+    if method == "reduce" and ufunc in REDUCTIONS:
+        known = ("axis", "keepdims", "dtype", "initial", "where", "out")
+        allowed = {k: kwargs.pop(k) for k in known if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return call_function(REDUCTIONS[ufunc], inputs, allowed)
+    if method == "accumulate" and ufunc in ACCUMULATIONS:
+        if not asarray(inputs[0]).ndim:
+            raise TypeError("cannot accumulate on a scalar")
+        allowed = {k: kwargs.pop(k) for k in ("axis", "dtype", "out") if k in kwargs}
+        if not kwargs and len(inputs) == 1:
+            allowed.setdefault("axis", 0)
+            return call_function(ACCUMULATIONS[ufunc], inputs, allowed)
+    raise TraceError("TJ004", f"np.{ufunc.__name__}.{method}", user_line())

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import GraphError, TraceError
+from tracejit.frontend.numpy.conversion import is_static_number, operand
+from tracejit.frontend.numpy.outputs import same_shape
+from tracejit.frontend.numpy.sequences import beside_sequence, meets, tried
 from tracejit.frontend.numpy.ufunc_loops import (
     complex_formula,
     exponents_with_ufuncs,
     operator_ufunc,
     takes_root,
 )
-from tracejit.frontend.python.sequences import beside_sequence, meets, tried
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import laid_out
@@ -31,6 +34,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     lift,
     user_line,
+    wrap,
 )
 from tracejit.ir.graph import Value
 from tracejit.ir.op import OPS
@@ -39,7 +43,6 @@ from tracejit.ir.types import (
     ArrayType,
     NpScalar,
     PyScalar,
-    dtype_name,
     dtype_of,
     shape_of,
 )
@@ -49,7 +52,6 @@ from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 __all__ = [
     "binary_operator",
     "call_ufunc",
-    "cast_value",
     "check_casting",
     "elementwise",
     "is_python_number",
@@ -74,7 +76,7 @@ def resolve(
 
 def check_casting(ufunc: Any, inputs: Sequence[Any], casting: str) -> None:
     """Raise TypeError where a rule stricter than "same_kind" forbids a cast of an operand."""
-    operands = [x if _is_static_number(x) else lift(x) for x in inputs]
+    operands = [x if is_static_number(x) else lift(x) for x in inputs]
     resolve(ufunc, tuple(_operand_dtype(x) for x in operands), None, casting)
 
 
@@ -94,32 +96,6 @@ def _operand_dtype(x: Any) -> Any:
     raise TraceError("TJ003", f"an operand of type {type(x).__name__}", user_line())
 
 
-def _is_static_number(x: Any) -> bool:
-    return isinstance(x, (bool, int, float, complex, np.generic))
-
-
-def cast_value(v: Value, dtype: np.dtype[Any]) -> Value:
-    """`v` converted to `dtype` (a Python number becomes a NumPy scalar)."""
-    trace = here()
-    if isinstance(v.type, PyScalar):
-        return trace.emit("np_scalar", (v,), dtype=dtype_name(dtype))
-    if dtype_of(v.type) == dtype:
-        return v
-    return trace.emit("cast", (v,), dtype=dtype_name(dtype))
-
-
-def operand(x: Any, dtype: np.dtype[Any]) -> Value:
-    """An operand as a value of `dtype`: an array or a NumPy scalar."""
-    trace = here()
-    if _is_static_number(x):
-        # NumPy's own conversion: raises OverflowError for a Python int that does not fit.
-        with np.errstate(all="ignore"):
-            strong = isinstance(x, np.generic)
-            converted = np.asarray(x).astype(dtype)[()] if strong else dtype.type(x)
-        return trace.constant(converted.item(), NpScalar(dtype))
-    return cast_value(lift(x).value(), dtype)
-
-
 def elementwise(
     ufunc: Any,
     inputs: Sequence[Any],
@@ -137,7 +113,7 @@ def elementwise(
     op = UFUNC_OPS.get(ufunc)
     if op is None:
         raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())
-    operands = [x if _is_static_number(x) else lift(x) for x in inputs]
+    operands = [x if is_static_number(x) else lift(x) for x in inputs]
     signature = None if dtype is None else (*([None] * ufunc.nin), np.dtype(dtype))
     resolved = resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature, casting)
     for d in resolved:
@@ -179,7 +155,7 @@ def apply(
     if shape == ():
         trace = here()
         scalars = [_as_scalar(v) for v in values]
-        return trace.wrap(trace.emit(op, scalars, **attrs))
+        return wrap(trace, trace.emit(op, scalars, **attrs))
     return apply_to_arrays(op, values, shape, operands, **attrs)
 
 
@@ -189,7 +165,7 @@ def apply_to_arrays(
     """`apply` with an array as the result also where it has no axes."""
     trace = here()
     order = broadcast_order([x for x in operands if isinstance(x, TracedArray)], len(shape))
-    arrays = [as_array(trace.wrap(v), shape, order) for v in values]
+    arrays = [as_array(wrap(trace, v), shape, order) for v in values]
     value = trace.emit(op, arrays, **attrs)
     assert isinstance(value.type, ArrayType)
     if order is not None and value.type.order != order:
@@ -280,7 +256,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
 def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
     """`operand` as a tracer."""
     trace = here()
-    return trace.wrap(operand(x, dtype))
+    return wrap(trace, operand(x, dtype))
 
 
 _DEFINED: dict[Any, Callable[..., Any]] = {
@@ -301,14 +277,14 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     """`spelled(x, y)` for np.power, np.float_power or operator.pow; `how` may have a dtype."""
     ufunc = np.power if spelled is operator.pow else spelled
     if spelled is operator.pow and isinstance(x, TracedArray):
-        if _is_static_number(y):
+        if is_static_number(y):
             ufunc = operator_ufunc(x.dtype, y)
             if ufunc.nin == 1:
                 return elementwise(ufunc, (x,))
         elif x.dtype.kind == "b" and exponents_with_ufuncs(x.dtype, y):
             # The dtype depends on the exponent's value: bool ** 2 is int8, bool ** 3 is int64.
             raise TraceError("TJ001", "the exponent of a boolean array", user_line())
-    operands = [v if _is_static_number(v) else lift(v) for v in (x, y)]
+    operands = [v if is_static_number(v) else lift(v) for v in (x, y)]
     signature = (None, None, how["dtype"]) if how else None
     dtypes = resolve(ufunc, tuple(map(_operand_dtype, operands)), signature)
     loop = check_dtype(dtypes[0])
@@ -335,7 +311,7 @@ def _real_power(spelled: Any, operands: list[Any], loop: np.dtype[Any], **how: A
     uniform = takes_root(spelled, x, y, loop, **how)
     numbers = [operand(v, loop) for v in operands]
     name = "power"
-    if uniform and not _is_static_number(y):
+    if uniform and not is_static_number(y):
         name = "uniform_power"
     elif uniform and float(y) in UNIFORM_POWERS:
         name = UFUNC_OPS[UNIFORM_POWERS[float(y)]].name
@@ -344,7 +320,7 @@ def _real_power(spelled: Any, operands: list[Any], loop: np.dtype[Any], **how: A
     out = apply(name, numbers, shape, operands)
     if uniform is None:
         # NumPy gives the root of -0.0 or -infinity, or the power, as its buffers happen to lie.
-        x, y = (here().wrap(v) for v in numbers)
+        x, y = (wrap(here(), v) for v in numbers)
         double = elementwise(np.add, (x, x))
         of_two = elementwise(np.logical_and, (np.equal(double, x), np.signbit(x)))
         refuse(elementwise(np.logical_and, (of_two, elementwise(np.equal, (y, 0.5)))))
@@ -423,13 +399,11 @@ def binary_operator(f: Any, x: Any, y: Any) -> Any:
     if f is operator.matmul and not any(isinstance(v, (TracedArray, np.ndarray)) for v in (x, y)):
         tried(f, x, y)
     if f in _OF_COMPLEX and _is_python_complex(x) and _is_float64(y):
-        y = here().wrap(here().emit("py_scalar", (lift(y).value(),), kind="float"))
+        y = wrap(here(), here().emit("py_scalar", (lift(y).value(),), kind="float"))
     if is_python_number(x) and is_python_number(y):
         return _python_operator(f, x, y)
     if f is operator.matmul:
-        from tracejit.frontend.numpy.registry import call_function
-
-        return call_function(np.matmul, (x, y), {})
+        return DISPATCH.function(np.matmul, (x, y), {})
     if f is operator.pow:
         return power(f, x, y)
     if f is divmod:
@@ -472,14 +446,14 @@ def _python_operator(f: Any, x: Any, y: Any) -> Any:
         raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
     if f is operator.pow and _kind(x) in ("int", "bool") and _kind(y) in ("int", "bool"):
         if type(y) not in (int, bool) or y >= 64:
-            return trace.wrap(trace.emit("py_int_power", (lift(x).value(), lift(y).value())))
+            return wrap(trace, trace.emit("py_int_power", (lift(x).value(), lift(y).value())))
         if y >= 0:
-            return trace.wrap(trace.emit("py_power", (lift(x).value(),), exponent=int(y)))
-        x, y = trace.wrap(trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
+            return wrap(trace, trace.emit("py_power", (lift(x).value(),), exponent=int(y)))
+        x, y = wrap(trace, trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
     if f is operator.pow and _kind(x) == "complex" and type(y) is int and 1 <= y <= 100:
-        return trace.wrap(trace.emit("py_complex_power", (lift(x).value(),), exponent=y))
+        return wrap(trace, trace.emit("py_complex_power", (lift(x).value(),), exponent=y))
     try:
-        return trace.wrap(trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
+        return wrap(trace, trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
     except GraphError:
         f(_EXAMPLES[_kind(x)], _EXAMPLES[_kind(y)])
         text = f"{f.__name__} of a {_kind(x)} and a {_kind(y)}"
@@ -500,8 +474,6 @@ def _acceptable(x: Any) -> bool:
 
 def _check_stored(f: Any, x: TracedArray, y: Any, result: Tracer) -> None:
     """Raise what NumPy raises where `x f= y` cannot store its result, which is never broadcast."""
-    from tracejit.frontend.numpy.outputs import same_shape
-
     have, want = shape_of(result.type), x.type.shape
     if f is operator.matmul:
         if not x.ndim or len(shape_of(lift(y).type)) < 2:
@@ -521,7 +493,7 @@ def unary_operator(f: Any, x: Any) -> Any:
             return x
         if f not in _PY_OPS:
             raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
-        return here().wrap(_emit_current(_PY_OPS[f], x.value()))
+        return wrap(here(), _emit_current(_PY_OPS[f], x.value()))
     return elementwise(_UFUNC_OPERATORS[f], (x,), spelled=f)
 
 
@@ -579,3 +551,6 @@ def _install() -> None:
 
 
 _install()
+
+
+DISPATCH.binary_operator = binary_operator

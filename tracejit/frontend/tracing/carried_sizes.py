@@ -8,12 +8,9 @@ that they are equal.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
+from tracejit.frontend.tracing.trace import Trace
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
-
-if TYPE_CHECKING:
-    from tracejit.frontend.tracing.trace import Trace
 
 __all__ = ["CarriedSizes"]
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import Bailout, Underivable, Where
 from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_frame
+from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.ir.dims import Dim
 from tracejit.ir.evaluating import EvaluatingBuilder
 from tracejit.ir.graph import Attr, Graph, Value
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type, dtype_name
-
-if TYPE_CHECKING:
-    from tracejit.frontend.eager.tracers import ConcreteArray
-    from tracejit.frontend.tracing.storage import Cell
-    from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 
 __all__ = ["TRACED_DTYPES", "ConcreteTrace", "LostGradient", "concrete_trace", "is_float"]
 
@@ -68,9 +65,12 @@ class ConcreteTrace(Trace):
     """A trace whose values are known. It takes more nodes than any compiled program has."""
 
     builder: EvaluatingBuilder
+    tracers: tuple[type[Any], type[Any]]
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, tracers: tuple[type[Any], type[Any]]) -> None:
+        """`tracers` are the classes of arrays and of numbers that know their values."""
         super().__init__(name, ShapeEnv())
+        self.tracers = tracers
         self.builder = EvaluatingBuilder(name, self._learn)
         #: How deep in the front end's own code the run is.
         self.busy = 0
@@ -145,7 +145,7 @@ class ConcreteTrace(Trace):
         t: Type = NpScalar(x.dtype) if isinstance(x, np.generic) else PyScalar(type(x).__name__)
         return self.builder.given(t, x)
 
-    def stand_in(self, x: ConcreteArray, of: ConcreteArray) -> None:
+    def stand_in(self, x: TracedArray, of: Any) -> None:
         """Note that the memory of `x` is that of another array under a name of its own."""
         self.stand_ins[x.cell] = of
         if not of.is_writeable:
@@ -153,8 +153,6 @@ class ConcreteTrace(Trace):
 
     def original(self, x: Any) -> Any:
         """`x`, or the caller's own array that it stands for: what tells whether two are one."""
-        from tracejit.frontend.tracing.tracer import TracedArray
-
         while isinstance(x, TracedArray) and not x.views and x.cell in self.stand_ins:
             x = self.stand_ins[x.cell]
         is_whole = isinstance(x, TracedArray) and not x.views
@@ -169,15 +167,5 @@ class ConcreteTrace(Trace):
     def bound_as_given(self, value: Value) -> Dim:
         return self.bound(value)
 
-    def size(self, dim: Dim) -> TracedScalar:
-        from tracejit.frontend.eager.tracers import ConcreteScalar
-
-        return ConcreteScalar(self, self.constant(self.env.concrete(dim), PYINT))
-
-    def wrap(self, value: Value, cell: Cell | None = None) -> Tracer:
-        from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
-        from tracejit.frontend.tracing.storage import Cell
-
-        if isinstance(value.type, ArrayType):
-            return ConcreteArray(self, cell or Cell(self, value))
-        return ConcreteScalar(self, value)
+    def size_value(self, dim: Dim) -> Value:
+        return self.constant(self.env.concrete(dim), PYINT)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.trace import is_several_axes, user_line
+from tracejit.frontend.tracing.trace import Trace, is_several_axes, user_line
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attr, Value
-from tracejit.ir.types import ArrayType
+from tracejit.ir.op import OPS
+from tracejit.ir.types import TOKEN, ArrayType
 
-if TYPE_CHECKING:
-    from tracejit.frontend.tracing.trace import Trace
-
-__all__ = ["Cell", "View", "laid_out", "write_back"]
+__all__ = ["Cell", "View", "effect_token", "laid_out", "set_effect_token", "write_back"]
 
 _VERSIONS = itertools.count(1)
 
@@ -196,3 +193,23 @@ def write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
             attrs["assume"] = True
         return trace.emit_all("reshape", (new,), attrs)[0]
     raise TraceError("TJ005", f"a store through a view made by {view.op}")
+
+
+def effect_token(trace: Trace) -> Value:
+    """The present token, which orders effects, as a value of `trace`."""
+    return _effects(trace).read(trace)
+
+
+def set_effect_token(trace: Trace, token: Value) -> None:
+    """Order what follows after the effect that gave `token`."""
+    assert token.type == TOKEN
+    _effects(trace).store(trace, token)
+
+
+def _effects(trace: Trace) -> Cell:
+    root = trace.root
+    if root.effects is None:
+        (first,) = root.builder.emit(OPS["start_token"], ())
+        root.effects = Cell(root, first)
+    cell: Cell = root.effects
+    return cell

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.sizes import SymInt
-from tracejit.frontend.tracing.tracer import Tracer, here, lift, user_line
+from tracejit.frontend.tracing.tracer import Tracer, here, lift, user_line, wrap
 from tracejit.ir.graph import Value
 from tracejit.ops.control.templates import Text, render
 
@@ -27,7 +27,7 @@ class Operand:
     def __init__(self, x: Tracer | SymInt) -> None:
         self.size = x if isinstance(x, SymInt) else None
         # Stores that follow do not change the text.
-        self.tracer = here().wrap(lift(x).value())
+        self.tracer = wrap(here(), lift(x).value())
 
 
 #: Pieces of a text as in a template, with `Operand`s for the numbers of operands.

@@ -15,11 +15,12 @@ import numpy as np
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.errors import PACKAGE, TraceError, Where
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.notes import Note
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
 from tracejit.ir.op import OPS, Op
-from tracejit.ir.types import TOKEN, ArrayType, Type
+from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.shape import BroadcastTo, Concatenate, Reshape, Slice, Transpose
 from tracejit.ops.control.effects import StartToken
@@ -27,10 +28,7 @@ from tracejit.ops.control.effects import StartToken
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracejit.frontend.tracing.carried_sizes import CarriedSizes
     from tracejit.frontend.tracing.sizes import ShapeEnv
-    from tracejit.frontend.tracing.storage import Cell
-    from tracejit.frontend.tracing.tracer import TracedScalar, Tracer
 
 __all__ = [
     "Trace",
@@ -80,7 +78,14 @@ def user_line() -> Where | None:
 
 
 class Trace:
-    """One graph being recorded. Region traces have a parent and capture what they use of it."""
+    """One graph being recorded. Region traces have a parent and capture what they use of it.
+
+    What is typed `Any` are cells, of `storage.py`, and sizes of loops, of `carried_sizes.py`: both
+    know traces.
+    """
+
+    #: The classes of its tracers, of arrays and of numbers, where they are not the usual ones.
+    tracers: tuple[type[Any], type[Any]] | None = None
 
     def __init__(self, name: str, env: ShapeEnv, parent: Trace | None = None) -> None:
         self.builder = GraphBuilder(name)
@@ -99,9 +104,9 @@ class Trace:
         #: What was done with a line, for the report.
         self.notes: list[Note] = [] if parent is None else parent.notes
         #: Cells made outside this region that it has stored into, with what they held before.
-        self.stored: dict[Cell, tuple[Value, Trace, int]] = {}
+        self.stored: dict[Any, tuple[Value, Trace, int]] = {}
         #: Cells that it has stored into under other names, if they are the same memory.
-        self.losses: list[Cell] = []
+        self.losses: list[Any] = []
         #: Containers and objects made outside this region that it has changed, as they were before.
         self.changed: dict[int, tuple[Any, Any]] = {}
         #: Predicates whose value is known inside this region.
@@ -111,14 +116,15 @@ class Trace:
             {} if parent is None else parent.consequences
         )
         #: The caller's arrays, and which inputs of the graph they are.
-        self.memory: dict[Cell, int] = {} if parent is None else parent.memory
+        self.memory: dict[Any, int] = {} if parent is None else parent.memory
         #: The sizes that the loop carries whose body this is.
-        self.carried_sizes: CarriedSizes | None = None
+        self.carried_sizes: Any = None
         #: What inputs of the graph are in the present call (at the root).
         self.samples: dict[Value, Any] = {}
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
-        self._effects: Cell | None = None
+        #: Holds the token that orders effects (at the root).
+        self.effects: Any = None
         #: Arrays whose axes NumPy may lay out in another order than their types say.
         self.unordered: set[Value] = set() if parent is None else parent.unordered
         #: id -> sets that something was popped from, and those whose order is not Python's.
@@ -130,7 +136,7 @@ class Trace:
         self.bounds: dict[Hashable, Any] = {}
         #: Relations of sizes that are checked in this trace.
         self.checked: set[tuple[Dim, str, Dim]] = set()
-        env.lift = lambda dim: innermost(self).size(dim)
+        env.lift = lambda dim: DISPATCH.number_of(innermost(self), dim)
         env.check = lambda a, relation, b: innermost(self).check_sizes(a, relation, b)
 
     @contextmanager
@@ -218,26 +224,6 @@ class Trace:
         if note not in self.notes:
             self.notes.append(note)
 
-    @property
-    def effects(self) -> Cell:
-        """The cell of the token that orders effects."""
-        from tracejit.frontend.tracing.storage import Cell
-
-        root = self.root
-        if root._effects is None:
-            (first,) = root.builder.emit(OPS["start_token"], ())
-            root._effects = Cell(root, first)
-        return root._effects
-
-    def token(self) -> Value:
-        """The present token, as a value of this trace."""
-        return self.effects.read(self)
-
-    def set_token(self, token: Value) -> None:
-        """Order what follows after the effect that gave `token`."""
-        assert token.type == TOKEN
-        self.effects.store(self, token)
-
     def known(self, predicate: Value) -> bool | None:
         """What a branch around this trace says of a predicate; None where nothing is known."""
         trace: Trace | None = self
@@ -311,11 +297,9 @@ class Trace:
         self.emit_all("check", (self.emit("greater_equal", (value, zero)),), {})
         return self.bound(value)
 
-    def size(self, dim: Dim) -> TracedScalar:
-        """A size as a traced Python int."""
-        from tracejit.frontend.tracing.tracer import TracedScalar
-
-        return TracedScalar(self, self.emit("dim_value", (), dim=dim))
+    def size_value(self, dim: Dim) -> Value:
+        """A size as a Python int."""
+        return self.emit("dim_value", (), dim=dim)
 
     def constant(self, value: Any, type_: Type) -> Value:
         """A constant of a scalar or array type."""
@@ -326,15 +310,6 @@ class Trace:
     def foreign(self, array: np.ndarray[Any, Any]) -> Value:
         """The value of an array of unknown origin. Raises TraceError: it must not be frozen."""
         raise TraceError("TJ006", "an array", user_line())
-
-    def wrap(self, value: Value, cell: Cell | None = None) -> Tracer:
-        """The tracer of a value."""
-        from tracejit.frontend.tracing.storage import Cell
-        from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
-
-        if isinstance(value.type, ArrayType):
-            return TracedArray(self, cell or Cell(self, value))
-        return TracedScalar(self, value)
 
     def capture(self, value: Value, owner: Trace) -> Value:
         """A value of an enclosing trace as a value of this one. Raises TraceError for an escaped

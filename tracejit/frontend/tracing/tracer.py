@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.sizes import SymInt, unwrap
 from tracejit.frontend.tracing.storage import Cell, View, write_back
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
@@ -98,14 +99,10 @@ class Tracer:
         raise self._needs_value("pickling")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from tracejit.frontend.numpy.ufunc_calls import array_ufunc
-
-        return array_ufunc(ufunc, method, inputs, kwargs)
+        return DISPATCH.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from tracejit.frontend.numpy.registry import call_function
-
-        return call_function(func, args, kwargs)
+        return DISPATCH.function(func, args, kwargs)
 
 
 class TracedArray(Tracer):
@@ -233,19 +230,13 @@ class TracedArray(Tracer):
         return iter([self[i] for i in range(len(self))])
 
     def __getattr__(self, name: str) -> Any:
-        from tracejit.frontend.numpy.methods import array_attribute
-
-        return array_attribute(self, name)
+        return DISPATCH.array_attribute(self, name)
 
     def __getitem__(self, key: Any) -> Any:
-        from tracejit.frontend.numpy.indexing import get_item
-
-        return get_item(self, key)
+        return DISPATCH.get_item(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        from tracejit.frontend.numpy.indexing import set_item
-
-        set_item(self, key, value)
+        DISPATCH.set_item(self, key, value)
 
 
 class TracedScalar(Tracer):
@@ -276,13 +267,11 @@ class TracedScalar(Tracer):
         return isinstance(self.type, PyScalar)
 
     def __getattr__(self, name: str) -> Any:
-        from tracejit.frontend.numpy.methods import scalar_attribute
-
-        return scalar_attribute(self, name)
+        return DISPATCH.scalar_attribute(self, name)
 
     def __getitem__(self, key: Any) -> Any:
         if not self.is_python and key in ((), Ellipsis):
-            return self if key == () else self.trace.wrap(as_array(self, ()))
+            return self if key == () else wrap(self.trace, as_array(self, ()))
         raise TraceError("TJ004", "an index into a scalar", user_line())
 
 
@@ -292,6 +281,23 @@ _PY_TYPES: dict[type, PyScalar] = {
     float: PYFLOAT,
     complex: PYCOMPLEX,
 }
+
+
+def wrap(trace: Trace, value: Value, cell: Cell | None = None) -> Tracer:
+    """The tracer of a value of `trace`."""
+    array, scalar = trace.tracers or (TracedArray, TracedScalar)
+    if isinstance(value.type, ArrayType):
+        return array(trace, cell or Cell(trace, value))
+    return scalar(trace, value)
+
+
+def number_of(trace: Trace, dim: Dim) -> TracedScalar:
+    """A size as a traced Python int."""
+    _, scalar = trace.tracers or (TracedArray, TracedScalar)
+    return scalar(trace, trace.size_value(dim))
+
+
+DISPATCH.number_of = number_of
 
 
 def is_number(x: object) -> bool:
@@ -308,7 +314,7 @@ def lift(x: Any) -> Tracer:
     if isinstance(x, Tracer):
         return x
     if isinstance(x, SymInt):
-        return trace.size(x.dim)
+        return number_of(trace, x.dim)
     kind = _PY_TYPES.get(type(x))
     if kind is not None:
         if kind is PYINT and not -(2**63) <= x < 2**63:
@@ -318,11 +324,9 @@ def lift(x: Any) -> Tracer:
         t = NpScalar(check_dtype(x.dtype))
         return TracedScalar(trace, trace.constant(x.item(), t))
     if isinstance(x, (list, tuple, range)):
-        from tracejit.frontend.numpy.registry import asarray
-
-        return asarray(x)
+        return DISPATCH.asarray(x)  # type: ignore[no-any-return]
     if isinstance(x, np.ndarray):
-        return trace.wrap(trace.foreign(x))
+        return wrap(trace, trace.foreign(x))
     raise TraceError("TJ003", f"an object of type {type(x).__name__}", user_line())
 
 

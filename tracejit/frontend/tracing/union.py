@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import here, user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.tracing.storage import Cell
-    from tracejit.frontend.tracing.tracer import TracedScalar
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 
 __all__ = ["UNBOUND", "Choice", "Signal", "Unreachable"]
 
@@ -70,9 +68,6 @@ def _copy_of(array: Any, cells: dict[Cell, int]) -> Any:
 
     Views that are taken of it know that, too.
     """
-    from tracejit.frontend.tracing.storage import Cell
-    from tracejit.frontend.tracing.tracer import TracedArray
-
     copy = Cell(here(), array.value(), -1)
     copy.twins = tuple(cells.items())
     return TracedArray(here(), copy)

@@ -15,7 +15,7 @@ from tracejit.frontend.tracing.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import LEAF, Alternative
 from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, unwrap
-from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, View, lift
+from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, View, lift, number_of, wrap
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
@@ -163,7 +163,7 @@ def trace_call(
         v = trace.builder.input(t, name)
         trace.samples[v] = x
         if not isinstance(leaf, ArrayLeaf):
-            return trace.wrap(v)
+            return wrap(trace, v)
         strides: tuple[Dim, ...] | None = None
         if leaf.layout == "A":
             for s in leaf.strides:
@@ -172,7 +172,7 @@ def trace_call(
             strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
         cells.append(Cell(trace, v, k, strides=strides))
         trace.memory[cells[-1]] = len(trace.builder.inputs) - 1
-        return trace.wrap(v, cells[-1])
+        return wrap(trace, v, cells[-1])
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
@@ -244,7 +244,7 @@ def _plan_results(
         out = []
         for name in sorted(s for s in read if not trace.env.is_known(symbol(s))):
             out.append((name, len(values)))
-            values.append(trace.size(symbol(name)).value())
+            values.append(number_of(trace, symbol(name)).value())
             outputs.append(_output(values[-1]))
         return tuple(out)
 

@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.traceable import part_of
 from tracejit.transforms.api.custom_trace import Call, Result
 from tracejit.transforms.api.function import Decorated
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["CustomJvp", "CustomVjp", "may_follow", "within"]
 
@@ -75,7 +73,7 @@ class _Custom(Decorated):
 
     def by_place(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -96,7 +94,7 @@ class _Custom(Decorated):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -121,7 +119,9 @@ class _Custom(Decorated):
         raise NotImplementedError
 
 
-def _default(hooks: Hooks, function: Callable[..., Any], place: int, x: inspect.Parameter) -> Any:
+def _default(
+    hooks: Interpreter, function: Callable[..., Any], place: int, x: inspect.Parameter
+) -> Any:
     """The default of a parameter, followed to where the program has it from."""
     if getattr(here().builder, "active", None) is not None:
         return x.default

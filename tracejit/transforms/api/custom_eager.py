@@ -7,13 +7,14 @@ the same values again. A derivative does not pass to what the function gave, but
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tracejit.errors import Underivable
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, here
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
@@ -26,14 +27,14 @@ from tracejit.transforms.autodiff.custom_rules import require_linear
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = ["record_eagerly"]
 
 
 def record_eagerly(
-    hooks: Hooks, custom: CustomVjp | CustomJvp, function: Callable[..., Any], args: tuple[Any, ...]
+    hooks: Interpreter,
+    custom: CustomVjp | CustomJvp,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
 ) -> Any:
     """The result of a call of a function with rules, on the tape of a run."""
     trace = here()
@@ -57,7 +58,7 @@ class _Recorded(Op):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         custom: CustomVjp | CustomJvp,
         args: tuple[Any, ...],
         given: tuple[Any, ...],
@@ -86,7 +87,7 @@ class _Recorded(Op):
         tracers = []
         for x, v in zip(self.result.tracers, outs, strict=True):
             source = sources.get(x.cell.root) if isinstance(x, TracedArray) else None
-            tracers.append(trace.wrap(v, None if source is None else Cell(trace, v, -1, source)))
+            tracers.append(wrap(trace, v, None if source is None else Cell(trace, v, -1, source)))
         return self.result.rebuilt(self.hooks, tracers)
 
     def _called(self, function: Callable[..., Any]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.eager.arguments import Arguments, in_containers
 from tracejit.frontend.eager.calls import ConcreteHooks
+from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return transformed.record(hooks, transformed.function, args, kwargs)
 
-    return _run(ConcreteTrace(transformed.__name__), record, args, kwargs, transformed.function)
+    trace = ConcreteTrace(transformed.__name__, (ConcreteArray, ConcreteScalar))
+    return _run(trace, record, args, kwargs, transformed.function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import current_trace, here
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, wrap
 from tracejit.ir.calculus import differentiable
 from tracejit.transforms.api.arguments import require_transparent
 
@@ -36,7 +36,7 @@ def _leaf(x: Any) -> Any:
     trace = here()
     value = trace.emit("stop_gradient", (x.value(),))
     if not isinstance(x, TracedArray):
-        return trace.wrap(value)
+        return wrap(trace, value)
     # A name of the same memory, as far as the program goes: right as long as nothing is stored.
     cell = Cell(trace, value, -1, x.cell)
-    return trace.wrap(value, cell)
+    return wrap(trace, value, cell)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
-from tracejit.frontend.control.branches import lifted, settle
-from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of
+from tracejit.frontend.control.branches import lifted
+from tracejit.frontend.control.choices import is_number, leaves_of, settle
+from tracejit.frontend.control.kinds import as_machine
 from tracejit.frontend.control.regions import Names, entered
 from tracejit.frontend.eager.operations import settled as in_program
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     Identity,
     Static,
@@ -22,9 +24,9 @@ from tracejit.frontend.tracing.pytree import (
     is_constant,
     unflatten,
 )
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Cell, set_effect_token
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.batching import batched_type, stretched
 from tracejit.ir.calculus import Calculus
@@ -38,9 +40,6 @@ from tracejit.transforms.api.arguments import kind_of
 from tracejit.transforms.api.function import Transformed
 from tracejit.transforms.api.primal import fresh_name, settled
 from tracejit.transforms.batching.batch import batch_nodes
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Vmap", "count_leaves", "one_dtype"]
 
@@ -61,7 +60,7 @@ class Vmap(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -108,7 +107,7 @@ class Vmap(Transformed):
 
     def _one_by_one(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         called: Callable[[Sequence[Any]], Any],
         given: Sequence[Any],
         axes: Sequence[int | None],
@@ -220,12 +219,12 @@ def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
     return size
 
 
-def one_dtype(hooks: Hooks, x: Choice) -> Any:
+def one_dtype(hooks: Interpreter, x: Choice) -> Any:
     """A choice between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
         raise TraceError("TJ031", "a result that is of one of several kinds", user_line())
-    return lifted(hooks, lambda leaf: here().wrap(as_machine(leaf)), x)
+    return lifted(hooks, lambda leaf: wrap(here(), as_machine(leaf)), x)
 
 
 class _Batch:
@@ -263,7 +262,7 @@ class _Batch:
         """
         trace, region = self.trace, self.region
         with entered(region, Names((), ())) as side:
-            inner = [region.wrap(x) if isinstance(x, Value) else x for x in lanes]
+            inner = [wrap(region, x) if isinstance(x, Value) else x for x in lanes]
             found, tree = call(inner)
             values = [(x.value(), a) for x, a in found]
             stores = [
@@ -271,7 +270,7 @@ class _Batch:
                 for lane, x in zip(lanes, inner, strict=True)
                 if isinstance(lane, Value) and isinstance(x, TracedArray) and x.cell.written
             ]
-        effects = trace.root._effects
+        effects = trace.root.effects
         if side.changed or side.lost or any(cell is not effects for cell in side.stored):
             raise TraceError(
                 "TJ005", "a function under vmap stores into what is not its own", user_line()
@@ -284,7 +283,7 @@ class _Batch:
         except Unbatchable as e:
             raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
         for v in side.stored.values():
-            trace.set_token(self.table[v][0])
+            set_effect_token(trace, self.table[v][0])
         out = [self._stacked(v, a) for v, a in values]
         for x, axis, v in stores:
             x.store(self._stacked(v, axis).value())
@@ -308,7 +307,7 @@ class _Batch:
         if axis is None:
             if flag:
                 raise TypeError(_DIFFERS)
-            return self.trace.wrap(whole)
+            return wrap(self.trace, whole)
         if not flag:
             whole = stretched(c, whole, self.size)
         t = whole.type
@@ -318,7 +317,7 @@ class _Batch:
             raise TypeError(f"vmap: out_axes={axis} for a result of {t.ndim} axes")
         axes = [*range(1, t.ndim)]
         axes.insert(place, 0)
-        return self.trace.wrap(c.transpose(whole, axes))
+        return wrap(self.trace, c.transpose(whole, axes))
 
 
 def contents(trace: Trace, cell: Cell) -> set[Value]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.linalg.products import (
     in_stack_order,
     inexact,
@@ -17,10 +18,10 @@ from tracejit.frontend.numpy.linalg.products import (
 )
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.ranges import eye
-from tracejit.frontend.numpy.registry import asarray, astype, handles
+from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_scalar, where
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 from tracejit.ir.types import dtype_name
 
 __all__: list[str] = []
@@ -38,7 +39,7 @@ def _wide(a: Any) -> tuple[TracedArray, np.dtype[Any]]:
 def _diagonal(x: TracedArray) -> TracedArray:
     """Numbers whose product is the determinant."""
     trace = here()
-    return asarray(trace.wrap(trace.emit("lu_diagonal", (x.value(),))))
+    return asarray(wrap(trace, trace.emit("lu_diagonal", (x.value(),))))
 
 
 def _sign_and_logarithm(d: TracedArray) -> tuple[Any, Any]:
@@ -90,12 +91,12 @@ def det(a: Any) -> Any:
     trace = here()
     x, dtype = _wide(a)
     # The value's own formula has no derivative at a singular matrix.
-    d = _diagonal(asarray(trace.wrap(trace.emit("stop_gradient", (x.value(),)))))
+    d = _diagonal(asarray(wrap(trace, trace.emit("stop_gradient", (x.value(),)))))
     _no_empty(d)
     sign, logarithm = _sign_and_logarithm(d)
     product: Any = elementwise(np.multiply, (sign, elementwise(np.exp, (logarithm,))))
-    same: Any = as_scalar(asarray(trace.wrap(trace.emit("determinant", (x.value(),)))))
-    out = _narrow(trace.wrap(trace.emit("derived_as", (product.value(), same.value()))), dtype)
+    same: Any = as_scalar(asarray(wrap(trace, trace.emit("determinant", (x.value(),)))))
+    out = _narrow(wrap(trace, trace.emit("derived_as", (product.value(), same.value()))), dtype)
     return in_stack_order(out, x) if out.ndim else out
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.linalg.products import diagonal_view, matrix_product
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import asarray, astype, handles, only
-from tracejit.frontend.numpy.shape import fit_dims, permuted, reshaped
+from tracejit.frontend.numpy.registry import handles, only
+from tracejit.frontend.numpy.shape import permuted, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
@@ -155,7 +156,7 @@ def _product_of_parts(x: TracedArray, y: TracedArray) -> TracedArray:
     crossed = matrix_product(x.real, y.imag), matrix_product(x.imag, y.real)
     parts = elementwise(np.subtract, squares), elementwise(np.add, crossed)
     trace = here()
-    return asarray(trace.wrap(trace.emit("make_complex", [p.value() for p in parts])))
+    return asarray(wrap(trace, trace.emit("make_complex", [p.value() for p in parts])))
 
 
 @handles(np.einsum)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.linalg.products import matrix_product, scalar
-from tracejit.frontend.numpy.registry import asarray, astype, handles
+from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.shape import permuted, ravel
 from tracejit.frontend.numpy.ufuncs import elementwise, root_of_squares

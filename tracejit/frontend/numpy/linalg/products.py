@@ -9,10 +9,12 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
+from tracejit.frontend.numpy.creation import iota
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
-from tracejit.frontend.numpy.registry import asarray, astype, handles, only
-from tracejit.frontend.numpy.shape import fit_dims, permuted, ravel, reshaped, swapaxes
+from tracejit.frontend.numpy.registry import handles, only
+from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import Cell, TracedArray, broadcast_dims, here, user_line
@@ -340,8 +342,6 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 
 def diagonal_view(a: Any, offset: Any, axis1: Any, axis2: Any, writeable: bool) -> Any:
     """The elements along a diagonal, as the last axis."""
-    from tracejit.frontend.numpy.creation import iota
-
     x = asarray(a)
     if x.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")

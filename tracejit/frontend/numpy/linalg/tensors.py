@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.linalg.products import inv, matrix_product, solve
-from tracejit.frontend.numpy.registry import asarray, astype, handles, only
+from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.registry import asarray
+from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.pytree import VIEWS, is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, user_line
@@ -43,8 +44,6 @@ def beside_sequence(f: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     Raises what Python and NumPy raise for operands of these kinds, TraceError TJ001 where the
     result has a length that is known only at run time.
     """
-    from tracejit.frontend.numpy.ufuncs import binary_operator
-
     if not (isinstance(x, TracedArray) or isinstance(y, TracedArray)):
         made = tried(f, x, y)
         if isinstance(made, (bool, np.bool_)):
@@ -53,7 +52,7 @@ def beside_sequence(f: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
             if isinstance(x, TracedScalar) or isinstance(y, TracedScalar):
                 raise TraceError("TJ001", f"a {type(made).__name__} repeated", user_line())
             return f(_count(x), _count(y))
-    return binary_operator(f, *(asarray(v) if is_sequence(v) else v for v in (x, y)))
+    return DISPATCH.binary_operator(f, *(asarray(v) if is_sequence(v) else v for v in (x, y)))
 
 
 def tried(f: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:

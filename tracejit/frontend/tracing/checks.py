@@ -1,0 +1,161 @@
+"""Objects in a traced program: what class they stand for, and what may be done with them."""
+
+from __future__ import annotations
+
+import enum
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    Tracer,
+    check_dtype,
+    here,
+    user_line,
+    wrap,
+)
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar
+
+__all__ = [
+    "CONTAINERS",
+    "NUMBERS",
+    "is_opaque",
+    "class_of",
+    "constant_array",
+    "has_traced",
+    "is_operand",
+    "require_index",
+    "require_key",
+    "require_known",
+    "require_plain",
+]
+_PYTHON_CLASSES: dict[str, type] = {"int": int, "float": float, "complex": complex, "bool": bool}
+NUMBERS = (int, float, complex, bool)
+CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+def class_of(x: Any) -> type:
+    """The class of `x`, or of what it stands for."""
+    if isinstance(x, SymInt):
+        return int
+    if isinstance(x, TracedText):
+        return str
+    if not isinstance(x, Tracer):
+        return type(x)
+    t = x.type
+    if isinstance(t, ArrayType):
+        return np.ndarray
+    if isinstance(t, NpScalar):
+        return t.dtype.type
+    if isinstance(t, PyScalar):
+        return _PYTHON_CLASSES[t.kind]
+    return type(None)
+
+
+def constant_array(array: np.ndarray[Any, Any]) -> TracedArray:
+    """An array computed while tracing, as a constant of the graph that is laid out as it is.
+
+    Gaps between its elements are not kept.
+    """
+    trace = here()
+    strides = zip(array.shape, array.strides, strict=True)
+    repeated = [array.size > 0 and d > 1 and s == 0 for d, s in strides]
+    own = array[(*(slice(0, 1) if again else slice(None) for again in repeated), ...)]
+    order = sorted(range(own.ndim), key=lambda a: -abs(own.strides[a]) if own.shape[a] > 1 else 0)
+    if own.flags.c_contiguous:
+        order = list(range(own.ndim))
+    moved = own.transpose(order)
+    out = wrap(trace, trace.constant(moved, ArrayType(check_dtype(array.dtype), moved.shape)))
+    assert isinstance(out, TracedArray)
+    if order != list(range(own.ndim)):
+        out = out.view("transpose", axes=tuple(order.index(k) for k in range(own.ndim)))
+    # The flag as NumPy keeps it: reading it warns where elements are repeated.
+    writeable = array.flags._writeable_no_warn  # type: ignore[attr-defined]
+    if any(repeated):
+        return out.view("broadcast_to", shape=array.shape, writeable=None if writeable else False)
+    return out if writeable else out.view("reshape", shape=array.shape, writeable=False)
+
+
+def has_traced(x: Any) -> bool:
+    """Whether a traced value or a size is in `x`, containers included."""
+    if isinstance(x, (Tracer, SymInt)):
+        return True
+    if isinstance(x, dict):
+        return any(map(has_traced, x.values()))
+    if isinstance(x, slice):
+        return any(map(has_traced, (x.start, x.stop, x.step)))
+    return isinstance(x, (list, tuple)) and any(map(has_traced, x))
+
+
+def is_operand(x: Any) -> bool:
+    """Whether `x` is a number or an array, traced or not, that operators are known for."""
+    return isinstance(x, (Tracer, SymInt, np.generic)) or type(x) in NUMBERS
+
+
+def require_plain(x: Any, what: str, sizes: bool = False) -> None:
+    """Raise TraceError unless `x` is made of constants (or sizes) and builtin containers."""
+    if isinstance(x, Tracer):
+        raise TraceError("TJ001", what, user_line())
+    if isinstance(x, TracedText):
+        x.refuse(what)
+    if is_constant(x) or isinstance(x, np.generic) or (sizes and isinstance(x, SymInt)):
+        return
+    cls = type(x)
+    if cls in (set, *VIEWS) and id(x) in here().external:
+        raise TraceError("TJ006", f"a {cls.__name__} from outside", user_line())
+    if cls is set and id(x) in here().shuffled:
+        raise TraceError("TJ022", "the order of a set that it changes", user_line())
+    if cls in CONTAINERS or is_namedtuple(cls) or cls in VIEWS:
+        for part in x:
+            require_plain(part, what, sizes)
+        if cls is dict:
+            require_plain(list(x.values()), what, sizes)
+        return
+    if isinstance(x, SymInt):
+        raise TraceError("TJ001", f"{what} of a size", user_line())
+    raise TraceError("TJ002", f"{what} of a {cls.__name__}", user_line())
+
+
+def require_known(x: Any, what: str) -> None:
+    """Raise TraceError where an object of a class of the program's own is in `x`."""
+    if is_operand(x) or is_constant(x) or isinstance(x, type):
+        return
+    if type(x) in (list, tuple, dict, slice) or is_namedtuple(type(x)):
+        parts = (x.start, x.stop, x.step) if type(x) is slice else x
+        for part in x.values() if type(x) is dict else parts:
+            require_known(part, what)
+        return
+    raise TraceError("TJ002", f"{what} of class {type(x).__name__}", user_line())
+
+
+def require_index(key: Any) -> None:
+    """Raise TraceError unless `key` is an index that Python and NumPy understand by themselves."""
+    if not (is_operand(key) or is_constant(key)):
+        require_known(key, "an index")
+
+
+def require_key(k: Any) -> None:
+    """Raise TraceError unless `k` hashes and compares without code of the program."""
+    if isinstance(k, Tracer):
+        raise TraceError("TJ001", "a key", user_line())
+    if type(k) in (tuple, frozenset) or is_namedtuple(type(k)):
+        for part in k:
+            require_key(part)
+    elif not (is_constant(k) or isinstance(k, (SymInt, np.generic)) or is_opaque(k)):
+        cls = type(k)
+        if not (is_default(cls, "__hash__") and is_default(cls, "__eq__")):
+            raise TraceError("TJ008", f"a key of class {cls.__name__}", user_line())
+
+
+def is_opaque(x: Any) -> bool:
+    """Whether `x` is compared as a whole, by no code of the program."""
+    return isinstance(x, _BY_IDENTITY) and not isinstance(type(x).__eq__, FunctionType)
+
+
+_BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, ModuleType, enum.Enum, np.ufunc)
