@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import special
 
-from tracejit.frontend.numpy.registry import asarray, handles
+from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.registry import handles
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register
 from tracejit.ops.array.elementwise import Elementwise
