@@ -68,7 +68,7 @@ def attr_sizes(attr: Attr) -> set[str]:
     if isinstance(attr, Poly):
         return free_symbols(attr)
     if isinstance(attr, tuple):
-        return set().union(*(attr_sizes(a) for a in attr))
+        return set().union(*(attr_sizes(a) for a in attr if type(a) in (tuple, Poly)))
     return set()
 
 
@@ -121,7 +121,8 @@ class Node:
 
     def sizes(self) -> set[str]:
         """The size symbols that the node reads: hidden operands in its attributes."""
-        return set().union(*(attr_sizes(a) for a in self.attrs.values()))
+        attrs = self.attrs.values()
+        return set().union(*(attr_sizes(a) for a in attrs if type(a) in (tuple, Poly)))
 
     def key(self) -> tuple[object, ...]:
         """Equal for nodes that compute the same from the same inputs (regions by identity)."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
@@ -85,6 +85,8 @@ class Gather(GatherRules, Op):
 
     name: ClassVar[str] = "gather"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    checks_index: ClassVar[bool] = True
 
     def infer(
         self,
@@ -119,6 +121,9 @@ class UpdateSlice(UpdateSliceRules, Op):
 
     name: ClassVar[str] = "update_slice"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
+    updates: ClassVar[bool] = True
+    reader: ClassVar[str] = "slice"
 
     def infer(
         self,
@@ -131,8 +136,8 @@ class UpdateSlice(UpdateSliceRules, Op):
         only_attrs(self.name, attrs, "start", "size", "step")
         x, v = (array_of(self.name, t) for t in inputs)
         check_slice(self.name, x, attrs)
-        fits = v.dtype == x.dtype and v.shape == slice_shape(attrs)
-        require(fits, f"update_slice: {v} does not fit into the slice of {x}")
+        if v.dtype != x.dtype or v.shape != slice_shape(attrs):
+            raise GraphError(f"update_slice: {v} does not fit into the slice of {x}")
         return (x,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -164,6 +169,10 @@ class Scatter(ScatterRules, Op):
 
     name: ClassVar[str] = "scatter"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
+    updates: ClassVar[bool] = True
+    checks_index: ClassVar[bool] = True
+    reader: ClassVar[str] = "gather"
 
     def infer(
         self,

@@ -10,17 +10,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.traceable import part_of
 from tracejit.transforms.api.custom_trace import Call, Result
 from tracejit.transforms.api.function import Decorated
 from tracejit.transforms.api.rules import CustomRules, may_follow, within
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["CustomJvp", "CustomVjp"]
 
@@ -54,7 +52,7 @@ class _Custom(Decorated):
 
     def by_place(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -75,7 +73,7 @@ class _Custom(Decorated):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -103,7 +101,9 @@ class _Custom(Decorated):
         raise NotImplementedError
 
 
-def _default(hooks: Hooks, function: Callable[..., Any], place: int, x: inspect.Parameter) -> Any:
+def _default(
+    hooks: Interpreter, function: Callable[..., Any], place: int, x: inspect.Parameter
+) -> Any:
     """The default of a parameter, followed to where the program has it from."""
     if getattr(here().builder, "active", None) is not None:
         return x.default

@@ -7,9 +7,10 @@ the same values again. A derivative does not pass to what the function gave, but
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tracejit.errors import Underivable
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, here
@@ -26,14 +27,11 @@ from tracejit.transforms.autodiff.custom_rules import require_linear
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = ["record_eagerly"]
 
 
 def record_eagerly(
-    hooks: Hooks, rules: CustomRules, function: Callable[..., Any], args: tuple[Any, ...]
+    hooks: Interpreter, rules: CustomRules, function: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
     """The result of a call of a function with rules, on the tape of a run."""
     trace = here()
@@ -57,7 +55,7 @@ class _Recorded(Op):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         rules: CustomRules,
         args: tuple[Any, ...],
         given: tuple[Any, ...],
