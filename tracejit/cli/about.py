@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.api import jit
 from tracejit.cli.errors import Failure, Usage
 from tracejit.errors import CODES, Bailout, GraphError
 
@@ -212,8 +213,6 @@ def _entry() -> str:
 
 
 def _compile() -> str:
-    from tracejit.api import jit
-
     def add_one(x: Any) -> Any:
         return x + 1.0
 

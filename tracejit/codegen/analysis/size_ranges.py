@@ -12,6 +12,8 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, Poly, bounds, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.creation import DimValue
+from tracejit.ops.control.dataflow import Exit, Merge
 
 __all__ = ["Ranges", "byte_counts", "size_ranges", "stays_in_64_bits"]
 
@@ -52,9 +54,9 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> Ranges:
                     out[name] = (0, _BYTES)
     producer = graph.producers()
     for section, node in graph.nodes():
-        if node.op.name == "merge" and node.binds and section.kind == "head":
+        if isinstance(node.op, Merge) and node.binds and section.kind == "head":
             out[node.binds[0]] = _counted(node, producer, out)
-        elif node.op.name == "exit" and node.binds:
+        elif isinstance(node.op, Exit) and node.binds:
             source = producer[producer[node.inputs[0]].inputs[0]]
             found = out.get(source.binds[0], (None, None)) if source.binds else (None, None)
             out[node.binds[0]] = found
@@ -64,7 +66,7 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> Ranges:
 def _counted(merge: Node, producer: dict[Value, Node], known: Ranges) -> _Range:
     """The range of a size that a head's merge binds."""
     first, following = (producer[producer[v].inputs[0]] for v in merge.inputs)
-    if first.op.name != "dim_value" or following.op.name != "dim_value":
+    if not isinstance(first.op, DimValue) or not isinstance(following.op, DimValue):
         return None, None
     (name,) = merge.binds
     step = following.attrs["dim"] - symbol(name)

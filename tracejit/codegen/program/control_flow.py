@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracejit.codegen.analysis.branch_hints import LoopExits
-from tracejit.codegen.analysis.liveness import RENAMES, is_array
+from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.context import ProgramContext
@@ -25,11 +25,16 @@ from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
 from tracejit.ir.dataflow import Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import NONE, TOKEN
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.array.shape import Element
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
 
 __all__ = ["emit_sections"]
 
 #: What never goes through whole arrays.
-_LIGHT = RENAMES | {"merge", "constant", "undefined", "element", "read_item", "write_item"}
+_LIGHT = (Merge, Constant, Undefined, Element, ReadItem, WriteItem)
 
 
 def emit_sections(
@@ -93,7 +98,7 @@ class _Flow:
             if section.kind in ("then", "else") and not section.frame.depth:
                 self.save_here(section)
         for node in section.nodes:
-            if node.op.name != "merge" or section.id not in self.joined:
+            if not isinstance(node.op, Merge) or section.id not in self.joined:
                 self.node(section, node)
         self.end(section)
 
@@ -109,10 +114,9 @@ class _Flow:
     def node(self, section: Section, node: Node) -> None:
         """A merge, another name, or a node with code of its own."""
         e = self.e
-        name = node.op.name
-        if name == "merge":
+        if isinstance(node.op, Merge):
             self.merge(section, node)
-        elif name in RENAMES:
+        elif node.op.renames:
             self.rename(node)
         else:
             emit_node(e, node, self.stacks)
@@ -180,7 +184,7 @@ class _Flow:
         place = target.predecessors.index(section.id)
         out: list[tuple[_Phi, str]] = []
         for node in target.nodes:
-            if node.op.name == "merge" and self.is_scalar(node.outputs[0]):
+            if isinstance(node.op, Merge) and self.is_scalar(node.outputs[0]):
                 registers = e.registers(e.scalars[node.inputs[place]])
                 out += zip(self.phis_of(after, node), registers, strict=True)
         return out
@@ -255,4 +259,5 @@ class _Flow:
 
 
 def _is_heavy(node: Node) -> bool:
-    return node.op.name not in _LIGHT and any(is_array(v) for v in (*node.inputs, *node.outputs))
+    light = node.op.renames or isinstance(node.op, _LIGHT)
+    return not light and any(is_array(v) for v in (*node.inputs, *node.outputs))

@@ -26,6 +26,7 @@ from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
+from tracejit.ops.host.random import HostDraw
 
 __all__ = ["emit_held_left", "emit_host_results"]
 
@@ -110,7 +111,7 @@ def emit_host_results(e: ProgramContext, node: Node) -> None:
         cursor += slot_count(v.type)
     words = [fb.emit(f"ptrtoint ptr {p} to i64") for p in (slots, e.held)]
     drawn = "0"
-    if node.op.name == "host_draw":
+    if isinstance(node.op, HostDraw):
         drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
     call_python(e, site.begin, *words, drawn)
     for v, k in places.items():

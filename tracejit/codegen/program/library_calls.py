@@ -20,6 +20,8 @@ from tracejit.codegen.support.routines import array_of, helper_of
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
+from tracejit.ops.array.masks import TruePositions
 
 __all__ = ["emit_library"]
 
@@ -28,12 +30,12 @@ _F = (1, 0)
 
 def emit_library(e: ProgramContext, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
-    if node.op.name == "true_positions":
+    if isinstance(node.op, TruePositions):
         return _positions(e, node)
     name = helper_of(node)
     if name is None:
         return False
-    if node.op.name == "matmul":
+    if isinstance(node.op, MatMul):
         return _matmul(e, node, name)
     _factor(e, node, name)
     return True
@@ -249,19 +251,19 @@ def _factor(e: ProgramContext, node: Node, name: str) -> None:
     scratch = e.scratch[node]
     n = e.dim(array_of(a).shape[0])
     left = _column_major(e, a, scratch[0])
-    if node.op.name == "solve":
+    if isinstance(node.op, Solve):
         b = node.inputs[1]
         right = _column_major(e, b, scratch[1])
         columns = e.dim(array_of(b).shape[1]) if array_of(b).ndim == 2 else "1"
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, i64 {columns}, ptr {scratch[2]}"
-    elif node.op.name == "inv":
+    elif isinstance(node.op, Inv):
         right = Value(ArrayType(array_of(a).dtype, array_of(a).shape, _F))
         e.pointer[right] = scratch[1]
         arguments = f"ptr {scratch[0]}, ptr {scratch[1]}, i64 {n}, ptr {scratch[2]}"
     else:
         right = left
         arguments = f"ptr {scratch[0]}, i64 {n}, i32 {int(bool(node.attrs.get('upper')))}"
-    if node.op.name == "lu_diagonal":
+    if isinstance(node.op, LuDiagonal):
         _call(e, name, f"ptr {scratch[0]}, ptr {e.pointer[result]}, i64 {n}, ptr {scratch[1]}")
         return
     info = _call(e, name, arguments)

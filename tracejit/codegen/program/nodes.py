@@ -24,21 +24,26 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
+from tracejit.ops.array.creation import BindSize, Constant
 from tracejit.ops.array.elementwise import parts_dtype
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.linalg import MatMulBoth
+from tracejit.ops.control.effects import Check, StartToken, Undefined
+from tracejit.ops.host.random import HostDraw
 
 __all__ = ["emit_node"]
 
 
 def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     """Write a node's code. Raises TraceError where it has none."""
-    name = node.op.name
-    if name == "undefined":
+    op = node.op
+    if isinstance(op, Undefined):
         _undefined(e, node)
         return
-    if name == "constant" and is_array(node.outputs[0]):
+    if isinstance(op, Constant) and is_array(node.outputs[0]):
         _constant(e, node)
         return
-    if name == "host_draw" or node.binds and node.op.gives_sizes:
+    if isinstance(op, HostDraw) or node.binds and op.gives_sizes:
         emit_host_results(e, node)
         return
     overwritten = e.plan.overwritten(node)
@@ -47,28 +52,28 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
             _prepare(e, v, v in overwritten)
     if node in e.zeroed:
         e.pointer.stores(node.outputs[0])
-    elif node.op.kind == "fusion":
+    elif op.kind == "fusion":
         _fusion(e, node, overwritten)
-    elif name == "write_item":
+    elif isinstance(op, WriteItem):
         if not overwritten:
             _copy_first(e, node)
         emit_scalar_node(e, node)
         e.pointer.stores(node.outputs[0])
-    elif name == "start_token":
+    elif isinstance(op, StartToken):
         return
-    elif name == "check":
+    elif isinstance(op, Check):
         (register,) = e.registers(e.scalars[node.inputs[0]])
         e.fb.check(e.fb.emit(f"xor i1 {register}, true"))
-    elif name == "bind_size":
+    elif isinstance(op, BindSize):
         _bind_size(e, node)
-    elif node.op.kind == "stack":
+    elif op.kind == "stack":
         stacks.emit(node)
-    elif node.op.kind == "effect":
+    elif op.kind == "effect":
         _effect(e, node)
     elif emit_scalar_node(e, node):
         return
     elif node.binds:
-        raise TraceError("TJ015", f"{name} has no native code yet", node.where)
+        raise TraceError("TJ015", f"{op.name} has no native code yet", node.where)
     else:
         _other(e, node)
 
@@ -168,7 +173,7 @@ def _other(e: ProgramContext, node: Node) -> None:
     for v in scratch:
         e.pointer.require(v)
     e.scratch[node] = [e.pointer[v] for v in scratch]
-    if node.op.name == "matmul_both":
+    if isinstance(node.op, MatMulBoth):
         emit_both(e, node, lambda product: _library(e, product))
     else:
         _library(e, node)

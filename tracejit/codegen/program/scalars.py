@@ -27,18 +27,23 @@ from tracejit.codegen.scalar.integers import with_overflow
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const, Expr, Var
+from tracejit.ir.op import Op
 from tracejit.ir.types import PYINT, TOKEN, ArrayType, dtype_name, dtype_of
+from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.array.shape import Element as ElementOp
+from tracejit.ops.python.arithmetic import PyAbs, PyAdd, PyMultiply, PyNegative, PySubtract
 from tracejit.ops.python.scalar_exprs import ScalarRule
 
 __all__ = ["emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
 #: Ops on ints: the operation's name, and LLVM's.
-_ARITHMETIC = {
-    "py_add": ("add", "add"),
-    "py_subtract": ("subtract", "sub"),
-    "py_multiply": ("multiply", "mul"),
+_ARITHMETIC: dict[type[Op], tuple[str, str]] = {
+    PyAdd: ("add", "add"),
+    PySubtract: ("subtract", "sub"),
+    PyMultiply: ("multiply", "mul"),
 }
 
 
@@ -48,21 +53,20 @@ def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
     `pointer` of a `write_item`'s result is the memory to write, which holds the old array's other
     elements already.
     """
-    name = node.op.name
-    if name == "write_item":
+    if isinstance(node.op, WriteItem):
         _write_item(e, node)
         return True
     if len(node.outputs) != 1 or isinstance(node.outputs[0].type, ArrayType):
         return False
     (out,) = node.outputs
-    match name:
-        case "constant":
+    match node.op:
+        case Constant():
             e.scalars[out] = _literal(node)
-        case "dim_value":
+        case DimValue():
             e.scalars[out] = e.bind(e.checked_dim(node.attrs["dim"]), "i64")
-        case "element":
+        case ElementOp():
             e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
-        case "read_item":
+        case ReadItem():
             e.scalars[out] = _load(e, out, _address(e, node.inputs[0], node.inputs[1:], node))
         case _:
             return _scalar(e, node)
@@ -94,8 +98,7 @@ def scalar_rule(node: Node, args: Sequence[Element]) -> ScalarRule | None:
     if isinstance(node.op, Elementwise):
         dtypes = [dtype_name(dtype_of(v.type)) for v in node.inputs]
         wide = dtype_name(dtype_of(node.outputs[0].type))
-        half = node.op.name == "cast" and dtypes == ["f64"] and wide == "f16"
-        if half or not node.op.native(dtypes, node.attrs):
+        if not node.op.native(dtypes, node.attrs):
             return None
         return node.op.scalar(tuple(args), dtypes, wide), None
     rule = getattr(node.op, "scalar_expr", None)
@@ -111,14 +114,14 @@ def _scalar(e: ProgramContext, node: Node) -> bool:
     """An op on scalars. False where it has no expression."""
     if not all(v in e.scalars for v in node.inputs):
         return False
-    if node.op.name in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
+    if type(node.op) in _ARITHMETIC and all(v.type == PYINT for v in node.inputs):
         _arithmetic(e, node)
         return True
     rule = scalar_rule(node, [e.scalars[v] for v in node.inputs])
     if rule is None:
         return False
     element, bails = rule
-    if node.op.name in ("py_negative", "py_abs") and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
+    if isinstance(node.op, (PyNegative, PyAbs)) and e.int_ranges.of(node.inputs[0])[0] > INT_MIN:
         # Only the least int has no counterpart.
         bails = None
     known: dict[object, str] = {}
@@ -133,7 +136,7 @@ def _arithmetic(e: ProgramContext, node: Node) -> None:
     fb = e.fb
     a, b = (_operand(e, v) for v in node.inputs)
     (out,) = node.outputs
-    operation, short = _ARITHMETIC[node.op.name]
+    operation, short = _ARITHMETIC[type(node.op)]
     low, high = e.int_ranges.result(node)
     factors = [(v, e.int_ranges.of(w)) for v, w in (node.inputs, node.inputs[::-1])]
     constants = [(v, k) for v, (k, same) in factors if k == same != 0]

@@ -32,7 +32,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import parts_dtype
-from tracejit.ops.control.stack import record_of
+from tracejit.ops.control.stack import StackNew, StackPush, record_of
 
 __all__ = ["Stacks"]
 
@@ -83,8 +83,8 @@ class Stacks:
         self._sure: set[Node] = set()
         self._fails: dict[str, str] = {}
         for name, nodes in check_stacks(e.graph).items():
-            records = [record_of(n) for n in nodes if n.op.name != "stack_new"]
-            pushed = [record_of(n) for n in nodes if n.op.name == "stack_push"]
+            records = [record_of(n) for n in nodes if not isinstance(n.op, StackNew)]
+            pushed = [record_of(n) for n in nodes if isinstance(n.op, StackPush)]
             sizes: dict[Dim, None] = dict.fromkeys(sum(map(_bytes, r)) for r in pushed)
             long = [any(map(_is_long, r)) for r in records]
             unit = _ALIGN if long and all(long) else 8
@@ -143,9 +143,9 @@ class Stacks:
     def emit(self, node: Node) -> None:
         """Write the code of a node on a stack; the results of a pop have their room."""
         m = self._memory[node.attrs["stack"]]
-        if node.op.name == "stack_new":
+        if isinstance(node.op, StackNew):
             self._new(m, node)
-        elif node.op.name == "stack_push":
+        elif isinstance(node.op, StackPush):
             self._push(m, node)
         else:
             self._pop(m, node)

@@ -16,6 +16,7 @@ from tracejit.codegen.program.copies import copy_array
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
+from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.fusion.views import keeps_axes
 
 __all__ = ["copied", "name_view", "strides_of"]
@@ -33,22 +34,22 @@ def strides_of(e: ProgramContext, v: Value) -> tuple[Dim, ...] | None:
 
 def name_view(e: ProgramContext, node: Node, out: Value) -> None:
     """Note where another name of memory, a view perhaps, has its elements."""
-    v, name, attrs = node.inputs[0], node.op.name, node.attrs
+    v, op, attrs = node.inputs[0], node.op, node.attrs
     offset, strides = e.offsets.get(v, 0), e.strides.get(v)
-    if name == "transpose":
+    if isinstance(op, Transpose):
         strides = None if strides is None else tuple(strides[a] for a in attrs["axes"])
-    elif name == "slice":
+    elif isinstance(op, Slice):
         steps = dense_strides(_array(v)) if strides is None else strides
         offset = offset + linear(attrs["start"], steps)
         strides = tuple(s * step for s, step in zip(steps, attrs["step"], strict=True))
-    elif name == "reshape" and strides is not None:
+    elif isinstance(op, Reshape) and strides is not None:
         if keeps_axes(node):
             strides = _with_axes(_array(v).shape, strides, _array(out).shape)
         else:
             e.scattered[out] = v
             offset = 0
             strides = None
-    if name in ("slice", "reshape") or v in e.offsets:
+    if isinstance(op, (Slice, Reshape)) or v in e.offsets:
         e.offsets[out] = offset
     if strides is not None and not _is_dense(_array(out), strides):
         e.strides[out] = strides

@@ -31,6 +31,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, 
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal, Unreachable
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
+from tracejit.ops.array.creation import Constant
 
 __all__ = [
     "BREAK",
@@ -105,7 +106,7 @@ def _known(p: TracedScalar) -> bool | TracedScalar:
     if p.trace is here():
         for node in reversed(here().builder.nodes):
             if p.own in node.outputs:
-                return bool(node.attrs["value"]) if node.op.name == "constant" else p
+                return bool(node.attrs["value"]) if isinstance(node.op, Constant) else p
     return p
 
 

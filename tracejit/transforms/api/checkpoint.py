@@ -17,18 +17,20 @@ from tracejit.frontend.tracing.union import Choice, Unreachable
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.ops.array.creation import BindSize
+from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.function import Decorated
 from tracejit.transforms.regions import nested
 
 __all__ = ["Checkpointed", "has_effects"]
 
 #: Ops with effects that may run again on the same operands.
-_REPEATABLE = ("bind_size", "check")
+_REPEATABLE = (BindSize, Check)
 
 
 def has_effects(nodes: Sequence[Node]) -> bool:
     """Whether nodes do what must not be done twice."""
-    return any(not n.op.pure and n.op.name not in _REPEATABLE for n in nested(nodes))
+    return any(not n.op.pure and not isinstance(n.op, _REPEATABLE) for n in nested(nodes))
 
 
 class Checkpointed(Decorated):

@@ -33,6 +33,9 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
+from tracejit.ops.array.complex_parts import Imag, Real
+from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 from tracejit.transforms.api.arguments import kind_of
 from tracejit.transforms.api.function import Transformed
 from tracejit.transforms.api.primal import fresh_name, settled
@@ -40,8 +43,7 @@ from tracejit.transforms.batching.batch import batch_nodes
 
 __all__ = ["Vmap", "count_leaves", "one_dtype"]
 
-#: Ops that give views of their first operand.
-_VIEWS = frozenset("broadcast_to gather imag real reshape slice transpose".split())
+_VIEWS = (BroadcastTo, Gather, Imag, Real, Reshape, Slice, Transpose)
 #: What is the same for all elements wherever it is given.
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, np.ufunc, type, ModuleType)
 _DIFFERS = "vmap: out_axes=None for a result that differs between elements"
@@ -328,6 +330,6 @@ def contents(trace: Trace, cell: Cell) -> set[Value]:
         outer = contents(trace.parent, cell)
         found = {inner for v, inner in trace.captures.items() if v in outer}
     for node in trace.builder.nodes:
-        if node.op.name in _VIEWS and node.inputs[0] in found:
+        if isinstance(node.op, _VIEWS) and node.inputs[0] in found:
             found.update(node.outputs)
     return found
