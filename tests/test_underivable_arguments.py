@@ -182,6 +182,7 @@ def test_none_in_a_container_has_no_derivative(mode):
             MODES[mode](TRANSFORMS[transform], None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("tangent", [1.0, X, 2, np.arange(3), "w", Weights(), [0.0, 1.0]])
 def test_tangents_of_what_has_no_derivative_are_zero(tangent, mode):
