@@ -1,4 +1,4 @@
-"""Hooks that do what Python does, and hold each compound statement to what it declares.
+"""Interpreter that do what Python does, and hold each compound statement to what it declares.
 
 A block may change no variable but the statement's `names`, each of which is free in one of its
 blocks. A variable that is not live, by `info`, is unbound as soon as the statement allows it: a

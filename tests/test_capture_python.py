@@ -16,7 +16,7 @@ from tests import capture_refused as refusals
 from tests import capture_samples as samples
 from tests.capturing import Compiled, follows, refused
 from tracejit.errors import TraceError
-from tracejit.frontend.interpreter.entry import rewritten_code
+from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.rewrite.constructs import HOOKS
 
 X = np.array([0.5, -1.5, 2.25])

@@ -91,6 +91,22 @@ def test_sums_and_products(combine: str, dtype: str, vector: bool, target: str) 
 
 
 @every_target
+@pytest.mark.parametrize("vector", (True, False))
+@pytest.mark.parametrize("name, dtype", (("bitwise_xor", "u16"), ("fmax", "f64"), ("gcd", "i32")))
+def test_scalar_functions_with_an_identity(
+    name: str, dtype: str, vector: bool, target: str
+) -> None:
+    identity = float("-inf") if dtype == "f64" else 0
+    term = Target("r", name, dtype, load("a", P, dtype=dtype), identity)
+    reduce = Reduce("i", N, (), (term,), vector=vector)
+    k = kernel([*inputs(dtype), output(dtype, 1)], reduce, Store("out", (0,), Var("r", dtype)))
+    for n in SIZES[:-3]:
+        a = values(dtype, n) // 2 * 2
+        out = run_both(k, target, {"a": a, "out": np.zeros(1, a.dtype)}, {"n": n, "m": 0})["out"]
+        assert out[0] == getattr(np, name).reduce(a, initial=identity)
+
+
+@every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))
 def test_extremes(combine: str, dtype: str, target: str) -> None:

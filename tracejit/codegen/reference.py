@@ -29,10 +29,12 @@ from tracejit.ir.kernel import (
     Scan,
     Stmt,
     Store,
+    Target,
     Var,
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
+from tracejit.ops.array.elementwise import Elementwise
 
 __all__ = ["OutOfRange", "print_kernel", "run_kernel"]
 
@@ -106,7 +108,7 @@ def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
 def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
     names = ", ".join(t.name for t in stmt.targets)
     terms = ", ".join(_expr(t.expr, strides) for t in stmt.targets)
-    kinds = ", ".join(f"({t.combine!r}, {_type(t.dtype)})" for t in stmt.targets)
+    kinds = ", ".join(map(_kind, stmt.targets))
     note = "  # vector" if stmt.vector else ""
     return [
         f"def terms({stmt.var}):",
@@ -116,6 +118,11 @@ def _reduce(stmt: Reduce, strides: _Strides) -> list[str]:
         f"{names}, = reduce(terms, {_dim(stmt.size)}, [{kinds}], "
         f"lanes={stmt.lanes}, block={stmt.block}){note}",
     ]
+
+
+def _kind(t: Target) -> str:
+    identity = "" if t.identity is None else f", {_expr(Const(t.identity, t.dtype), {})}"
+    return f"({t.combine!r}, {_type(t.dtype)}{identity})"
 
 
 def _place(buffer: str, index: Sequence[Dim], strides: _Strides) -> str:
@@ -207,17 +214,16 @@ def _special(name: str) -> Callable[[Any], Any]:
 def _functions() -> dict[str, Any]:
     ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
     return {
+        **{name: _op(name) for name, op in OPS.items() if isinstance(op, Elementwise)},
         **ufuncs,
         "np": np,
         "wrap_index": _wrap_index,
         "fma": fma,
         "power": _op("power"),
-        "uniform_power": _op("uniform_power"),
         "select": _select,
         "cast": _cast,
         "unlikely": lambda condition: condition,
         "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),
-        "erf": _special("erf"),
         "erfc": _special("erfc"),
         "reduce": _reduce_terms,
     }
@@ -251,7 +257,7 @@ def _identity(combine: str, dtype: Any) -> Any:
 def _reduce_terms(
     terms: Callable[[int], tuple[Any, ...]],
     size: int,
-    kinds: Sequence[tuple[str, Any]],
+    kinds: Sequence[tuple[Any, ...]],
     *,
     lanes: int,
     block: int,
@@ -260,8 +266,8 @@ def _reduce_terms(
     return tuple(
         _arg_extreme(combine, column)
         if combine in ("argmin", "argmax")
-        else _combined(combine, dtype, column, lanes, block)
-        for (combine, dtype), column in zip(kinds, columns, strict=True)
+        else _combined(combine, dtype, column, lanes, block, *start)
+        for (combine, dtype, *start), column in zip(kinds, columns, strict=True)
     )
 
 
@@ -276,15 +282,18 @@ def _arg_extreme(combine: str, column: Sequence[Any]) -> Any:
     return np.int64(best)
 
 
-def _combined(combine: str, dtype: Any, column: Sequence[Any], lanes: int, block: int) -> Any:
+def _combined(
+    combine: str, dtype: Any, column: Sequence[Any], lanes: int, block: int, start: Any = None
+) -> Any:
     """The order of `ir/kernel.py`: sums of floats by lanes and blocks, else from left to right."""
     terms = [_cast(x, dtype) for x in column]
     if combine == "sum" and np.dtype(dtype).kind == "f":
         sums = [_block_sum(part, dtype, lanes) for part in _blocks(terms, block)]
         return _compensated(sums, dtype)
-    total = _identity(combine, dtype)
+    total = _identity(combine, dtype) if start is None else start
+    step = _COMBINE[combine] if start is None else _op(combine)
     for x in terms:
-        total = _COMBINE[combine](total, x)
+        total = step(total, x)
     return dtype(total)
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
-from tracejit.ir.types import Type, type_sizes
-
-if TYPE_CHECKING:
-    from tracejit.ir.op import Op
+from tracejit.ir.op import Op
+from tracejit.ir.types import Type, type_sizes, type_substitute
 
 __all__ = [
     "Attr",
@@ -246,8 +244,6 @@ def replay(
     table: dict[Value, Value] = {}
     for v in graph.inputs:
         if sizes:
-            from tracejit.ir.types import type_substitute
-
             table[v] = builder.input(type_substitute(v.type, sizes), v.name)
         else:
             builder.inputs.append(v)

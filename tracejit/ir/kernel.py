@@ -140,6 +140,8 @@ class For:
 class Target:
     """One result of a `Reduce`: `combine` is sum, prod, min, max, any, all, argmin or argmax.
 
+    Or, where there is an `identity`, the scalar function that takes two terms, in any order.
+
     min, max, argmin and argmax propagate (prefer) NaN as NumPy's; argmin and argmax yield the i64
     position (first occurrence) of the extreme of `expr`; their `dtype` is i64.
     """
@@ -148,6 +150,7 @@ class Target:
     combine: str
     dtype: str
     expr: Expr
+    identity: float | None = None
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,30 @@ Instances carry no state; the registry is filled by `register`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.types import Type
 
-if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed
+__all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 
-__all__ = ["OPS", "Op", "register", "require"]
+# Graphs are made of nodes, nodes of ops: here their types, and those of what rules are written with
+# (`graph.py`, `calculus.py`, `batching.py`), are mere names. An op's own rules state the real ones.
+Attrs: TypeAlias = Mapping[str, Any]
+Graph: TypeAlias = Any
+Value: TypeAlias = Any
+Calculus: TypeAlias = Any
+Site: TypeAlias = Any
+BatchSite: TypeAlias = Any
+Into: TypeAlias = Any
+NoTangent: TypeAlias = Any
+Zeroed: TypeAlias = Any
 
 OPS: dict[str, Op] = {}
+#: What is told of each op.
+_TOLD: list[Callable[[Op], None]] = []
 
 
 class Op:
@@ -38,6 +47,27 @@ class Op:
     gives_sizes: ClassVar[bool] = False
     #: The NumPy function that it means, where there is one.
     numpy: ClassVar[Any] = None
+    #: How it is part of a fusion. "element": an element is made of the operands' at its place.
+    #: "index": it is the operand's at another place, or the place itself. "root": its result is
+    #: always written to memory. "": it is none.
+    fused: ClassVar[str] = ""
+    #: Elements of the one operand, in other places, some perhaps repeated or left out.
+    moves: ClassVar[bool] = False
+    #: The result is a view of the operand in NumPy's sense: another name of memory.
+    view: ClassVar[bool] = False
+    #: The results are the first operand under other names.
+    renames: ClassVar[bool] = False
+    #: The result is the first operand with some elements replaced; `reader` reads those.
+    updates: ClassVar[bool] = False
+    reader: ClassVar[str] = ""
+    #: x op y has the bits of y op x, NaN payloads aside.
+    commutes: ClassVar[bool] = False
+    #: Of truths it is "not", "and" or "or"; "bit_and" and "bit_or" are so for booleans alone.
+    logic: ClassVar[str] = ""
+    #: An index out of range bails out, unless the attribute `checked` is False.
+    checks_index: ClassVar[bool] = False
+    #: There may be operands for which eager execution raises an exception.
+    raises: ClassVar[bool] = False
     #: Its results do not change with its operands but by jumps, or are no floats: no derivative.
     constant: ClassVar[bool] = False
 
@@ -103,6 +133,12 @@ class Op:
         """Concrete (inputs, attrs) that feed every generic test."""
         return ()
 
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        """Whether eager execution raises an exception for some operands of these types."""
+        if self.checks_index:
+            return bool(attrs.get("checked", True)) and None in attrs.get("at", (None,))
+        return self.raises or "assume" in attrs
+
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         """Work for one element of the result, in additions."""
         return 1.0
@@ -118,8 +154,17 @@ def register(cls: type[O]) -> type[O]:
     """Class decorator: add the op to the registry. Raises ValueError for a name taken twice."""
     if cls.name in OPS:
         raise ValueError(f"op {cls.name} is defined twice")
-    OPS[cls.name] = cls()
+    OPS[cls.name] = op = cls()
+    for tell in _TOLD:
+        tell(op)
     return cls
+
+
+def for_each_op(tell: Callable[[Op], None]) -> None:
+    """Call `tell` with each op that is registered, and with each that will be."""
+    _TOLD.append(tell)
+    for op in OPS.values():
+        tell(op)
 
 
 def require(condition: object, message: str) -> None:

@@ -11,14 +11,13 @@ from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, Type, type_sizes
 
-__all__ = ["FUSION", "STAGES", "Verified", "verify"]
+__all__ = ["STAGES", "Verified", "verify"]
 
 #: The op whose region is one kernel.
-FUSION = "fusion"
 
 
 def _unfused(node: Node, in_fusion: bool) -> str:
-    return "fusions are made by the pass fuse" if node.op.name == FUSION else ""
+    return "fusions are made by the pass fuse" if node.op.kind == "fusion" else ""
 
 
 def _fused(node: Node, in_fusion: bool) -> str:
@@ -166,7 +165,7 @@ class _Verifier:
         if reason:
             self.fail(index, f"{node.op.name} is not allowed here: {reason}")
         for region in node.regions:
-            _Verifier(region, self.rule, self.known, in_fusion=node.op.name == FUSION).run()
+            _Verifier(region, self.rule, self.known, in_fusion=node.op.kind == "fusion").run()
         if new:
             self.types(index, node)
             self.known.nodes[node] = sizes

@@ -18,8 +18,6 @@ from tracejit.ir.types import ArrayType, type_sizes, type_substitute
 
 __all__ = ["verify_dataflow"]
 
-_PRIMITIVES = frozenset(("switch", "merge", "enter", "exit", "next_iteration", "loop_cond"))
-
 
 def verify_dataflow(graph: DataflowGraph) -> None:
     """Raises GraphError, with the nodes around the fault, unless `graph` is well formed."""
@@ -126,7 +124,7 @@ class _Verifier:
         if node.op.kind == "control" and node.regions:
             self.fail(node, "control regions are lowered")
         self.sizes(section, node)
-        if node.op.name in _PRIMITIVES:
+        if node.op.kind == "dataflow":
             controls = getattr(self, node.op.name)(section, node)
         else:
             self.arrives(node, node.inputs, here)

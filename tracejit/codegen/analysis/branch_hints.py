@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Enter, LoopCond, Merge, NextIteration, Switch
+from tracejit.ops.python.conversion import ToPyScalar
 
 __all__ = ["LoopExits"]
 
-_NOT = frozenset(("py_not", "logical_not"))
-#: What is false where one operand is.
-_AND = frozenset(("py_and", "py_bit_and", "logical_and", "bitwise_and"))
-_SAME = frozenset(("switch", "merge", "enter", "next_iteration", "py_scalar"))
+_SAME = (Switch, Merge, Enter, NextIteration, ToPyScalar)
 #: A flag is a few steps away from the condition.
 _MOST_STEPS = 40
 
@@ -30,7 +30,7 @@ class LoopExits:
         for _, node in graph.nodes():
             for v in dict.fromkeys(node.inputs):
                 self._users.setdefault(v, []).append(node)
-            if node.op.name == "constant" and node.attrs["value"] is False:
+            if isinstance(node.op, Constant) and node.attrs["value"] is False:
                 self._false.add(node.outputs[0])
 
     def side(self, section: Section) -> int | None:
@@ -48,7 +48,7 @@ class LoopExits:
             if join is None or number not in join.predecessors:
                 continue
             for node in join.nodes:
-                if node.op.name != "merge":
+                if not isinstance(node.op, Merge):
                     continue
                 given = node.inputs[join.predecessors.index(number)]
                 if given in self._false and self._ends(node.outputs[0], False):
@@ -62,17 +62,17 @@ class LoopExits:
         while stack and len(seen) < _MOST_STEPS:
             v, truth = stack.pop()
             for node in self._users.get(v, ()):
-                name = node.op.name
-                if name == "loop_cond" and not truth:
+                op = node.op
+                if isinstance(op, LoopCond) and not truth:
                     return True
-                if name in _NOT:
+                if op.logic == "not":
                     following = not truth
-                elif name in _SAME or (name in _AND and not truth):
+                elif isinstance(op, _SAME) or (op.logic in ("and", "bit_and") and not truth):
                     following = truth
                 else:
                     continue
                 # A switch's predicate is not handed on.
-                if name == "switch" and v is not node.inputs[0]:
+                if isinstance(op, Switch) and v is not node.inputs[0]:
                     continue
                 for out in node.outputs:
                     if (out, following) not in seen:

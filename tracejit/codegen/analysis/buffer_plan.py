@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracejit.codegen.analysis.liveness import RENAMES, Liveness, is_array, written_inputs
+from tracejit.codegen.analysis.liveness import Liveness, is_array, written_inputs
 from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
-from tracejit.passes.analysis.aliasing import UPDATES
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Merge
 
 __all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 
@@ -163,7 +164,7 @@ class _Planner:
             own = self._new(v)
             own.argument, own.strides = k, self.strides.get(k)
         for _, node in self.graph.nodes():
-            if node.op.name in RENAMES or node.op.name == "constant":
+            if node.op.renames or isinstance(node.op, Constant):
                 continue
             for v in (v for v in node.outputs if is_array(v) and v not in self.live.fixed):
                 self._new(v)
@@ -186,7 +187,7 @@ class _Planner:
         found: list[tuple[float, int, Value, Value]] = []
         for section, node in self.graph.nodes():
             depth = section.frame.depth
-            if node.op.name == "merge":
+            if isinstance(node.op, Merge):
                 for k, v in enumerate(node.inputs):
                     before = depth - 0.5 if section.kind == "head" and k == 0 else depth
                     found.append((before, 1, root(v), node.outputs[0]))
@@ -410,14 +411,14 @@ def _is_natural(d: Dim) -> bool:
 
 def is_update(node: Node) -> bool:
     """Whether a node changes elements of an array that it is given."""
-    if node.op.name in UPDATES:
+    if node.op.updates:
         return True
     if node.op.kind != "fusion":
         return False
     (region,) = node.regions
     producer = region.producers()
     roots = [producer[v] for v in region.outputs if v in producer]
-    return any(n.op.name in UPDATES and n.inputs[0] in region.inputs for n in roots)
+    return any(n.op.updates and n.inputs[0] in region.inputs for n in roots)
 
 
 def _is_write(graph: DataflowGraph, output: int) -> bool:

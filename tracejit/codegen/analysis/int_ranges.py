@@ -12,11 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracejit.codegen.analysis.liveness import RENAMES
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import bounds
 from tracejit.ir.graph import Node, Value
+from tracejit.ir.op import Op
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
+from tracejit.ops.array.creation import Constant, DimValue
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.python.arithmetic import (
+    PyAbs,
+    PyAdd,
+    PyFloorDivide,
+    PyMod,
+    PyMultiply,
+    PyNegative,
+    PySubtract,
+)
+from tracejit.ops.python.bits import PyBitAnd, PyBitOr, PyBitXor, PyRightShift
+from tracejit.ops.python.conversion import ToPyScalar
 
 __all__ = ["INT_MAX", "INT_MIN", "IntRanges", "Interval", "product_limit"]
 
@@ -43,12 +56,12 @@ class IntRanges:
         self._known: dict[Value, Interval] = {}
         nodes = [n for _, n in graph.nodes() if any(map(_is_integer, n.outputs))]
         # Of the results of an op that gives several nothing is known.
-        nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.name in RENAMES]
+        nodes = [n for n in nodes if len(n.outputs) == 1 or n.op.renames]
         self._producer = {v: n for n in nodes for v in n.outputs}
         self._counted = {
             v: found
             for n in nodes
-            if n.op.name == "merge" and (found := self._counting(v := n.outputs[0])) is not None
+            if isinstance(n.op, Merge) and (found := self._counting(v := n.outputs[0])) is not None
         }
         self._solve(nodes)
 
@@ -60,7 +73,7 @@ class IntRanges:
 
     def result(self, node: Node) -> Interval:
         """The interval of a sum, difference or product before it is cut to 64 bits."""
-        return _arithmetic(node.op.name, *(self.of(v) for v in node.inputs))
+        return _arithmetic(node.op, *(self.of(v) for v in node.inputs))
 
     # Propagation ------------------------------------------------------------------------------
 
@@ -80,22 +93,21 @@ class IntRanges:
                         continue
                     # Every cycle goes through a merge.
                     changes[v] = changes.get(v, 0) + 1
-                    if changes[v] > 3 and node.op.name == "merge":
+                    if changes[v] > 3 and isinstance(node.op, Merge):
                         after = _widened(after)
                     self._known[v] = after
                     changed = True
 
     def _transfer(self, node: Node, v: Value) -> Interval | None:
         """The interval of a node's result `v`; None while nothing has reached it."""
-        name = node.op.name
-        if name in RENAMES:
+        if node.op.renames:
             return self._at(node.inputs[0])
-        if name == "merge":
+        if isinstance(node.op, Merge):
             counted = self._counted.get(v)
             return self._merged(node.inputs) if counted is None else self._far(*counted)
-        if name == "constant":
+        if isinstance(node.op, Constant):
             return (int(node.attrs["value"]),) * 2
-        if name == "dim_value":
+        if isinstance(node.op, DimValue):
             low, high = bounds(node.attrs["dim"], self._sizes)
             return _cut((INT_MIN if low is None else low, INT_MAX if high is None else high))
         if len(node.outputs) > 1 or not all(_is_integer(x) for x in node.inputs):
@@ -140,12 +152,12 @@ class IntRanges:
 
     def _step(self, node: Node) -> tuple[tuple[Value, ...], int]:
         """The values that a node adds a small constant to, none for other nodes; the constant."""
-        if node.op.name == "merge":
+        if isinstance(node.op, Merge):
             return node.inputs, 0
-        if node.op.name in RENAMES:
+        if node.op.renames:
             return node.inputs[:1], 0
-        if node.op.name in ("py_add", "py_subtract"):
-            sign = -1 if node.op.name == "py_subtract" else 1
+        if isinstance(node.op, (PyAdd, PySubtract)):
+            sign = -1 if isinstance(node.op, PySubtract) else 1
             first, second = node.inputs
             for x, other in ((first, second), (second, first))[: 2 if sign > 0 else 1]:
                 constant = self._constant(other)
@@ -155,7 +167,7 @@ class IntRanges:
 
     def _constant(self, v: Value) -> int | None:
         node = self._producer.get(v)
-        if node is None or node.op.name != "constant":
+        if node is None or not isinstance(node.op, Constant):
             return None
         return int(node.attrs["value"])
 
@@ -204,40 +216,44 @@ def product_limit(constant: int) -> int:
     return (INT_MAX - GUARD) // abs(constant)
 
 
-def _arithmetic(name: str, a: Interval, b: Interval) -> Interval:
-    if name == "py_add":
+def _arithmetic(op: Op, a: Interval, b: Interval) -> Interval:
+    if isinstance(op, PyAdd):
         return a[0] + b[0], a[1] + b[1]
-    if name == "py_subtract":
+    if isinstance(op, PySubtract):
         return a[0] - b[1], a[1] - b[0]
-    products = [x * y for x in a for y in b]
-    return min(products), max(products)
+    return _products(a, b)
+
+
+def _products(a: Interval, b: Interval) -> Interval:
+    found = [x * y for x in a for y in b]
+    return min(found), max(found)
 
 
 def _result(node: Node, x: Sequence[Interval]) -> Interval:
     """The interval of an op on ints and bools, where its result is an int."""
-    name = node.op.name
-    if name in ("py_add", "py_subtract"):
-        return _arithmetic(name, *x)
-    if name == "py_multiply":
+    op = node.op
+    if isinstance(op, (PyAdd, PySubtract)):
+        return _arithmetic(op, *x)
+    if isinstance(op, PyMultiply):
         return _product(*x)
-    if name in ("py_scalar", "py_abs", "py_negative") and len(x) == 1:
+    if isinstance(op, (ToPyScalar, PyAbs, PyNegative)) and len(x) == 1:
         low, high = x[0]
-        if name == "py_scalar":
+        if isinstance(op, ToPyScalar):
             return low, high
-        return (-high, -low) if name == "py_negative" else _magnitude(low, high)
+        return (-high, -low) if isinstance(op, PyNegative) else _magnitude(low, high)
     if len(x) != 2:
         return _ALL
     (low, high), (least, most) = x
-    if name == "py_floordiv" and least > 0:
+    if isinstance(op, PyFloorDivide) and least > 0:
         ends = [end // d for end in (low, high) for d in (least, most)]
         return min(ends), max(ends)
-    if name == "py_mod" and least > 0:
+    if isinstance(op, PyMod) and least > 0:
         return (low, high) if low >= 0 and high < least else (0, most - 1)
-    if name == "py_bit_and" and (low >= 0 or least >= 0):
+    if isinstance(op, PyBitAnd) and (low >= 0 or least >= 0):
         return 0, min(end for start, end in x if start >= 0)
-    if name in ("py_bit_or", "py_bit_xor") and low >= 0 and least >= 0:
+    if isinstance(op, (PyBitOr, PyBitXor)) and low >= 0 and least >= 0:
         return 0, (1 << max(high, most).bit_length()) - 1
-    if name == "py_rshift" and least >= 0:
+    if isinstance(op, PyRightShift) and least >= 0:
         ends = [end >> d for end in (low, high) for d in (least, min(most, 64))]
         return min(ends), max(ends)
     return _ALL
@@ -248,7 +264,7 @@ def _magnitude(low: int, high: int) -> Interval:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    found = _arithmetic("py_multiply", a, b)
+    found = _products(a, b)
     for x in (a, b):
         if x[0] == x[1] != 0 and _cut(found) != found:
             limit = product_limit(x[0]) * abs(x[0])

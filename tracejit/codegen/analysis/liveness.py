@@ -14,13 +14,13 @@ from tracejit.codegen.support.routines import scratch_sizes
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.stack import StackNew, StackPop, StackPush
 from tracejit.passes.analysis.aliasing import overwritable
-from tracejit.passes.fusion.views import VIEWS
 
-__all__ = ["RENAMES", "Liveness", "is_array", "written_inputs"]
-
-#: Ops whose results are their first operand under other names.
-RENAMES = VIEWS | {"switch", "enter", "exit", "next_iteration", "loop_cond"}
+__all__ = ["Liveness", "is_array", "written_inputs"]
 
 
 def is_array(v: Value) -> bool:
@@ -72,11 +72,11 @@ class Liveness:
         self.fixed |= {v for k, v in enumerate(graph.inputs) if k not in written and is_array(v)}
         for section, node in graph.nodes():
             self.section_of |= dict.fromkeys(node.outputs, section)
-            if node.op.name in RENAMES:
+            if node.op.renames:
                 self._source |= dict.fromkeys(node.outputs, node.inputs[0])
-            elif node.op.name == "constant":
+            elif isinstance(node.op, Constant):
                 self.fixed.update(filter(is_array, node.outputs))
-            elif node.op.name == "undefined":
+            elif isinstance(node.op, Undefined):
                 self.undefined.update(filter(is_array, node.outputs))
             else:
                 self._look_at(node)
@@ -103,7 +103,7 @@ class Liveness:
 
     def merges(self, section: Section) -> list[Node]:
         """The phis of arrays."""
-        return [n for n in section.nodes if n.op.name == "merge" and is_array(n.outputs[0])]
+        return [n for n in section.nodes if isinstance(n.op, Merge) and is_array(n.outputs[0])]
 
     def _look_at(self, node: Node) -> None:
         names = [self.root(v) for v in node.inputs]
@@ -125,10 +125,10 @@ class Liveness:
             seen: set[Value] = set()
             read: set[Value] = set()
             for node in section.nodes:
-                if node.op.name == "merge":
+                if isinstance(node.op, Merge):
                     for before, v in zip(section.predecessors, node.inputs, strict=True):
                         self._at_end[before] |= self.roots((v,))
-                elif node.op.name not in RENAMES:
+                elif not node.op.renames:
                     read |= self.roots(node.inputs) - seen
                 seen |= set(filter(is_array, node.outputs))
             if not section.successors:
@@ -158,17 +158,17 @@ class Liveness:
         """
         popped: dict[str, set[Value]] = {}
         for _, node in self.graph.nodes():
-            if node.op.name == "stack_pop":
+            if isinstance(node.op, StackPop):
                 popped.setdefault(node.attrs["stack"], set()).update(filter(is_array, node.outputs))
         moved: set[Value] = set()
         for section in self.graph.sections if popped else ():
             live = self.live_out(section)
             for node in reversed(section.nodes):
-                if node.op.name in RENAMES or node.op.name == "merge":
+                if node.op.renames or isinstance(node.op, Merge):
                     continue
                 live -= set(node.outputs)
                 live |= self.roots(node.inputs)
-                if node.op.name in ("stack_push", "stack_new"):
+                if isinstance(node.op, (StackPush, StackNew)):
                     moved |= live & popped.get(node.attrs["stack"], set())
         return set().union(*popped.values()) - moved
 
@@ -176,7 +176,7 @@ class Liveness:
         live = self.live_out(section)
         merged: dict[Value, None] = {}
         for node in reversed(section.nodes):
-            if node.op.name == "merge":
+            if isinstance(node.op, Merge):
                 merged |= dict.fromkeys(filter(is_array, node.outputs))
                 continue
             if node not in self.overwritable:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan, Copy, Storage, byte_count, is_update
-from tracejit.codegen.analysis.liveness import RENAMES, is_array
+from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.graph import Node, Value, attr_sizes
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
 
 __all__ = ["Buffers", "Temporary", "memory_use"]
 
@@ -149,7 +151,7 @@ def _in_place(graph: DataflowGraph, plan: BufferPlan) -> Sequence[Where]:
     """The lines whose stores go to the array where it lies, an argument perhaps."""
     found: dict[tuple[str, int], Where] = {}
     for _, node in graph.nodes():
-        if node.where is None or node.op.name in RENAMES or node.op.name == "merge":
+        if node.where is None or node.op.renames or isinstance(node.op, Merge):
             continue
         stored = is_update(node) and bool(plan.overwritten(node))
         for v in filter(is_array, node.outputs):
@@ -187,7 +189,7 @@ def _origin(
         if v in scratch:
             return scratch[v], f"working memory of {scratch[v].op.name}"
     nodes = [producer[v] for v in storage.members if v in producer]
-    made = [n for n in nodes if n.op.name not in ("merge", "undefined")]
+    made = [n for n in nodes if not isinstance(n.op, (Merge, Undefined))]
     if made:
         return made[0], "an array"
     return next(iter(nodes), None), "an array that a loop or a branch hands on"

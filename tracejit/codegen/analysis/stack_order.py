@@ -12,13 +12,14 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracejit.codegen.analysis.liveness import RENAMES
 from tracejit.errors import TraceError
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.ops.control.stack import STACK_OPS, record_form, record_of
+from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.stack import StackNew, record_form, record_of
 
 __all__ = ["StackUse", "check_stacks", "stack_tokens"]
 
@@ -49,8 +50,8 @@ class StackUse:
 
 def stack_tokens(graph: DataflowGraph) -> set[Value]:
     """The tokens that are stacks, under all their names."""
-    found = {n.outputs[0] for _, n in graph.nodes() if n.op.name in STACK_OPS}
-    names = [n for _, n in graph.nodes() if n.op.name in RENAMES or n.op.name == "merge"]
+    found = {n.outputs[0] for _, n in graph.nodes() if n.op.kind == "stack"}
+    names = [n for _, n in graph.nodes() if n.op.renames or isinstance(n.op, Merge)]
     names = [n for n in names if n.outputs[0].type == TOKEN]
     count = 0
     while count != len(found):
@@ -69,7 +70,7 @@ def check_stacks(graph: DataflowGraph) -> dict[str, list[Node]]:
     """
     found: dict[str, list[Node]] = {}
     for _, node in graph.nodes():
-        if node.op.name in STACK_OPS:
+        if node.op.kind == "stack":
             found.setdefault(node.attrs["stack"], []).append(node)
     if found:
         order = _Order(graph)
@@ -83,7 +84,7 @@ def _check_orders(name: str, nodes: Sequence[Node]) -> None:
     """A pop finds arrays as they were pushed if records of one form have one axis order."""
     orders: dict[tuple[object, ...], tuple[object, ...]] = {}
     for node in nodes:
-        if node.op.name == "stack_new":
+        if isinstance(node.op, StackNew):
             continue
         record = record_of(node)
         order = tuple(v.type.order for v in record if isinstance(v.type, ArrayType))
@@ -98,9 +99,9 @@ class _Order:
         self._source: dict[Value, Value] = {}
         self._undefined: set[Value] = set()
         for _, node in graph.nodes():
-            if node.op.name in RENAMES and node.inputs[0].type == TOKEN:
+            if node.op.renames and node.inputs[0].type == TOKEN:
                 self._source |= dict.fromkeys(node.outputs, node.inputs[0])
-            elif node.op.name == "undefined":
+            elif isinstance(node.op, Undefined):
                 self._undefined.update(node.outputs)
 
     def root(self, v: Value) -> Value:
@@ -131,7 +132,7 @@ class _Order:
         both = frozenset.intersection(*known)
         merged = []
         for node in section.nodes:
-            if node.op.name == "merge" and node.outputs[0].type == TOKEN:
+            if isinstance(node.op, Merge) and node.outputs[0].type == TOKEN:
                 given = zip(ways, map(self.root, node.inputs), strict=True)
                 if all(held is None or v in held or v in self._undefined for held, v in given):
                     merged.append(node.outputs[0])
@@ -141,7 +142,7 @@ class _Order:
         self, name: str, section: Section, held: frozenset[Value], *, check: bool = False
     ) -> frozenset[Value]:
         for node in section.nodes:
-            if node.op.name not in STACK_OPS or node.attrs["stack"] != name:
+            if node.op.kind != "stack" or node.attrs["stack"] != name:
                 continue
             if check and node.inputs and self.root(node.inputs[0]) not in held:
                 why = f"{node.op.name} uses a stack {name} that is not the newest of its name"

@@ -12,6 +12,8 @@ import numpy as np
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.shape import BroadcastTo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +65,10 @@ def _fills_with_zeros(node: Node) -> bool:
     (region,) = node.regions
     producer = region.producers()
     fill = producer[region.outputs[0]]
-    number = producer.get(fill.inputs[0]) if fill.op.name == "broadcast_to" else None
+    number = producer.get(fill.inputs[0]) if isinstance(fill.op, BroadcastTo) else None
     if (
         number is None
-        or number.op.name != "constant"
+        or not isinstance(number.op, Constant)
         or isinstance(number.outputs[0].type, ArrayType)
     ):
         return False

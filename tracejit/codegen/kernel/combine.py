@@ -53,6 +53,8 @@ class Combine:
         self.identity = self._identity()
 
     def _identity(self) -> tuple[bool | int | float, ...]:
+        if self.target.identity is not None:
+            return (self.target.identity,)
         if self.kind == "sum":
             return (0,)
         if self.kind == "prod":
@@ -72,7 +74,7 @@ class Combine:
     def step(self, s: Lanes, acc: Sequence[str], x: str, position: str) -> list[str]:
         """The accumulator after one more term, which comes later than all before."""
         if not self.with_position:
-            return [self._call(s, _FUNCTIONS[self.kind], acc[0], x)]
+            return [self._call(s, _FUNCTIONS.get(self.kind, self.kind), acc[0], x)]
         best, place = acc
         better = self._better(s, x, best)
         return [
@@ -83,7 +85,7 @@ class Combine:
     def merge(self, s: Lanes, left: Sequence[str], right: Sequence[str]) -> list[str]:
         """Two accumulators of different terms as one, the left operand first."""
         if not self.with_position:
-            return [self._call(s, _FUNCTIONS[self.kind], left[0], right[0])]
+            return [self._call(s, _FUNCTIONS.get(self.kind, self.kind), left[0], right[0])]
         earlier = s.compare("slt", "i64", right[1], left[1])
         better = self._better(s, right[0], left[0])
         worse = self._better(s, left[0], right[0])

@@ -46,7 +46,11 @@ from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
-from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.indexing import Scatter, UpdateSlice
+from tracejit.ops.array.reduction import ArgMax, ArgMin, Reduction
+from tracejit.ops.array.scan import CumProd, CumSum, LinearRecurrence
+from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.shape import Concatenate, Reshape
 
 __all__ = ["lower_fusion"]
 
@@ -93,7 +97,7 @@ def _before_reshape(low: Lowering, roots: Sequence[Value]) -> Value | None:
         return None
     found, v = None, roots[0]
     axes = sum(n != 1 for n in shape_of(v.type))
-    while (node := low.producer.get(v)) is not None and node.op.name == "reshape":
+    while (node := low.producer.get(v)) is not None and isinstance(node.op, Reshape):
         (v,) = node.inputs
         if v in low.producer and sum(n != 1 for n in shape_of(v.type)) > axes:
             found = v
@@ -112,7 +116,7 @@ def _targets(low: Lowering, v: Value, index: Index) -> tuple[list[Target], Eleme
     for part in parts:
         wide = parts_dtype(dtype)
         expr = part if part.dtype == wide else low.let(Call("cast", (part,), wide))
-        target = Target(low.name("r"), op.combine, wide, expr)
+        target = Target(low.name("r"), op.combine, wide, expr, op.identity)
         targets.append(target)
         result: Expr = Var(target.name, wide)
         narrow = parts_dtype(dtype_name(dtype_of(v.type)))
@@ -254,9 +258,9 @@ def _next_of_scan(
     """The parts of what a scan carries on, from those of what it carries and of the operands."""
     dtype = dtype_name(dtype_of(node.outputs[0].type))
     step = elements[-1]
-    if node.op.name == "linear_recurrence":
+    if isinstance(node.op, LinearRecurrence):
         old = low.let_element(_MULTIPLY.scalar((elements[0], old), [dtype] * 2, dtype))
-    rule = _MULTIPLY if node.op.name == "cumprod" else _ADD
+    rule = _MULTIPLY if isinstance(node.op, CumProd) else _ADD
     new = low.let_element(rule.scalar((old, step), [dtype] * 2, dtype))
     return new if isinstance(new, tuple) else (new,)
 
@@ -283,13 +287,13 @@ def _lower_all(
     node = low.producer[roots[0]]
     if isinstance(node.op, Reduction) and not over_rows(node):
         body = _lower_reduce(low, roots)
-    elif node.op.name in ("argmin", "argmax"):
+    elif isinstance(node.op, (ArgMin, ArgMax)):
         body = _lower_arg(low, roots[0])
-    elif node.op.name in ("cumsum", "cumprod", "linear_recurrence"):
+    elif isinstance(node.op, (CumSum, CumProd, LinearRecurrence)):
         body = _lower_scan(low, roots[0])
-    elif node.op.name == "concatenate":
+    elif isinstance(node.op, Concatenate):
         body = _lower_concatenate(low, roots[0])
-    elif node.op.name in ("update_slice", "scatter", "scatter_apply"):
+    elif isinstance(node.op, (UpdateSlice, Scatter, ScatterApply)):
         body = lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)

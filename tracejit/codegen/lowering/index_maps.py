@@ -27,7 +27,10 @@ from tracejit.ir.kernel import (
     Var,
 )
 from tracejit.ir.types import ArrayType, c_order, dtype_name, dtype_of, shape_of
+from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
+from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
 __all__ = ["Flat", "Index", "Lowering", "NeedsNest", "Strides", "linear"]
 
@@ -209,13 +212,13 @@ class Lowering:
             for operand in node.inputs:
                 args.append((yield operand, index))
             return node.op.scalar(tuple(args), dtypes, dtype_name(dtype_of(v.type)))
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             self.literals[v] = _literal(node)
             return self.literals[v]
-        if node.op.name == "iota":
+        if isinstance(node.op, Iota):
             (i,) = self._tuple(index)
             return _cast(IndexValue(i), dtype_name(dtype_of(v.type)))
-        if node.op.name == "gather":
+        if isinstance(node.op, Gather):
             index = self._tuple(index)
             places: list[Dim] = []
             first = len(shape_of(node.inputs[1].type))
@@ -289,8 +292,8 @@ class Lowering:
         assert isinstance(out, ArrayType)
         if not isinstance(source, ArrayType):
             return ()
-        name, attrs = node.op.name, node.attrs
-        if name == "transpose":
+        op, attrs = node.op, node.attrs
+        if isinstance(op, Transpose):
             axes = attrs["axes"]
             if isinstance(index, Flat) and index.reshaped is not None:
                 index = self._tuple(index)
@@ -301,19 +304,19 @@ class Lowering:
             for k, a in enumerate(axes):
                 back[a] = index[k]
             return tuple(back)
-        if name == "reshape":
+        if isinstance(op, Reshape):
             return self._reshape(index, source, out)
-        if name == "broadcast_to":
+        if isinstance(op, BroadcastTo):
             if source.shape == out.shape:
                 return index
             i = self._tuple(index)[out.ndim - source.ndim :]
             return tuple(0 if d == 1 else k for d, k in zip(source.shape, i, strict=True))
-        if name == "slice":
+        if isinstance(op, Slice):
             i = self._tuple(index)
             return tuple(
                 s + k * st for s, k, st in zip(attrs["start"], i, attrs["step"], strict=True)
             )
-        raise GraphError(f"{name} has no index map")
+        raise GraphError(f"{op.name} has no index map")
 
     def _reshape(self, index: Index, source: ArrayType, out: ArrayType) -> Index:
         if source.shape == out.shape:

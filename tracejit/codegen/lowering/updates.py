@@ -19,6 +19,7 @@ from tracejit.ir.kernel import (
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.scatter_apply import ScatterApply, applied_op
 
@@ -62,7 +63,7 @@ def lower_update(low: Lowering, v: Value, overwrites: Mapping[Value, Value]) -> 
     node = low.producer[v]
     old, new = node.inputs[0], node.inputs[1]
     kept = overwrites.get(v) is old
-    if node.op.name == "update_slice":
+    if isinstance(node.op, UpdateSlice):
         places = list(zip(node.attrs["start"], node.attrs["step"], strict=True))
         body = [] if kept else _copy_around(low, node, v)
         return body + copy_nest(low, new, v, places)

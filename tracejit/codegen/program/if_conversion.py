@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tracejit.codegen.analysis.liveness import RENAMES
 from tracejit.codegen.llvm.lanes import Lanes
-from tracejit.codegen.program.scalars import Registers, bind_register, part_dtypes, scalar_rule
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.scalars import part_dtypes, scalar_rule
 from tracejit.codegen.scalar.functions import emit_expr
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Call, Const, Expr, Var
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, dtype_name, dtype_of
+from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.elementwise import Element, parts_dtype
+from tracejit.ops.control.dataflow import Merge
 
 __all__ = ["Diamond", "emit_diamond", "find_diamond"]
 
@@ -59,7 +61,7 @@ def find_diamond(
     join = graph.sections[first.successors[0]]
     if join.kind != "join" or len(join.predecessors) != 2:
         return None
-    merges = [n for n in join.nodes if n.op.name == "merge"]
+    merges = [n for n in join.nodes if isinstance(n.op, Merge)]
     if any(isinstance(v.type, ArrayType) for n in merges for v in n.outputs):
         return None
     sides = [_work(side.nodes, scalars) for side in (first, second)]
@@ -75,7 +77,7 @@ def _work(nodes: Sequence[Node], scalars: Mapping[Value, Element]) -> int | None
     for node in nodes:
         if node.binds:
             return None
-        if node.op.name in RENAMES:
+        if node.op.renames:
             source = node.inputs[0]
             known = literals.get(source, scalars.get(source))
             if isinstance(known, Const):
@@ -83,7 +85,7 @@ def _work(nodes: Sequence[Node], scalars: Mapping[Value, Element]) -> int | None
             continue
         if len(node.outputs) != 1 or not isinstance(node.outputs[0].type, (NpScalar, PyScalar)):
             return None
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             value = node.attrs["value"]
             if not isinstance(value, complex):
                 dtype = dtype_name(dtype_of(node.outputs[0].type))
@@ -129,7 +131,7 @@ def _is_positive_literal(e: Expr) -> bool:
 
 
 def emit_diamond(
-    e: Registers, section: Section, diamond: Diamond, emit: Callable[[Node], None]
+    e: ProgramContext, section: Section, diamond: Diamond, emit: Callable[[Node], None]
 ) -> None:
     """Write both sides through `emit`, and the join's merges as selects, in the present block."""
     first, second, join = diamond
@@ -146,17 +148,17 @@ def emit_diamond(
             here = predicate if taken else e.fb.emit(f"xor i1 {predicate}, true")
             e.fb.check(e.fb.emit(f"and i1 {here}, {failed}"))
     for node in join.nodes:
-        if node.op.name == "merge":
+        if isinstance(node.op, Merge):
             _select(e, node, predicate, join.predecessors.index(first.id))
 
 
-def _register(e: Registers, v: Value) -> str:
+def _register(e: ProgramContext, v: Value) -> str:
     element = e.scalars[v]
     assert not isinstance(element, tuple)
     return emit_expr(e.fb, element, e.env)
 
 
-def _select(e: Registers, merge: Node, predicate: str, first: int) -> None:
+def _select(e: ProgramContext, merge: Node, predicate: str, first: int) -> None:
     (out,) = merge.outputs
     if merge.inputs[first] not in e.scalars:
         # A token: nothing to choose from.
@@ -168,5 +170,5 @@ def _select(e: Registers, merge: Node, predicate: str, first: int) -> None:
         parts = [s[k] if isinstance(s, tuple) else s for s in sides]
         a, b = (emit_expr(e.fb, part, e.env) for part in parts)
         chosen = a if a == b else lanes.select(predicate, dtype, a, b)
-        variables.append(bind_register(e, chosen, dtype))
+        variables.append(e.bind(chosen, dtype))
     e.scalars[out] = (variables[0], variables[1]) if len(variables) == 2 else variables[0]

@@ -17,11 +17,11 @@ from tracejit.codegen.llvm.text import FunctionBuilder
 from tracejit.codegen.scalar.booleans import BOOLEAN
 from tracejit.codegen.scalar.casts import cast
 from tracejit.codegen.scalar.floats import FLOAT
-from tracejit.codegen.scalar.integers import INTEGER, with_overflow
+from tracejit.codegen.scalar.integers import INTEGER, ScalarEmitter, with_overflow
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Var
 
-__all__ = ["emit_call", "emit_dim", "emit_expr", "supports"]
+__all__ = ["define", "emit_call", "emit_dim", "emit_expr", "supports"]
 
 #: Functions whose result on halves is a half already.
 _EXACT_ON_HALVES = frozenset(
@@ -34,6 +34,25 @@ _EXACT_ON_HALVES = frozenset(
 
 def _table(dtype: str) -> Mapping[str, object]:
     return FLOAT if is_float(dtype) else BOOLEAN if dtype == "b1" else INTEGER
+
+
+def define(
+    name: str,
+    *,
+    floats: ScalarEmitter | None = None,
+    integers: ScalarEmitter | None = None,
+    booleans: ScalarEmitter | None = None,
+) -> None:
+    """Add a scalar function, with its code for elements of each kind.
+
+    An emitter gets (lanes, registers, their dtypes, the result's dtype) and gives the register of
+    the result; halves come as f32. Raises ValueError for a name taken twice.
+    """
+    for table, emitter in ((FLOAT, floats), (INTEGER, integers), (BOOLEAN, booleans)):
+        if emitter is not None:
+            if name in table:
+                raise ValueError(f"scalar function {name} is defined twice")
+            table[name] = emitter
 
 
 def supports(fn: str, dtypes: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from tracejit.codegen.support.blas import HELPERS, helper_address
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
 
 __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
 
@@ -37,7 +38,7 @@ def helper_of(node: Node) -> str | None:
     a = array_of(node.inputs[0])
     ndims = tuple(array_of(v).ndim for v in node.inputs)
     dtype = dtype_name(a.dtype)
-    if node.op.name == "matmul":
+    if isinstance(node.op, MatMul):
         ndims = tuple(min(n, 2) for n in ndims)
     kind = _KINDS.get((node.op.name, *ndims))
     if kind is None:
@@ -48,19 +49,19 @@ def helper_of(node: Node) -> str | None:
 
 def has_routine(node: Node) -> bool:
     """Whether a routine computes the node for dense operands."""
-    return node.op.name == "matmul_both" or helper_of(node) is not None
+    return isinstance(node.op, MatMulBoth) or helper_of(node) is not None
 
 
 def scratch_sizes(node: Node) -> list[Dim]:
     """Bytes of the temporaries that the node's routine needs."""
-    if node.op.name in ("matmul", "matmul_both") or not has_routine(node):
+    if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
         return []
     a = array_of(node.inputs[0])
     n = a.shape[0]
     sizes: list[Dim] = [a.size * a.dtype.itemsize]
-    if node.op.name == "solve":
+    if isinstance(node.op, Solve):
         b = array_of(node.inputs[1])
         sizes.append(b.size * b.dtype.itemsize)
-    elif node.op.name == "inv":
+    elif isinstance(node.op, Inv):
         sizes.append(a.size * a.dtype.itemsize)
     return [*sizes, n * 8]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.kinds import is_absent, leaves_of, parts_of
+from tracejit.frontend.control.choices import choose, settle_bound, without
+from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.merges import Joiner, Recipe, in_one_order
 from tracejit.frontend.control.regions import (
     Names,
@@ -23,15 +24,14 @@ from tracejit.frontend.control.regions import (
 )
 from tracejit.frontend.numpy.ufuncs import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal, Unreachable
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
+from tracejit.ops.array.creation import Constant
 
 __all__ = [
     "BREAK",
@@ -39,19 +39,13 @@ __all__ = [
     "Returned",
     "branch",
     "branch_and_rest",
-    "choose",
     "falls",
     "lifted",
     "names_in",
     "names_of_operands",
-    "negation",
     "outcomes",
     "predicate",
-    "renamed",
-    "settle",
-    "settle_bound",
     "then_rest",
-    "without",
 ]
 
 BREAK, CONTINUE = Signal("break"), Signal("continue")
@@ -67,7 +61,7 @@ class Returned(NamedTuple):
 # Predicates --------------------------------------------------------------------------------------
 
 
-def predicate(hooks: Hooks, x: Any) -> bool | TracedScalar:
+def predicate(hooks: Interpreter, x: Any) -> bool | TracedScalar:
     """The truth of `x`: a bool where it is known while tracing, else a traced Python bool.
 
     Raises what Python raises for values without a truth.
@@ -112,26 +106,15 @@ def _known(p: TracedScalar) -> bool | TracedScalar:
     if p.trace is here():
         for node in reversed(here().builder.nodes):
             if p.own in node.outputs:
-                return bool(node.attrs["value"]) if node.op.name == "constant" else p
+                return bool(node.attrs["value"]) if isinstance(node.op, Constant) else p
     return p
-
-
-def negation(p: TracedScalar) -> TracedScalar:
-    """`not p` for a traced Python bool."""
-    out = lift(binary_operator(operator.eq, p, False))
-    assert isinstance(out, TracedScalar)
-    trace = here()
-    for truth in (False, True):
-        trace.follows(out.own, truth, p.own, not truth)
-        trace.follows(p.own, truth, out.own, not truth)
-    return out
 
 
 # Two sides ---------------------------------------------------------------------------------------
 
 
 def branch(
-    hooks: Hooks,
+    hooks: Interpreter,
     p: TracedScalar,
     then: Callable[[], Any],
     orelse: Callable[[], Any],
@@ -148,7 +131,7 @@ def branch(
 
 
 def branch_and_rest(
-    hooks: Hooks,
+    hooks: Interpreter,
     p: TracedScalar,
     then: Callable[[], Any],
     orelse: Callable[[], Any],
@@ -175,7 +158,9 @@ def branch_and_rest(
     return join_sides(hooks, p, first, second, names), True
 
 
-def _run(hooks: Hooks, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names) -> Side:
+def _run(
+    hooks: Interpreter, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names
+) -> Side:
     name = "then" if truth else "orelse"
     return run_side(hooks, here(), name, f, names, [(p.own, truth)])
 
@@ -194,7 +179,7 @@ def names_of_operands(operands: Sequence[Callable[[], Any] | None]) -> Names:
     return Names([name for f in binding for name in names_in(f)], binding)
 
 
-def join_sides(hooks: Hooks, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:
+def join_sides(hooks: Interpreter, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:
     """Record the `cond` of two traced sides; gives the joined outcome."""
     parent = here()
     joiner = Joiner(hooks, parent, p, (first, second))
@@ -252,7 +237,9 @@ def _bound(joiner: Joiner, name: str, first: Side, second: Side, names: Names) -
     return joiner.join(a, b)
 
 
-def _changed(joiner: Joiner, first: Side, second: Side, hooks: Hooks) -> list[tuple[Any, Recipe]]:
+def _changed(
+    joiner: Joiner, first: Side, second: Side, hooks: Interpreter
+) -> list[tuple[Any, Recipe]]:
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
     # Where both sides end the whole program, only what they return is left.
@@ -320,64 +307,8 @@ def falls(x: Any) -> bool:
     return "falls" in outcomes(x)
 
 
-def choose(x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
-    """Whether `test` holds of the alternative of a choice that is taken."""
-    if isinstance(x, Choice):
-        x = x.known()
-    if not isinstance(x, Choice):
-        return test(x)
-    first, second = choose(x.first, test), choose(x.second, test)
-    if first is second and isinstance(first, bool):
-        return first
-    if first is True and second is False:
-        return x.predicate
-    if first is False and second is True:
-        return negation(x.predicate)
-    return _either(_both(x.predicate, first), _both(negation(x.predicate), second))
-
-
-def _both(p: TracedScalar, x: bool | TracedScalar) -> bool | TracedScalar:
-    if isinstance(x, bool):
-        return p if x else False
-    return _logical("py_and", p, x)
-
-
-def _either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScalar:
-    if isinstance(a, bool) or isinstance(b, bool):
-        return b if a is False else a if b is False else True
-    return _logical("py_or", a, b)
-
-
-def _logical(op: str, a: TracedScalar, b: TracedScalar) -> TracedScalar:
-    out = wrap(here(), here().emit(op, (a.value(), b.value())))
-    assert isinstance(out, TracedScalar)
-    return out
-
-
-def without(x: Any, test: Callable[[Any], bool]) -> Any:
-    """An outcome without the alternatives that pass `test`: they are known not to hold."""
-    if not isinstance(x, Choice):
-        return x
-    first, second = without(x.first, test), without(x.second, test)
-    if not isinstance(first, Choice) and test(first):
-        return second
-    if not isinstance(second, Choice) and test(second):
-        return first
-    return Choice(x.predicate, first, second, x.merged)
-
-
-def renamed(x: Any, old: Any, new: Any) -> Any:
-    """An outcome with `new` in place of the alternative `old`."""
-    if not isinstance(x, Choice):
-        return new if x is old else x
-    first, second = renamed(x.first, old, new), renamed(x.second, old, new)
-    if first is x.first and second is x.second:
-        return x
-    return first if first is second else Choice(x.predicate, first, second)
-
-
 def then_rest(
-    hooks: Hooks, outcome: Any, rest: Callable[[], Any] | None, names: Names | None = None
+    hooks: Interpreter, outcome: Any, rest: Callable[[], Any] | None, names: Names | None = None
 ) -> Any:
     """What a block ends in whose statement had `outcome`, and is followed by `rest`."""
     if rest is None or not falls(outcome):
@@ -393,50 +324,7 @@ def then_rest(
 # Operations on choices ---------------------------------------------------------------------------
 
 
-def settle(x: Any) -> Any:
-    """What an operand is, for an operation that None and unbound names do not allow.
-
-    Arrays of which nobody knows which one it is are one by value. A choice between others stays
-    one.
-    """
-    x = _narrowed(x, lambda leaf: is_absent(leaf) and not isinstance(leaf, (str, bytes)))
-    return x.merged if isinstance(x, Choice) and x.merged is not None else x
-
-
-def settle_bound(x: Any) -> Any:
-    """As `settle`, for an operation that takes None: only an unbound name is an error."""
-    return _narrowed(x, lambda leaf: leaf is UNBOUND)
-
-
-def _narrowed(x: Any, excluded: Callable[[Any], bool]) -> Any:
-    """`x` without the alternatives that are an error here: a run that takes one bails out."""
-    if not isinstance(x, Choice):
-        return x
-    x = x.known()
-    found = [excluded(leaf) for leaf in leaves_of(x)]
-    if not any(found) or all(found):
-        return x
-    if (
-        isinstance(x, Choice)
-        and isinstance(x.first, Choice) is isinstance(x.second, Choice) is False
-    ):
-        _require(x.predicate, not excluded(x.first))
-        return x.known()
-    fails = choose(x, excluded)
-    assert isinstance(fails, TracedScalar)
-    _require(fails, False)
-    return without(x, excluded)
-
-
-def _require(p: TracedScalar, truth: bool) -> None:
-    """Bail out where a predicate is not `truth`: only eager execution can go on."""
-    trace = here()
-    holds = p if truth else negation(p)
-    trace.emit_all("check", (holds.value(),), {})
-    trace.assume(p.own, truth)
-
-
-def lifted(hooks: Hooks, f: Callable[..., Any], *args: Any) -> Any:
+def lifted(hooks: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
     """`f(*args)`, where an argument may be a choice: a branch with `f` on both sides."""
     given = tuple(map(settle_bound, args))
     at = next((k for k, x in enumerate(given) if isinstance(x, Choice)), None)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import (
@@ -23,9 +24,6 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.dims import floordiv
 from tracejit.ir.types import PYBOOL, PYINT
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Items", "enumerated", "items_of", "ranged", "reversed_items", "zipped"]
 
@@ -115,7 +113,7 @@ def items_of(x: Any) -> Items | None:
     return None
 
 
-def ranged(hooks: Hooks, *args: Any) -> Any:
+def ranged(hooks: Interpreter, *args: Any) -> Any:
     """`range(*args)`, where an argument may be a size or traced. Raises what Python raises."""
     if not any(isinstance(a, (Tracer, SymInt)) for a in args):
         return range(*args)

@@ -8,12 +8,14 @@ A Python number and a NumPy scalar of the same dtype are two kinds with one mach
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.choices import choose, is_absent, is_number, leaves_of
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
     dataclass_fields,
@@ -23,24 +25,18 @@ from tracejit.frontend.tracing.pytree import (
 )
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal
 from tracejit.ir.graph import attr_key
 from tracejit.ir.types import NpScalar, PyScalar, Type, dtype_name
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "MISSING",
     "as_kind",
     "as_machine",
     "flags",
-    "is_absent",
-    "is_number",
     "kinds_of",
     "kinds_of_both",
-    "leaves_of",
     "machine",
     "of_kind",
     "parts_of",
@@ -60,16 +56,6 @@ class _Missing:
 
 
 MISSING = _Missing()
-
-
-def is_absent(x: Any) -> bool:
-    """Whether `x` is a constant that no graph can hold: None, an unbound name, a text."""
-    return x is UNBOUND or isinstance(x, Signal) or (is_constant(x) and not is_number(x))
-
-
-def is_number(x: Any) -> bool:
-    """Whether `x` is a number, a size or a traced number."""
-    return isinstance(x, (bool, int, float, complex, np.generic, SymInt, TracedScalar))
 
 
 def same_constant(a: Any, b: Any) -> bool:
@@ -98,7 +84,7 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
     return None
 
 
-def rebuild(hooks: Hooks, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
+def rebuild(hooks: Interpreter, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
     """A new container of the class, made inside the trace."""
     if cls is list:
         return hooks.new(children)
@@ -107,16 +93,6 @@ def rebuild(hooks: Hooks, cls: type, keys: tuple[Any, ...], children: list[Any])
     if issubclass(cls, tuple):
         return tuple.__new__(cls, children)
     return hooks.new(build_dataclass(cls, dict(zip(keys, children, strict=True))))
-
-
-def leaves_of(x: Any) -> Iterator[Any]:
-    """The alternatives of a choice that may hold here."""
-    x = x.known() if isinstance(x, Choice) else x
-    if isinstance(x, Choice):
-        yield from leaves_of(x.first)
-        yield from leaves_of(x.second)
-    else:
-        yield x
 
 
 def kind_of(x: Any) -> Hashable:
@@ -153,7 +129,7 @@ def _is_absent_kind(kind: Hashable) -> bool:
     return isinstance(kind, tuple) and kind[0] == "constant"
 
 
-def of_kind(hooks: Hooks, x: Any, kind: Hashable) -> Any:
+def of_kind(hooks: Interpreter, x: Any, kind: Hashable) -> Any:
     """`x` as far as it is of a kind; MISSING where it never is."""
     if x is MISSING:
         return x
@@ -169,10 +145,8 @@ def of_kind(hooks: Hooks, x: Any, kind: Hashable) -> Any:
     return hooks.ternary(x.predicate, lambda: first, lambda: second)
 
 
-def flags(hooks: Hooks, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
+def flags(hooks: Interpreter, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
     """For each kind but the last: whether `x` is of it (a bool, or a traced one)."""
-    from tracejit.frontend.control.branches import choose
-
     if x is MISSING:
         return [False] * (len(kinds) - 1)
     return [choose(x, functools.partial(_is_of, kind)) for kind in kinds[:-1]]

@@ -10,17 +10,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.branches import choose
+from tracejit.frontend.control.choices import choose, is_absent, is_number, leaves_of
 from tracejit.frontend.control.kinds import (
     MISSING,
     as_kind,
     as_machine,
     flags,
-    is_absent,
-    is_number,
     kinds_of,
     kinds_of_both,
-    leaves_of,
     machine,
     of_kind,
     parts_of,
@@ -29,6 +26,7 @@ from tracejit.frontend.control.kinds import (
     select,
 )
 from tracejit.frontend.control.merges import undefined
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, laid_out
 from tracejit.frontend.tracing.trace import Trace, user_line
@@ -40,7 +38,6 @@ from tracejit.ir.types import PYBOOL, ArrayType, Type
 
 if TYPE_CHECKING:
     from tracejit.frontend.control.regions import Side
-    from tracejit.frontend.interpreter.interpreter import Hooks
     from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 
 __all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
@@ -60,7 +57,7 @@ class Carry:
         return []
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         """The object from the carried values, where it was `x` before the loop.
 
@@ -116,7 +113,7 @@ class _Number(Carry):
         return [undefined(parent, self.types[0]) if x is MISSING else lift(x).value()]
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         return wrap(trace, next(values))
 
@@ -167,7 +164,7 @@ class _Array(Carry):
         return v if v.type.order == t.order else laid_out(trace, v, t.order)  # type: ignore[union-attr]
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         stays = x is not MISSING and (self.passes or ran is not True)
         known = dict(self.outer)
@@ -236,7 +233,7 @@ class _Parts(Carry):
         return [v for child, part in pairs for v in child.begin(parent, part)]
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         pairs = zip(self.children, self._of(x), strict=True)
         parts = [child.inside(hooks, trace, values, part, ran) for child, part in pairs]
@@ -266,7 +263,7 @@ class _Fixed(Carry):
         self.value = value
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         return self.value
 
@@ -274,7 +271,9 @@ class _Fixed(Carry):
 class _Union(Carry):
     """A value of one of several kinds: which one, and the value of each kind."""
 
-    def __init__(self, hooks: Hooks, kinds: Sequence[Hashable], inner: Sequence[Carry]) -> None:
+    def __init__(
+        self, hooks: Interpreter, kinds: Sequence[Hashable], inner: Sequence[Carry]
+    ) -> None:
         self.hooks, self.kinds = hooks, kinds
         #: None where a number shares the machine value of an earlier kind.
         self.inner: list[Carry | None] = []
@@ -328,7 +327,7 @@ class _Union(Carry):
         return value
 
     def inside(
-        self, hooks: Hooks, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
     ) -> Any:
         chosen = [wrap(trace, next(values)) for _ in self.kinds[1:]]
         parts: list[Any] = []
@@ -357,7 +356,7 @@ class _Union(Carry):
                 carry.ends_with(of_kind(self.hooks, x, kind), inner, group)
 
 
-def widened(hooks: Hooks, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
+def widened(hooks: Interpreter, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
     """The carry for an object that begins as `start` and is `end` after an iteration.
 
     Raises Unlike where no carry takes both.
@@ -370,7 +369,7 @@ def widened(hooks: Hooks, side: Side, carry: Carry, start: Any, end: Any) -> Car
     return carry if new.like(carry) else new
 
 
-def _carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
+def _carry(hooks: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
     if isinstance(start, Choice):
         start = start.known()
     if isinstance(end, Choice):
@@ -401,7 +400,7 @@ def _carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
     return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
 
 
-def _rebuildable(hooks: Hooks, side: Side, x: Any) -> bool:
+def _rebuildable(hooks: Interpreter, side: Side, x: Any) -> bool:
     made = hooks.made_in(x)
     return isinstance(x, tuple) or (made is not None and side.region.encloses(made))
 
@@ -465,7 +464,7 @@ def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
     return out
 
 
-def _made_in(hooks: Hooks, side: Side, x: Any) -> bool:
+def _made_in(hooks: Interpreter, side: Side, x: Any) -> bool:
     if isinstance(x, Tracer):
         return side.region.encloses(x.trace)
     if isinstance(x, SymInt) or parts_of(x) is not None:
@@ -474,7 +473,7 @@ def _made_in(hooks: Hooks, side: Side, x: Any) -> bool:
     return made is not None and side.region.encloses(made)
 
 
-def _union_carry(hooks: Hooks, side: Side, start: Any, end: Any) -> Carry | None:
+def _union_carry(hooks: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
     first = kinds_of(start) if start is not MISSING else []
     with side.reopened():
         kinds = kinds_of_both(first, kinds_of(end))

@@ -6,7 +6,7 @@ The body is traced until what it takes is what it gives back, then recorded as a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same, widened
@@ -20,6 +20,7 @@ from tracejit.frontend.control.regions import (
     put_contents,
 )
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Cell, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
@@ -27,9 +28,6 @@ from tracejit.frontend.tracing.union import UNBOUND, Choice, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Loop", "StaticLoop", "parts_in"]
 
@@ -43,7 +41,7 @@ class StaticLoop(Exception):
 class Loop:
     """A loop that is being rolled: what it carries, and how."""
 
-    def __init__(self, hooks: Hooks, names: Names, info: Any, peeled: int) -> None:
+    def __init__(self, hooks: Interpreter, names: Names, info: Any, peeled: int) -> None:
         self.hooks, self.names, self.parent = hooks, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tracejit.frontend.control.branches import branch, choose, predicate, then_rest, without
+from tracejit.frontend.control.branches import branch, predicate, then_rest
+from tracejit.frontend.control.choices import choose, without
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
 from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
 from tracejit.frontend.control.regions import Names, Side, contents_of, entered, put_contents
 from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.tracer import (
@@ -32,9 +34,6 @@ from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = ["CountedLoop", "StaticLoop", "TestedLoop"]
 
 _MAX_PERIOD = 4
@@ -45,7 +44,7 @@ class CountedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         names: Names,
         info: Any,
         items: Items,
@@ -161,7 +160,7 @@ class TestedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         names: Names,
         info: Any,
         test: Callable[[], Any],

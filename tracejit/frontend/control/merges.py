@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tracejit.errors import GraphError, TraceError
+from tracejit.frontend.control.choices import is_number
 from tracejit.frontend.control.kinds import (
     MISSING,
     as_kind,
     as_machine,
     flags,
-    is_number,
     kinds_of,
     kinds_of_both,
     machine,
@@ -26,6 +26,7 @@ from tracejit.frontend.control.kinds import (
     same_constant,
     select,
 )
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, View, laid_out
 from tracejit.frontend.tracing.trace import Trace, user_line
@@ -38,7 +39,6 @@ from tracejit.ops.control.effects import undefined_attrs
 
 if TYPE_CHECKING:
     from tracejit.frontend.control.regions import Side
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "UNBOUND",
@@ -66,7 +66,11 @@ class Joiner:
     """
 
     def __init__(
-        self, hooks: Hooks, parent: Trace, predicate: TracedScalar | None, sides: Sequence[Side]
+        self,
+        hooks: Interpreter,
+        parent: Trace,
+        predicate: TracedScalar | None,
+        sides: Sequence[Side],
     ) -> None:
         self.hooks, self.parent, self.predicate, self.sides = hooks, parent, predicate, sides
         #: For each result, the value of each side; None where a side has none.

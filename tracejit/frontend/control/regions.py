@@ -13,6 +13,7 @@ from types import CellType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
@@ -23,7 +24,6 @@ from tracejit.ir.types import PYBOOL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Names", "Side", "Undo", "close_region", "contents_of", "put_contents", "run_side"]
 
@@ -170,7 +170,7 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
 
 
 def run_side(
-    hooks: Hooks,
+    hooks: Interpreter,
     parent: Trace,
     name: str,
     run: Callable[[], Any],

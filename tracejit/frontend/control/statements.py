@@ -18,13 +18,10 @@ from tracejit.frontend.control.branches import (
     branch_and_rest,
     names_in,
     names_of_operands,
-    negation,
     predicate,
-    renamed,
-    settle,
-    settle_bound,
     then_rest,
 )
+from tracejit.frontend.control.choices import negation, renamed, settle, settle_bound
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import CountedLoop, StaticLoop, TestedLoop

@@ -283,17 +283,16 @@ def made(trace: ConcreteTrace | None, x: Any, writeable: bool = True) -> Any:
 
 def settled(trace: ConcreteTrace, x: Any) -> Any:
     """A recorded result as the program shall see it: numbers that carry no derivative are plain."""
-    from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
-
+    array, scalar = trace.tracers
     if isinstance(x, TracedScalar):
         value = x.value()
         if not trace.is_active(value):
             return trace.concrete(value)
-        return x if isinstance(x, ConcreteScalar) else wrap(trace, value)
+        return x if isinstance(x, scalar) else wrap(trace, value)
     if isinstance(x, TracedArray):
         if x.dtype not in TRACED_DTYPES:
             return np.array(trace.concrete(x.value()), order="K")
-        return x if isinstance(x, ConcreteArray) else ConcreteArray(trace, x.cell, x.views)
+        return x if isinstance(x, array) else array(trace, x.cell, x.views)
     if isinstance(x, SymInt):
         return int(x)
     if type(x) is list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.host.functions import host_path, spelled, takes_keywords
 from tracejit.frontend.host.infer_by_example import Undecided, real_values, shadow
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
@@ -22,9 +23,6 @@ from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Operands", "host_call", "is_hosted", "record", "refuse_opaque"]
 
@@ -37,7 +35,7 @@ def is_hosted(f: Any) -> bool:
 
 
 def host_call(
-    hooks: Hooks,
+    hooks: Interpreter,
     f: Any,
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -146,7 +144,7 @@ def _constant(x: Any) -> Any:
 
 
 def record(
-    hooks: Hooks,
+    hooks: Interpreter,
     attrs: dict[str, Any],
     operands: Operands,
     stand_in: Callable[..., Any],
@@ -197,7 +195,7 @@ def _require_plain(result: Any) -> None:
                 _require_plain(part)
 
 
-def _rebuilt(hooks: Hooks, result: Any, leaves: Sequence[Any]) -> Any:
+def _rebuilt(hooks: Interpreter, result: Any, leaves: Sequence[Any]) -> Any:
     match result:
         case ("operand", k):
             return leaves[k]

@@ -15,13 +15,14 @@ from types import (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
+from tracejit.frontend.interpreter.functions import call_rewritten
 from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
@@ -32,6 +33,7 @@ from tracejit.frontend.python.random import RandomFunction
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
@@ -44,9 +46,6 @@ from tracejit.frontend.tracing.tracer import (
     wrap,
 )
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["call", "takes_choices"]
 
@@ -66,7 +65,7 @@ _PURE_NUMPY = frozenset(
 _HOSTED = ("TJ002", "TJ004")
 
 
-def _is_own(hooks: Hooks, f: FunctionType) -> bool:
+def _is_own(hooks: Interpreter, f: FunctionType) -> bool:
     """Whether `f` belongs to the program, or to the package of the compiled function."""
     top = (f.__module__ or "").partition(".")[0]
     return top == hooks.home or not is_library_file(f.__code__.co_filename)
@@ -78,7 +77,7 @@ def _name(f: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
-def takes_choices(hooks: Hooks, f: Any) -> bool:
+def takes_choices(hooks: Interpreter, f: Any) -> bool:
     """Whether a callee deals itself with values that a branch left different."""
     if isinstance(f, FunctionType):
         known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
@@ -93,7 +92,7 @@ def takes_choices(hooks: Hooks, f: Any) -> bool:
     return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
 
 
-def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)`. Raises TraceError TJ002 for a callee that is not known to be pure."""
     cls = type(f)
     if cls is FunctionType:
@@ -126,7 +125,7 @@ def call(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return hooks.call(method, *args, **kwargs)
 
 
-def _jitted(hooks: Hooks, f: Any) -> Any:
+def _jitted(hooks: Interpreter, f: Any) -> Any:
     """The plain function of a compiled one."""
     source = hooks.capture.source_of(f)
     if source is None or not hasattr(f, "__tracejit__"):
@@ -135,7 +134,7 @@ def _jitted(hooks: Hooks, f: Any) -> Any:
 
 
 def _call_function(
-    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    hooks: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if hooks.is_made(f):
         return f(*args, **kwargs)
@@ -147,7 +146,7 @@ def _call_function(
         return traced(hooks, *args, **kwargs)
     if f in FORMS:
         hooks.capture.object_source(f, f.__name__)
-        return _call_rewritten(hooks, f, args, kwargs)
+        return call_rewritten(hooks, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -158,18 +157,10 @@ def _call_function(
     if not _is_own(hooks, f):
         require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
         return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
-    return _call_rewritten(hooks, f, args, kwargs)
-
-
-def _call_rewritten(
-    hooks: Hooks, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    from tracejit.frontend.interpreter.entry import call_rewritten
-
     return call_rewritten(hooks, f, args, kwargs)
 
 
-def _call_builtin(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_builtin(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
@@ -183,7 +174,7 @@ def _call_builtin(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str,
     return builtin_methods.call_method(hooks, f, args, kwargs)
 
 
-def _call_unbound(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_unbound(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`str.upper(s)` and its kind."""
     if f is object.__setattr__ and len(args) == 3 and not kwargs:
         hooks.may_change(args[0])
@@ -196,7 +187,7 @@ def _call_unbound(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str,
     return hooks.call(getattr(args[0], f.__name__), *args[1:], **kwargs)
 
 
-def _call_partial(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_partial(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     parts = {name: getattr(f, name) for name in ("func", "args", "keywords")}
     if not hooks.is_made(f):
         source = hooks.capture.source_of(f)
@@ -207,7 +198,7 @@ def _call_partial(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str,
     return hooks.call(inner, *first, *args, **{**named, **kwargs})
 
 
-def _call_class(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_class(hooks: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     handler = builtin_calls.CALLS.get(cls)
     if handler is not None:
         return handler(hooks, *args, **kwargs)
@@ -243,7 +234,7 @@ def _is_multimethod(f: Any) -> bool:
     return type(f).__module__ == "uarray" and is_hosted(f)
 
 
-def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_numpy(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
@@ -260,7 +251,7 @@ def _call_numpy(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _call_ufunc(
-    hooks: Hooks, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    hooks: Interpreter, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
@@ -284,7 +275,7 @@ def _call_ufunc(
         )
 
 
-def _convert(hooks: Hooks, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _convert(hooks: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`np.float64(x)` and its kind."""
     if not has_traced(args):
         require_plain([*args, kwargs], cls.__name__)

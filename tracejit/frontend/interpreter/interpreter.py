@@ -11,23 +11,16 @@ import enum
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
-from tracejit.frontend.control.branches import (
-    choose,
-    lifted,
-    names_of_operands,
-    predicate,
-    settle,
-    settle_bound,
-)
+from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
+from tracejit.frontend.control.choices import choose, leaves_of, settle, settle_bound
 from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.control.kinds import leaves_of
 from tracejit.frontend.control.regions import contents_of, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.interpreter import calls
@@ -49,7 +42,7 @@ from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_lin
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Choice, Unreachable
 
-__all__ = ["ChosenAttribute", "Hooks", "Scope"]
+__all__ = ["ChosenAttribute", "Hooks"]
 
 
 def _has_choice(values: tuple[Any, ...]) -> bool:
@@ -86,26 +79,6 @@ _ITERATORS: tuple[type, ...] = (
     *(type(reversed(x)) for x in _EMPTY if hasattr(x, "__reversed__")),
 )
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
-
-
-class Scope:
-    """The hooks as one function sees them, with its own globals and closure."""
-
-    def __init__(self, hooks: Hooks, namespace: dict[str, Any], cells: dict[str, CellType]) -> None:
-        self.namespace, self.cells, self.hooks = namespace, cells, hooks
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.hooks, name)
-        setattr(self, name, found)
-        return found
-
-    def global_(self, name: str) -> Any:
-        """A global name or a builtin."""
-        return self.hooks.capture.global_value(self.namespace, name)
-
-    def free(self, name: str) -> Any:
-        """A name of the scope around the function."""
-        return self.hooks.capture.cell_value(self.cells[name], name)
 
 
 class Hooks(Flow):
@@ -293,6 +266,10 @@ class Hooks(Flow):
     def formatted(self, x: Any, conversion: str = "", spec: Any = "") -> Any:
         """`{x!conversion:spec}` in an f-string."""
         return formatting.formatted(self, x, conversion, spec)
+
+    def print_(self, *args: Any, **options: Any) -> None:
+        """`print(*args, **options)`."""
+        effects.print_(self, *args, **options)
 
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""

@@ -26,13 +26,14 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
+from tracejit.ir.op import Op, for_each_op
 from tracejit.ir.types import ArrayType, dtype_of
+from tracejit.ops.array.reduction import Reduction
 
 __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
 
+#: Ufunc -> what is called for its `reduce`.
 REDUCTIONS: dict[Any, Any] = {
-    np.add: np.sum,
-    np.multiply: np.prod,
     np.maximum: np.max,
     np.minimum: np.min,
     np.logical_or: np.any,
@@ -131,18 +132,15 @@ def _truth(x: TracedArray) -> TracedArray:
     return asarray(out)
 
 
-def _sum_dtype(d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
-    """The accumulator NumPy chooses for sums and products: at least the default integer."""
+def _accumulator(ufunc: Any, d: np.dtype[Any], dtype: Any) -> np.dtype[Any]:
+    """The dtype NumPy reduces `d` in: of sums and products at least the default integer."""
     if dtype is not None and dtype is not NOT_GIVEN:
         given: np.dtype[Any] = np.dtype(dtype)
         if given.kind == "b":
             raise TraceError("TJ004", "a sum or product in booleans", user_line())
         return given
-    if d.kind == "b" or (d.kind == "i" and d.itemsize < 8):
-        return np.dtype(np.int64)
-    if d.kind == "u" and d.itemsize < 8:
-        return np.dtype(np.uint64)
-    return d
+    found: np.dtype[Any] = ufunc.resolve_dtypes((None, d, None), reduction=True)[1]
+    return found
 
 
 def _masked(x: TracedArray, where: Any, neutral: Any, name: str) -> TracedArray:
@@ -175,8 +173,10 @@ def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
     return wrap(here(), operand(initial, dtype))
 
 
-def _accumulate(name: str, op: str, ufunc: Any) -> Any:
-    neutral = ufunc.identity
+def _reduced(op: Reduction, function: Any) -> Any:
+    """The handler of a reduction that begins with the identity of its ufunc."""
+    ufunc = op.ufunc
+    name = f"{ufunc.__name__}.reduce" if function == ufunc.reduce else function.__name__
 
     @accepts_out(f"np.{name}")
     def run(
@@ -189,11 +189,14 @@ def _accumulate(name: str, op: str, ufunc: Any) -> Any:
         where: Any = NOT_GIVEN,
     ) -> Any:
         x = asarray(a)
-        x = _masked(astype(x, _sum_dtype(x.dtype, dtype)), where, neutral, name)
+        x = astype(x, _accumulator(ufunc, x.dtype, dtype))
+        if x.dtype.kind not in op.kinds:
+            raise TraceError("TJ004", f"np.{name} of {x.dtype}", user_line())
+        x = _masked(x, where, ufunc.identity, name)
         start = _start(initial, x.dtype, name)
         if start is None:
-            return reduce_axes(op, x, axis, keepdims is True, ufunc)
-        result = elementwise(ufunc, (start, reduce_axes(op, x, axis, keepdims is True)))
+            return reduce_axes(op.name, x, axis, keepdims is True, ufunc)
+        result = elementwise(ufunc, (start, reduce_axes(op.name, x, axis, keepdims is True)))
         if ufunc is not np.add or x.dtype.kind not in "fc" or not _may_be_negative_zero(initial):
             return result
         if x.dtype.kind == "c":
@@ -219,8 +222,14 @@ def _may_be_negative_zero(initial: Any) -> bool:
     return bool((np.signbit(parts) & (parts == 0)).any())
 
 
-HANDLERS[np.sum] = _accumulate("sum", "reduce_sum", np.add)
-HANDLERS[np.prod] = _accumulate("prod", "reduce_prod", np.multiply)
+def _add_handler(op: Op) -> None:
+    if isinstance(op, Reduction) and op.ufunc is not None:
+        function = type(op).numpy
+        handles(function, several_axes=True)(_reduced(op, function))
+        REDUCTIONS[op.ufunc] = function
+
+
+for_each_op(_add_handler)
 
 
 def _extreme(name: str, op: str, ufunc: Any) -> Any:
@@ -440,7 +449,7 @@ def _cumulative(name: str) -> Any:
     @accepts_out(f"np.{name}")
     def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         x = asarray(a)
-        x = astype(x, _sum_dtype(x.dtype, dtype))
+        x = astype(x, _accumulator(np.add, x.dtype, dtype))
         if isinstance(axis, tuple):
             raise TraceError("TJ004", f"np.{name} along several axes", user_line())
         if axis is None or isinstance(_no_axis(axis, x.type.shape), tuple):

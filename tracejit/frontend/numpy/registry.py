@@ -27,6 +27,7 @@ from tracejit.ir.types import dtype_of
 __all__ = [
     "HANDLERS",
     "NOT_GIVEN",
+    "SEVERAL_AXES",
     "SUBSCRIPTS",
     "call_function",
     "handles",
@@ -46,14 +47,19 @@ SUBSCRIPTS: dict[type, Callable[[Any, Any], Any]] = {}
 NOT_GIVEN: Any = np._NoValue
 
 
-def handles(*functions: Any, creates: bool = False) -> Callable[[F], F]:
-    """Decorator: the handler of one or more NumPy functions."""
+def handles(*functions: Any, creates: bool = False, several_axes: bool = False) -> Callable[[F], F]:
+    """Decorator: the handler of one or more NumPy functions.
+
+    `creates`: they run even without a traced argument. `several_axes`: `axis` may be a tuple.
+    """
 
     def add(handler: F) -> F:
         for f in functions:
             HANDLERS[f] = handler
             if creates:
                 CREATORS.add(f)
+            if several_axes:
+                SEVERAL_AXES.add(f)
         return handler
 
     return add
@@ -83,7 +89,7 @@ def call_function(func: Any, args: Any, kwargs: Any) -> Any:
     given |= plain_options(name, given)
     if "others" in given:
         given["others"] |= plain_options(name, given["others"])
-    if isinstance(given.get("axis"), tuple) and func.__name__ not in _OF_AXES:
+    if isinstance(given.get("axis"), tuple) and func not in SEVERAL_AXES:
         raise TraceError("TJ004", f"{name} with several axes", user_line())
     return handler(*bound.args, **bound.kwargs)
 
@@ -164,11 +170,13 @@ _ACCEPTED: dict[str, Callable[[Any], bool]] = {
     "subok": _is_flag,
 }
 #: Functions that take several axes; of all others `axis` is one.
-_OF_AXES = frozenset(
-    "all amax amin any average count_nonzero expand_dims flip matrix_norm max mean median min "
-    "nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm prod ptp roll rot90 "
-    "squeeze std sum var vector_norm".split()
-)
+SEVERAL_AXES: set[Any] = {np.linalg.norm, np.linalg.matrix_norm, np.linalg.vector_norm} | {
+    getattr(np, name)
+    for name in (
+        "all amax amin any average count_nonzero expand_dims flip max mean median min nanmax "
+        "nanmean nanmedian nanmin nanprod nanstd nansum nanvar ptp roll rot90 squeeze std var"
+    ).split()
+}
 
 
 DISPATCH.function = call_function

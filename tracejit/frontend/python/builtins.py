@@ -15,7 +15,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +27,16 @@ from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["CALLS"]
 
 _REQUIRED: Any = object()
 
 
-def _len(hooks: Hooks, x: Any) -> Any:
+def _len(hooks: Interpreter, x: Any) -> Any:
     if isinstance(x, TracedArray) and x.ndim:
         return x.shape[0]
     if isinstance(x, (Tracer, SymInt)):
@@ -54,47 +52,47 @@ def _len(hooks: Hooks, x: Any) -> Any:
 # Iteration ---------------------------------------------------------------------------------------
 
 
-def _range(hooks: Hooks, *args: Any) -> Any:
+def _range(hooks: Interpreter, *args: Any) -> Any:
     require_known(args, "an argument of range()")
     return ranged(hooks, *args)
 
 
-def _enumerate(hooks: Hooks, iterable: Any, start: Any = 0) -> Any:
+def _enumerate(hooks: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
     items = enumerated(iterable, start)
     return hooks.new(items or enumerate(hooks.iterate(iterable), start))
 
 
-def _zip(hooks: Hooks, *iterables: Any, strict: Any = False) -> Any:
+def _zip(hooks: Interpreter, *iterables: Any, strict: Any = False) -> Any:
     items = zipped(iterables, bool(strict))
     return hooks.new(items or zip(*map(hooks.iterate, iterables), strict=strict))
 
 
-def _reversed(hooks: Hooks, x: Any) -> Any:
+def _reversed(hooks: Interpreter, x: Any) -> Any:
     plain = (list, tuple, dict, str, range)
     if not isinstance(x, (TracedArray, Items)) and type(x) not in plain:
         raise TraceError("TJ002", f"reversed() of a {class_of(x).__name__}", user_line())
     return hooks.new(reversed_items(x) or reversed(x))
 
 
-def _map(hooks: Hooks, f: Any, *iterables: Any) -> Any:
+def _map(hooks: Interpreter, f: Any, *iterables: Any) -> Any:
     return hooks.new(map(hooks.callback(f), *map(hooks.iterate, iterables)))
 
 
-def _filter(hooks: Hooks, f: Any, iterable: Any) -> Any:
+def _filter(hooks: Interpreter, f: Any, iterable: Any) -> Any:
     return hooks.new(filter(_predicate(hooks, f), hooks.iterate(iterable)))
 
 
-def _predicate(hooks: Hooks, f: Any) -> Callable[[Any], Any]:
+def _predicate(hooks: Interpreter, f: Any) -> Callable[[Any], Any]:
     return lambda x: hooks.truth(x if f is None else hooks.call(f, x))
 
 
-def _iter(hooks: Hooks, x: Any) -> Any:
+def _iter(hooks: Interpreter, x: Any) -> Any:
     return hooks.new(hooks.iterate(x))
 
 
-def _next(hooks: Hooks, x: Any, *default: Any) -> Any:
+def _next(hooks: Interpreter, x: Any, *default: Any) -> Any:
     if isinstance(x, Items):
         raise TraceError("TJ029", "next()", user_line())
     if not hooks.is_made(x):
@@ -103,7 +101,7 @@ def _next(hooks: Hooks, x: Any, *default: Any) -> Any:
 
 
 def _sequence(cls: Any) -> Callable[..., Any]:
-    def run(hooks: Hooks, items: Any = ()) -> Any:
+    def run(hooks: Interpreter, items: Any = ()) -> Any:
         made = cls(hooks.iterate(items))
         return made if cls is tuple else hooks.new(made)
 
@@ -114,12 +112,12 @@ def _set(cls: Any) -> Callable[..., Any]:
     return lambda hooks, items=(): hooks.new(cls(hooks.keys(items)))
 
 
-def _dict(hooks: Hooks, /, *given: Any, **named: Any) -> Any:
+def _dict(hooks: Interpreter, /, *given: Any, **named: Any) -> Any:
     items = [pairs(hooks, x) for x in given]
     return hooks.new(dict(*items, **named))
 
 
-def _sorted(hooks: Hooks, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+def _sorted(hooks: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
     values = list(hooks.iterate(items))
     tested = values if key is None else [hooks.call(key, v) for v in values]
     require_plain(tested, "sorted()", sizes=True)
@@ -127,12 +125,14 @@ def _sorted(hooks: Hooks, items: Any, *, key: Any = None, reverse: Any = False) 
     return hooks.new([values[k] for k in order])
 
 
-def _accumulate(hooks: Hooks, items: Any, func: Any = operator.add, *, initial: Any = None) -> Any:
+def _accumulate(
+    hooks: Interpreter, items: Any, func: Any = operator.add, *, initial: Any = None
+) -> Any:
     step = hooks.callback(func or operator.add)
     return hooks.new(itertools.accumulate(hooks.iterate(items), step, initial=initial))
 
 
-def _starmap(hooks: Hooks, f: Any, items: Any) -> Any:
+def _starmap(hooks: Interpreter, f: Any, items: Any) -> Any:
     return hooks.new(hooks.call(f, *hooks.iterate(x)) for x in hooks.iterate(items))
 
 
@@ -149,7 +149,7 @@ def _over_all(f: Any) -> Callable[..., Any]:
 # Objects -----------------------------------------------------------------------------------------
 
 
-def _type(hooks: Hooks, x: Any, *more: Any) -> Any:
+def _type(hooks: Interpreter, x: Any, *more: Any) -> Any:
     if more:
         raise TraceError("TJ002", "type() with three arguments", user_line())
     cls = class_of(x)
@@ -179,7 +179,7 @@ def _require_class(cls: Any) -> None:
         raise TraceError("TJ008", f"isinstance() with {cls!r}", user_line())
 
 
-def _isinstance(hooks: Hooks, x: Any, cls: Any) -> bool:
+def _isinstance(hooks: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
     if isinstance(x, (Tracer, SymInt)):
         return issubclass(class_of(x), cls)
@@ -187,12 +187,12 @@ def _isinstance(hooks: Hooks, x: Any, cls: Any) -> bool:
     return isinstance(x, cls)
 
 
-def _issubclass(hooks: Hooks, x: Any, cls: Any) -> bool:
+def _issubclass(hooks: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
     return issubclass(x, cls)
 
 
-def _getattr(hooks: Hooks, x: Any, name: str, default: Any = _REQUIRED) -> Any:
+def _getattr(hooks: Interpreter, x: Any, name: str, default: Any = _REQUIRED) -> Any:
     try:
         return hooks.attribute(x, name)
     except AttributeError:
@@ -201,34 +201,34 @@ def _getattr(hooks: Hooks, x: Any, name: str, default: Any = _REQUIRED) -> Any:
         return default
 
 
-def _hasattr(hooks: Hooks, x: Any, name: str) -> bool:
+def _hasattr(hooks: Interpreter, x: Any, name: str) -> bool:
     return _getattr(hooks, x, name, _REQUIRED.__class__) is not _REQUIRED.__class__
 
 
-def _setattr(hooks: Hooks, x: Any, name: str, value: Any) -> None:
+def _setattr(hooks: Interpreter, x: Any, name: str, value: Any) -> None:
     hooks.store_attribute(value, x, name)
 
 
-def _delattr(hooks: Hooks, x: Any, name: str) -> None:
+def _delattr(hooks: Interpreter, x: Any, name: str) -> None:
     hooks.delete_attribute(x, name)
 
 
-def _callable(hooks: Hooks, x: Any) -> bool:
+def _callable(hooks: Interpreter, x: Any) -> bool:
     return not isinstance(x, (Tracer, SymInt)) and callable(x)
 
 
-def _str(hooks: Hooks, x: Any = "", *args: Any, **kwargs: Any) -> Any:
+def _str(hooks: Interpreter, x: Any = "", *args: Any, **kwargs: Any) -> Any:
     if not args and not kwargs:
         return to_text(hooks, x)
     require_plain([x, *args, *kwargs.values()], "str()")
     return str(x, *args, **kwargs)
 
 
-def _super(hooks: Hooks, cls: Any, owner: Any) -> Any:
+def _super(hooks: Interpreter, cls: Any, owner: Any) -> Any:
     return super(cls, owner)
 
 
-def _replace(hooks: Hooks, x: Any, /, **changes: Any) -> Any:
+def _replace(hooks: Interpreter, x: Any, /, **changes: Any) -> Any:
     """A dataclass with some fields changed: a call of its class, as in Python."""
     cls = _type(hooks, x)
     for f in dataclasses.fields(cls):
@@ -240,15 +240,15 @@ def _replace(hooks: Hooks, x: Any, /, **changes: Any) -> Any:
     return hooks.call(cls, **changes)
 
 
-def _partial(hooks: Hooks, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _partial(hooks: Interpreter, f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return hooks.new(functools.partial(f, *args, **kwargs))
 
 
-def _wraps(hooks: Hooks, wrapped: Any) -> Any:
+def _wraps(hooks: Interpreter, wrapped: Any) -> Any:
     return hooks.new(functools.partial(functools.update_wrapper, wrapped=wrapped))
 
 
-def _update_wrapper(hooks: Hooks, wrapper: Any, wrapped: Any) -> Any:
+def _update_wrapper(hooks: Interpreter, wrapper: Any, wrapped: Any) -> Any:
     hooks.may_change(wrapper)
     return functools.update_wrapper(wrapper, wrapped, updated=())
 

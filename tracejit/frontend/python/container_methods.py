@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import require_index, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["call_method"]
 
 _BUILTIN_CLASSES = (bool, bytes, complex, dict, float, int, str)
 
 
-def call_method(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_method(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)` for a method of a builtin object made inside or rebuilt.
 
     Raises TraceError TJ027 where it would change something from outside, TJ002 for unknown methods.
@@ -44,7 +42,7 @@ def call_method(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     raise TraceError("TJ002", f"{type(owner).__name__}.{name}", user_line())
 
 
-def _class_method(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _class_method(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if f.__self__ is itertools.chain and f.__name__ == "from_iterable" and not kwargs:
         return hooks.new(itertools.chain.from_iterable(map(hooks.iterate, hooks.iterate(*args))))
     if f.__self__ not in _BUILTIN_CLASSES or f.__name__.startswith("__"):
@@ -56,50 +54,50 @@ def _class_method(hooks: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str,
 # Lists -------------------------------------------------------------------------------------------
 
 
-def _append(hooks: Hooks, x: list[Any], value: Any) -> None:
+def _append(hooks: Interpreter, x: list[Any], value: Any) -> None:
     hooks.may_change(x)
     x.append(value)
 
 
-def _extend(hooks: Hooks, x: list[Any], values: Any) -> None:
+def _extend(hooks: Interpreter, x: list[Any], values: Any) -> None:
     hooks.may_change(x)
     x.extend(list(hooks.iterate(values)))  # all items first: they may be its own
 
 
-def _insert(hooks: Hooks, x: list[Any], k: Any, value: Any) -> None:
+def _insert(hooks: Interpreter, x: list[Any], k: Any, value: Any) -> None:
     hooks.may_change(x)
     require_index(k)
     x.insert(k, value)
 
 
-def _list_pop(hooks: Hooks, x: list[Any], k: Any = -1) -> Any:
+def _list_pop(hooks: Interpreter, x: list[Any], k: Any = -1) -> Any:
     hooks.may_change(x)
     require_index(k)
     return x.pop(k)
 
 
-def _remove(hooks: Hooks, x: list[Any], value: Any) -> None:
+def _remove(hooks: Interpreter, x: list[Any], value: Any) -> None:
     hooks.may_change(x)
     require_plain([x, value], "remove()", sizes=True)
     x.remove(value)
 
 
-def _clear(hooks: Hooks, x: Any) -> None:
+def _clear(hooks: Interpreter, x: Any) -> None:
     hooks.may_change(x)
     x.clear()
 
 
-def _reverse(hooks: Hooks, x: list[Any]) -> None:
+def _reverse(hooks: Interpreter, x: list[Any]) -> None:
     hooks.may_change(x)
     x.reverse()
 
 
-def _sort(hooks: Hooks, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
+def _sort(hooks: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
     hooks.may_change(x)
     x[:] = hooks.call(sorted, x, key=key, reverse=reverse)
 
 
-def _copy(hooks: Hooks, x: Any) -> Any:
+def _copy(hooks: Interpreter, x: Any) -> Any:
     hooks.ordered(x)
     return hooks.new(x.copy())
 
@@ -107,35 +105,35 @@ def _copy(hooks: Hooks, x: Any) -> Any:
 # Dicts -------------------------------------------------------------------------------------------
 
 
-def _get(hooks: Hooks, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
+def _get(hooks: Interpreter, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
     return x.get(hooks.key(k), default)
 
 
-def _dict_pop(hooks: Hooks, x: dict[Any, Any], k: Any, *default: Any) -> Any:
+def _dict_pop(hooks: Interpreter, x: dict[Any, Any], k: Any, *default: Any) -> Any:
     hooks.may_change(x)
     return x.pop(hooks.key(k), *default)
 
 
-def _popitem(hooks: Hooks, x: dict[Any, Any]) -> Any:
+def _popitem(hooks: Interpreter, x: dict[Any, Any]) -> Any:
     hooks.may_change(x)
     return x.popitem()
 
 
-def _setdefault(hooks: Hooks, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
+def _setdefault(hooks: Interpreter, x: dict[Any, Any], k: Any, default: Any = None) -> Any:
     if hooks.key(k) in x:
         return x[k]
     hooks.may_change(x)
     return x.setdefault(k, default)
 
 
-def _update(hooks: Hooks, x: dict[Any, Any], /, *given: Any, **named: Any) -> None:
+def _update(hooks: Interpreter, x: dict[Any, Any], /, *given: Any, **named: Any) -> None:
     hooks.may_change(x)
     for other in given:
         x.update(pairs(hooks, other))
     x.update(named)
 
 
-def pairs(hooks: Hooks, x: Any) -> dict[Any, Any]:
+def pairs(hooks: Interpreter, x: Any) -> dict[Any, Any]:
     """What `dict(x)` takes its items from."""
     if type(x) is dict:
         return x
@@ -150,7 +148,7 @@ def _view(name: str) -> Callable[..., Any]:
 
 
 def _set_change(name: str, each: bool) -> Callable[..., Any]:
-    def run(hooks: Hooks, x: set[Any], *others: Any) -> Any:
+    def run(hooks: Interpreter, x: set[Any], *others: Any) -> Any:
         hooks.may_change(x)
         if name == "pop":
             hooks.ordered(x)
@@ -162,14 +160,14 @@ def _set_change(name: str, each: bool) -> Callable[..., Any]:
 
 
 def _set_result(name: str) -> Callable[..., Any]:
-    def run(hooks: Hooks, x: Any, *others: Any) -> Any:
+    def run(hooks: Interpreter, x: Any, *others: Any) -> Any:
         hooks.ordered(x)
         return hooks.fresh(getattr(x, name)(*map(hooks.keys, others)))
 
     return run
 
 
-def _join(hooks: Hooks, x: Any, parts: Any) -> Any:
+def _join(hooks: Interpreter, x: Any, parts: Any) -> Any:
     parts = list(hooks.iterate(parts))
     if type(x) is str and has_text(parts):
         return join(x, parts)
@@ -177,7 +175,7 @@ def _join(hooks: Hooks, x: Any, parts: Any) -> Any:
     return x.join(parts)
 
 
-def _format(hooks: Hooks, x: str, /, *args: Any, **kwargs: Any) -> Any:
+def _format(hooks: Interpreter, x: str, /, *args: Any, **kwargs: Any) -> Any:
     return format_text(hooks, x, args, kwargs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.python.formatting import has_text, to_text
 from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
@@ -27,9 +28,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Choice, Unreachable
 from tracejit.ops.control.templates import class_path, refer
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = [
     "TracedError",
     "assert_",
@@ -44,7 +42,7 @@ __all__ = [
 
 
 def print_(
-    hooks: Hooks,
+    hooks: Interpreter,
     *args: Any,
     sep: Any = None,
     end: Any = None,
@@ -75,7 +73,7 @@ def print_(
 
 def _separator(name: str, x: Any, default: str) -> TextLike:
     """What stands between or after what is printed. Raises TypeError as `print` does."""
-    from tracejit.frontend.control.branches import settle_bound
+    from tracejit.frontend.control.choices import settle_bound
 
     x = settle_bound(x)
     if isinstance(x, Choice):
@@ -97,7 +95,7 @@ class TracedError:
 
 
 def make_error(
-    hooks: Hooks, cls: type[BaseException], args: tuple[Any, ...], kwargs: dict[str, Any]
+    hooks: Interpreter, cls: type[BaseException], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """`cls(*args, **kwargs)`: classes of the program's own are only called at run time."""
     given = [*args, *kwargs.values()]
@@ -110,7 +108,7 @@ def make_error(
     return TracedError(cls, args, kwargs)
 
 
-def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
+def raise_error(hooks: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
     trace = here()
     operands = Operands()
@@ -127,12 +125,12 @@ def raise_error(hooks: Hooks, error: Any, *cause: Any) -> NoReturn:
     raise Unreachable
 
 
-def exit_(hooks: Hooks, *args: Any) -> NoReturn:
+def exit_(hooks: Interpreter, *args: Any) -> NoReturn:
     """`sys.exit(...)`."""
     raise_error(hooks, make_error(hooks, SystemExit, args, {}))
 
 
-def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
+def assert_(hooks: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
     """`assert test, message()`."""
     from tracejit.frontend.control.branches import branch, names_of_operands, predicate
 
@@ -151,7 +149,7 @@ def assert_(hooks: Hooks, test: Any, message: Callable[[], Any] | None) -> None:
 # Objects of run time -----------------------------------------------------------------------------
 
 
-def _raised(hooks: Hooks, x: Any, operands: Operands, optional: bool = False) -> Any:
+def _raised(hooks: Interpreter, x: Any, operands: Operands, optional: bool = False) -> Any:
     """The template of what stands after `raise` or `from`. Raises TypeError as Python does."""
     if isinstance(x, (BaseException, TracedError)) or (optional and x is None):
         return _object(hooks, x, operands)
@@ -163,9 +161,9 @@ def _raised(hooks: Hooks, x: Any, operands: Operands, optional: bool = False) ->
     raise TypeError(f"{what} must derive from BaseException")
 
 
-def _object(hooks: Hooks, x: Any, operands: Operands) -> Any:
+def _object(hooks: Interpreter, x: Any, operands: Operands) -> Any:
     """The template of an object that is handed to an exception."""
-    from tracejit.frontend.control.branches import settle_bound
+    from tracejit.frontend.control.choices import settle_bound
 
     x = settle_bound(x)
     match x:
@@ -202,7 +200,7 @@ def _object(hooks: Hooks, x: Any, operands: Operands) -> Any:
 
 
 def _call(
-    hooks: Hooks, cls: type, args: Sequence[Any], kwargs: dict[str, Any], operands: Operands
+    hooks: Interpreter, cls: type, args: Sequence[Any], kwargs: dict[str, Any], operands: Operands
 ) -> Any:
     given = tuple([_object(hooks, a, operands) for a in args])
     named = tuple([(k, _object(hooks, v, operands)) for k, v in kwargs.items()])

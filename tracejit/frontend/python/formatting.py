@@ -9,7 +9,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import class_lookup
 from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import dataclass_fields, is_namedtuple, is_plain_dataclass
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.text import (
@@ -28,9 +29,6 @@ from tracejit.frontend.tracing.text import (
 )
 from tracejit.frontend.tracing.tracer import Tracer, lift, user_line
 from tracejit.frontend.tracing.union import Choice
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["format_text", "formatted", "has_text", "join", "percent", "text_operator", "to_text"]
 
@@ -50,7 +48,7 @@ def has_text(x: Any) -> bool:
     return False
 
 
-def formatted(hooks: Hooks, x: Any, conversion: str = "", spec: TextLike = "") -> TextLike:
+def formatted(hooks: Interpreter, x: Any, conversion: str = "", spec: TextLike = "") -> TextLike:
     """`f"{x!conversion:spec}"`, where the conversion "" is none.
 
     Raises what formatting a known value raises, and TraceError for objects whose text is unknown.
@@ -80,9 +78,9 @@ def formatted(hooks: Hooks, x: Any, conversion: str = "", spec: TextLike = "") -
     return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
 
 
-def _of_choice(hooks: Hooks, x: Choice, conversion: str, spec: TextLike) -> TextLike:
+def _of_choice(hooks: Interpreter, x: Choice, conversion: str, spec: TextLike) -> TextLike:
     """The text of the alternative that the run chooses."""
-    from tracejit.frontend.control.branches import settle_bound
+    from tracejit.frontend.control.choices import settle_bound
 
     known = settle_bound(x)
     if not isinstance(known, Choice):
@@ -99,7 +97,7 @@ def _spec_at_run_time(x: Any, conversion: str, spec: TracedText) -> TextLike:
     raise TraceError("TJ021", f"a format of a {type(x).__name__}", user_line())
 
 
-def to_text(hooks: Hooks, x: Any, conversion: str = "s") -> TextLike:
+def to_text(hooks: Interpreter, x: Any, conversion: str = "s") -> TextLike:
     """`str(x)` for the conversion "s", `repr(x)` for "r". Raises TraceError."""
     if isinstance(x, (TracedText, Tracer, SymInt, Choice)):
         return formatted(hooks, x, conversion)
@@ -125,11 +123,11 @@ def to_text(hooks: Hooks, x: Any, conversion: str = "s") -> TextLike:
     return _fields_text(hooks, cls.__qualname__, {n: getattr(x, n) for n in _shown_fields(cls)})
 
 
-def _items(hooks: Hooks, x: Mapping[Any, Any]) -> Iterable[tuple[Any, TextLike]]:
+def _items(hooks: Interpreter, x: Mapping[Any, Any]) -> Iterable[tuple[Any, TextLike]]:
     return zip(x, _reprs(hooks, x.values()), strict=True)
 
 
-def _reprs(hooks: Hooks, items: Iterable[Any]) -> list[TextLike]:
+def _reprs(hooks: Interpreter, items: Iterable[Any]) -> list[TextLike]:
     return [to_text(hooks, x, "r") for x in items]
 
 
@@ -137,7 +135,7 @@ def _separated(texts: list[TextLike]) -> list[TextLike]:
     return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
 
 
-def _fields_text(hooks: Hooks, name: str, fields: Mapping[str, Any]) -> TextLike:
+def _fields_text(hooks: Interpreter, name: str, fields: Mapping[str, Any]) -> TextLike:
     parts = [concatenate([f"{n}=", to_text(hooks, x, "r")]) for n, x in fields.items()]
     return concatenate([f"{name}(", *_separated(parts), ")"])
 
@@ -146,7 +144,7 @@ def _shown_fields(cls: Any) -> list[str]:
     return [f.name for f in cls.__dataclass_fields__.values() if f.repr]
 
 
-def _own_text(hooks: Hooks, x: Any, names: tuple[str, ...]) -> TextLike | None:
+def _own_text(hooks: Interpreter, x: Any, names: tuple[str, ...]) -> TextLike | None:
     """What a method of the program's own classes gives; None where they have none."""
     for name in names:
         method = class_lookup(type(x), name)
@@ -174,7 +172,7 @@ def _checked(text: Any, name: str) -> TextLike:
 _STEP = re.compile(r"\.([^.\[]+)|\[([^\]]+)\]")
 
 
-def format_text(hooks: Hooks, template: str, args: tuple[Any, ...], kwargs: Any) -> TextLike:
+def format_text(hooks: Interpreter, template: str, args: tuple[Any, ...], kwargs: Any) -> TextLike:
     """`template.format(*args, **kwargs)`."""
     if not has_text(args) and not has_text(kwargs):
         require_plain([*args, kwargs], "format()")
@@ -183,7 +181,9 @@ def format_text(hooks: Hooks, template: str, args: tuple[Any, ...], kwargs: Any)
 
 
 class _Format:
-    def __init__(self, hooks: Hooks, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, hooks: Interpreter, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
         self.hooks, self.args, self.kwargs = hooks, args, kwargs
         self.automatic: bool | None = None
         self.next = 0
@@ -228,7 +228,7 @@ _PERCENT = re.compile(
 )
 
 
-def percent(hooks: Hooks, template: str, args: Any) -> TextLike:
+def percent(hooks: Interpreter, template: str, args: Any) -> TextLike:
     """`template % args`."""
     if not has_text(args):
         require_plain(args, "text")
@@ -267,7 +267,7 @@ def percent(hooks: Hooks, template: str, args: Any) -> TextLike:
     return concatenate([*parts, template[end:]])
 
 
-def _one_percent(hooks: Hooks, found: re.Match[str], items: list[Any]) -> TextLike:
+def _one_percent(hooks: Interpreter, found: re.Match[str], items: list[Any]) -> TextLike:
     *stars, x = items
     point = "" if found["precision"] is None else f".{found['precision']}"
     head, kind = f"%{found['flags']}{found['width']}{point}", found["kind"]
@@ -298,7 +298,7 @@ def _operand(x: Any) -> Any:
 # Operators ---------------------------------------------------------------------------------------
 
 
-def text_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+def text_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` where one of them is a traced text, or `a % b` where `b` holds something traced."""
     if op == "mod" and type(a) is str:
         return percent(hooks, a, b)

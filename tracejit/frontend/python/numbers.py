@@ -12,12 +12,13 @@ import math
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -33,9 +34,6 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
 from tracejit.ops.python.math import MATH_OPS
 from tracejit.ops.python.rounding import MAX_DIGITS
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["NUMBER_CALLS", "python_number"]
 
@@ -64,7 +62,7 @@ def python_number(x: Any, kind: str) -> Any:
 
 
 def _number(cls: Any) -> Callable[..., Any]:
-    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], (Tracer, SymInt)):
             return python_number(args[0], cls.__name__)
         require_plain([*args, *kwargs.values()], f"{cls.__name__}()")
@@ -73,15 +71,15 @@ def _number(cls: Any) -> Callable[..., Any]:
     return run
 
 
-def _bool(hooks: Hooks, x: Any = False) -> Any:
+def _bool(hooks: Interpreter, x: Any = False) -> Any:
     return hooks.truth_of(x)
 
 
-def _abs(hooks: Hooks, x: Any) -> Any:
+def _abs(hooks: Interpreter, x: Any) -> Any:
     return hooks.unary("abs", x)
 
 
-def _complex(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+def _complex(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
     if len(args) + len(kwargs) < 2 or not has_traced([*args, *kwargs.values()]):
         return _number(complex)(hooks, *args, **kwargs)
     parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
@@ -92,7 +90,7 @@ def _complex(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
     return _emit("py_complex", _real(parts["real"]), _real(parts["imag"]))
 
 
-def _round(hooks: Hooks, number: Any, ndigits: Any = None) -> Any:
+def _round(hooks: Interpreter, number: Any, ndigits: Any = None) -> Any:
     x = number
     if isinstance(x, Choice):
         return hooks.on_choices(lambda settled: _round(hooks, settled, ndigits), x)
@@ -117,14 +115,14 @@ def _round(hooks: Hooks, number: Any, ndigits: Any = None) -> Any:
     return _emit("py_round_to", x, digits=digits)
 
 
-def _pow(hooks: Hooks, base: Any, exp: Any, mod: Any = None) -> Any:
+def _pow(hooks: Interpreter, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return hooks.binary("pow", base, exp)
     require_plain([base, exp, mod], "pow()")
     return pow(base, exp, mod)
 
 
-def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:
+def _divmod(hooks: Interpreter, x: Any, y: Any) -> Any:
     if isinstance(x, Tracer) or isinstance(y, Tracer):
         if any(isinstance(v, TracedScalar) and v.is_python for v in (x, y)):
             return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
@@ -136,7 +134,7 @@ def _divmod(hooks: Hooks, x: Any, y: Any) -> Any:
 def _plain(f: Any) -> Callable[..., Any]:
     """A function that runs on values known while tracing; a size is then known, under a guard."""
 
-    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
         given = [int(a) if isinstance(a, SymInt) else a for a in args]
         if any(isinstance(a, Tracer) for a in given):
             raise TraceError("TJ002", f"{f.__module__}.{f.__name__} of a traced value", user_line())
@@ -146,7 +144,7 @@ def _plain(f: Any) -> Callable[..., Any]:
     return run
 
 
-def _prod(hooks: Hooks, items: Any, *, start: Any = 1) -> Any:
+def _prod(hooks: Interpreter, items: Any, *, start: Any = 1) -> Any:
     values = list(hooks.iterate(items))
     if not any(isinstance(v, (Tracer, SymInt)) for v in (start, *values)):
         require_plain([start, values], "math.prod()")
@@ -195,7 +193,7 @@ def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
     """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
     plain = _plain(f)
 
-    def run(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(a, Choice) for a in args):
             return hooks.on_choices(lambda *settled: run(hooks, *settled, **kwargs), *args)
         if kwargs or not has_traced(args):
@@ -208,7 +206,7 @@ def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
 def _by_op(f: Any, op: str) -> Callable[..., Any]:
     count = OPS[op].arity  # type: ignore[attr-defined]
 
-    def traced(hooks: Hooks, *args: Any) -> Any:
+    def traced(hooks: Interpreter, *args: Any) -> Any:
         if len(args) != count:
             raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
         return _emit(op, *map(_real, args))
@@ -219,7 +217,7 @@ def _by_op(f: Any, op: str) -> Callable[..., Any]:
 def _rounding(f: Any, op: str) -> Callable[..., Any]:
     """floor, ceil or trunc."""
 
-    def traced(hooks: Hooks, x: Any) -> Any:
+    def traced(hooks: Interpreter, x: Any) -> Any:
         if isinstance(x, SymInt):
             return x
         if f is math.trunc and class_of(x) not in (bool, int, float, np.float64):
@@ -229,21 +227,21 @@ def _rounding(f: Any, op: str) -> Callable[..., Any]:
     return _on_numbers(f, traced)
 
 
-def _log(hooks: Hooks, x: Any, *base: Any) -> Any:
+def _log(hooks: Interpreter, x: Any, *base: Any) -> Any:
     log = _emit("py_log", _real(x))
     if len(base) > 1:
         raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
     return hooks.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
 
 
-def _gcd(hooks: Hooks, *args: Any) -> Any:
+def _gcd(hooks: Interpreter, *args: Any) -> Any:
     numbers = list(map(_integer, args))
     if len(numbers) == 1:
         return hooks.unary("abs", hooks.binary("add", numbers[0], 0))
     return functools.reduce(lambda a, b: _emit("py_gcd", a, b), numbers)
 
 
-def _isclose(hooks: Hooks, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+def _isclose(hooks: Interpreter, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
     if not has_traced([a, b, rel_tol, abs_tol]):
         return _plain(math.isclose)(hooks, a, b, rel_tol=rel_tol, abs_tol=abs_tol)
     if has_traced([rel_tol, abs_tol]):
@@ -260,17 +258,17 @@ def _isclose(hooks: Hooks, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any 
     )
 
 
-def _modf(hooks: Hooks, x: Any) -> Any:
+def _modf(hooks: Interpreter, x: Any) -> Any:
     wide = _emit("np_scalar", python_number(_real(x), "float"), dtype="f64")
     return tuple(python_number(part, "float") for part in np.modf(wide))
 
 
-def _phase(hooks: Hooks, z: Any) -> Any:
+def _phase(hooks: Interpreter, z: Any) -> Any:
     z = python_number(z, "complex")
     return _emit("py_atan2", _emit("py_imag", z), _emit("py_real", z))
 
 
-def _polar(hooks: Hooks, z: Any) -> Any:
+def _polar(hooks: Interpreter, z: Any) -> Any:
     return _emit("py_abs", python_number(z, "complex")), _phase(hooks, z)
 
 

@@ -20,7 +20,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,12 @@ from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
 from tracejit.frontend.tracing.checks import class_of, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["attribute", "construct", "delete_attribute", "special", "store_attribute"]
 
@@ -64,7 +62,7 @@ _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools",
 _INFO = (np.finfo, np.iinfo)
 
 
-def attribute(hooks: Hooks, x: Any, name: str) -> Any:
+def attribute(hooks: Interpreter, x: Any, name: str) -> Any:
     """`x.name`. Raises AttributeError as Python does, TraceError for what cannot be followed."""
     if isinstance(x, Tracer):
         return _tracer_attribute(x, name)
@@ -114,7 +112,7 @@ def _tracer_attribute(x: Tracer, name: str) -> Any:
     return getattr(x, name)
 
 
-def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
+def _module_attribute(hooks: Interpreter, module: ModuleType, name: str) -> Any:
     if not is_exempt_module(module):
         if name not in vars(module):
             raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
@@ -144,7 +142,7 @@ def _module_attribute(hooks: Hooks, module: ModuleType, name: str) -> Any:
     raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
 
 
-def _function_attribute(hooks: Hooks, f: FunctionType, name: str) -> Any:
+def _function_attribute(hooks: Interpreter, f: FunctionType, name: str) -> Any:
     source = hooks.capture.source_of(f)
     if name in _DESCRIPTIVE or name in f.__dict__:
         value = getattr(f, name)
@@ -165,7 +163,7 @@ def _refuse(x: Any, name: str) -> Any:
 # Classes -----------------------------------------------------------------------------------------
 
 
-def _class_attribute(hooks: Hooks, cls: type, name: str) -> Any:
+def _class_attribute(hooks: Interpreter, cls: type, name: str) -> Any:
     if name in _DESCRIPTIVE:
         return getattr(cls, name)
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
@@ -184,7 +182,7 @@ def _class_attribute(hooks: Hooks, cls: type, name: str) -> Any:
     return _bind(hooks, cls, name, found, None)
 
 
-def _super_attribute(hooks: Hooks, x: Any, name: str) -> Any:
+def _super_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
     after, owner, cls = x.__thisclass__, x.__self__, x.__self_class__
     found = class_lookup(cls, name, after)
     if isinstance(found, (FunctionType, classmethod, staticmethod)) or _is_of_compiler(found):
@@ -195,7 +193,7 @@ def _super_attribute(hooks: Hooks, x: Any, name: str) -> Any:
 
 
 def _bind(
-    hooks: Hooks, cls: type, name: str, found: Any, owner: Any, after: type | None = None
+    hooks: Interpreter, cls: type, name: str, found: Any, owner: Any, after: type | None = None
 ) -> Any:
     """What a class holds, as an attribute of `owner` (None: of the class itself), under a guard."""
     capture = hooks.capture
@@ -230,7 +228,7 @@ def _is_of_compiler(x: Any) -> bool:
     return isinstance(x, Traceable) or own and hasattr(x, "__tracejit__")
 
 
-def _inner_function(hooks: Hooks, parent: Source, name: str, function: Any) -> Any:
+def _inner_function(hooks: Interpreter, parent: Source, name: str, function: Any) -> Any:
     return hooks.capture.attribute(parent, name, function)
 
 
@@ -243,17 +241,17 @@ def _plain_lookup(cls: type) -> bool:
     return usual and class_lookup(cls, "__getattr__") is MISSING
 
 
-def _known(hooks: Hooks, x: Any, name: str) -> Source | None:
+def _known(hooks: Interpreter, x: Any, name: str) -> Source | None:
     """The source of an object from outside; None for one made inside or rebuilt."""
     if hooks.is_made(x) or id(x) in hooks.capture.rebuilt or is_namedtuple(type(x)):
         return None
-    source = hooks.capture.source_of(x)
+    source: Source | None = hooks.capture.source_of(x)
     if source is None:
         _refuse(x, name)
     return source
 
 
-def _object_attribute(hooks: Hooks, x: Any, name: str) -> Any:
+def _object_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
     cls = type(x)
     if not _plain_lookup(cls):
         _refuse(x, name)
@@ -295,7 +293,7 @@ def _object_attribute(hooks: Hooks, x: Any, name: str) -> Any:
     return _bind(hooks, cls, name, found, x)
 
 
-def _guard_no_class_attribute(hooks: Hooks, cls: type, name: str) -> None:
+def _guard_no_class_attribute(hooks: Interpreter, cls: type, name: str) -> None:
     hooks.capture.guard_absent(hooks.capture.object_source(cls, cls.__name__), name)
 
 
@@ -304,7 +302,9 @@ def _is_data_descriptor(found: Any) -> bool:
     return found is not MISSING and (hasattr(cls, "__set__") or hasattr(cls, "__delete__"))
 
 
-def _cached_property(hooks: Hooks, x: Any, name: str, found: Any, source: Source | None) -> Any:
+def _cached_property(
+    hooks: Interpreter, x: Any, name: str, found: Any, source: Source | None
+) -> Any:
     if source is not None:
         raise TraceError("TJ027", f"the cached property {name} is filled", user_line())
     hooks.may_change(x)
@@ -316,7 +316,7 @@ def _cached_property(hooks: Hooks, x: Any, name: str, found: Any, source: Source
     return value
 
 
-def special(hooks: Hooks, x: Any, name: str) -> Any:
+def special(hooks: Interpreter, x: Any, name: str) -> Any:
     """The special method `name` of `x`, bound to it, where the program's own classes define one."""
     cls = type(x)
     found = class_lookup(cls, name)
@@ -328,7 +328,7 @@ def special(hooks: Hooks, x: Any, name: str) -> Any:
     return _bind(hooks, cls, name, found, x)
 
 
-def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
+def store_attribute(hooks: Interpreter, value: Any, x: Any, name: str) -> None:
     """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
     if isinstance(x, TracedArray):
         set_attribute(x, name, value)
@@ -351,7 +351,7 @@ def store_attribute(hooks: Hooks, value: Any, x: Any, name: str) -> None:
         _set(x, name, value)
 
 
-def _holds(hooks: Hooks, x: Any, name: str, value: TracedArray) -> bool:
+def _holds(hooks: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
     """Whether an object from outside has this very array as a plain attribute already.
 
     `x.name += 1` stores it once more, after it has changed in place.
@@ -383,7 +383,7 @@ def _is_frozen(cls: type) -> bool:
     return parameters is not None and parameters.frozen
 
 
-def delete_attribute(hooks: Hooks, x: Any, name: str) -> None:
+def delete_attribute(hooks: Interpreter, x: Any, name: str) -> None:
     """`del x.name` on an object made inside. Raises TraceError TJ027 for any other."""
     hooks.may_change(x)
     cls = type(x)
@@ -395,7 +395,7 @@ def delete_attribute(hooks: Hooks, x: Any, name: str) -> None:
 # Making objects ----------------------------------------------------------------------------------
 
 
-def construct(hooks: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def construct(hooks: Interpreter, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
     if isinstance(cls, enum.EnumMeta):
         require_plain([*args, kwargs], "an enum's value")
@@ -431,7 +431,7 @@ def _require_constant_defaults(cls: Any, given: int) -> None:
         raise TraceError("TJ006", f"the defaults of {cls.__name__}", user_line())
 
 
-def _fill(hooks: Hooks, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _fill(hooks: Interpreter, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """What the generated `__init__` of a dataclass does."""
     cls = type(new)
     if class_lookup(cls, "__setattr__") is not object.__setattr__ and not _is_frozen(cls):
@@ -469,7 +469,7 @@ def _fill(hooks: Hooks, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         hooks.call(_bind(hooks, cls, "__post_init__", post, new))
 
 
-def _default(hooks: Hooks, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
+def _default(hooks: Interpreter, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
     """A field's default, under the guard that the field keeps it."""
     capture = hooks.capture
     owner = capture.object_source(cls, cls.__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tracejit.frontend.tracing.checks import (
     require_known,
     require_plain,
 )
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.text import TracedText
@@ -38,9 +39,6 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
 )
 from tracejit.ir.types import PyScalar
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["binary", "compare", "holds_item", "in_place", "unary"]
 
@@ -88,7 +86,7 @@ def _builtin(x: Any) -> bool:
     return is_operand(x) or is_constant(x) or type(x) in CONTAINERS or isinstance(x, type)
 
 
-def unary(hooks: Hooks, op: str, x: Any) -> Any:
+def unary(hooks: Interpreter, op: str, x: Any) -> Any:
     """`-x`, `+x` and `~x`."""
     if is_operand(x) or is_constant(x):
         return getattr(operator, op)(x)
@@ -98,13 +96,13 @@ def unary(hooks: Hooks, op: str, x: Any) -> Any:
     return hooks.call(method)
 
 
-def _special(hooks: Hooks, x: Any, name: str) -> Any:
+def _special(hooks: Interpreter, x: Any, name: str) -> Any:
     from tracejit.frontend.python.objects import special
 
     return special(hooks, x, name)
 
 
-def binary(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+def binary(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
         from tracejit.frontend.python.formatting import text_operator
@@ -117,7 +115,7 @@ def binary(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
     return _call_special(hooks, f"__{op.rstrip('_')}__", a, b)
 
 
-def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+def _builtin_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     if type(a) is bytes and op == "mod":
         tried(operator.mod, a, b)
         require_plain(b, "text")
@@ -137,7 +135,7 @@ def _builtin_operator(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(a, b)
 
 
-def _call_special(hooks: Hooks, name: str, a: Any, b: Any) -> Any:
+def _call_special(hooks: Interpreter, name: str, a: Any, b: Any) -> Any:
     """`a.name(b)`; what follows a NotImplemented is left to eager execution."""
     method = _special(hooks, a, name)
     if method is not None:
@@ -148,7 +146,7 @@ def _call_special(hooks: Hooks, name: str, a: Any, b: Any) -> Any:
     raise TraceError("TJ008", f"{name} of {classes}", user_line())
 
 
-def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+def in_place(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
     plain = op[1:] + "_" * (op in ("iand", "ior"))
     if type(a) is list and op == "imul" and isinstance(b, (int, np.integer, SymInt)):
@@ -175,7 +173,7 @@ def in_place(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
 # Comparisons -------------------------------------------------------------------------------------
 
 
-def compare(hooks: Hooks, op: str, a: Any, b: Any) -> Any:
+def compare(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
@@ -235,7 +233,7 @@ def _knows(x: Any) -> bool:
     return is_default(type(x), "__eq__")
 
 
-def _same(hooks: Hooks, a: Any, b: Any) -> bool:
+def _same(hooks: Interpreter, a: Any, b: Any) -> bool:
     """`a is b`. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
@@ -256,7 +254,7 @@ def _same(hooks: Hooks, a: Any, b: Any) -> bool:
     return a is b
 
 
-def _contains(hooks: Hooks, container: Any, item: Any) -> Any:
+def _contains(hooks: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
     cls = type(container)
     if isinstance(container, TracedArray):
@@ -284,7 +282,7 @@ def _contains(hooks: Hooks, container: Any, item: Any) -> Any:
     return bool(hooks.truth(hooks.call(method, item)))
 
 
-def _contains_number(hooks: Hooks, container: Any, item: TracedScalar | SymInt) -> Any:
+def _contains_number(hooks: Interpreter, container: Any, item: TracedScalar | SymInt) -> Any:
     """Whether a number is one of known items. Nobody knows whether two NaNs are one object."""
     cls = type(container)
     if cls is range and issubclass(class_of(item), (int, np.integer)):
@@ -308,7 +306,7 @@ def _contains_number(hooks: Hooks, container: Any, item: TracedScalar | SymInt) 
     return found
 
 
-def _in_range(hooks: Hooks, container: range, item: TracedScalar | SymInt) -> Any:
+def _in_range(hooks: Interpreter, container: range, item: TracedScalar | SymInt) -> Any:
     if not container:
         return False
     low, high = sorted((container[0], container[-1]))

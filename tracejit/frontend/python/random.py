@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,12 @@ from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import Operands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.functions import find_function
 from tracejit.ops.host.random import DRAW, START, draw, start
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["RandomFunction", "TracedGenerator", "random_function"]
 
@@ -47,7 +45,7 @@ class RandomFunction:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def call(self, hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    def call(self, hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw from NumPy's global stream, or make a Generator."""
         if self.name == "default_rng":
             return _make(hooks, *args, **kwargs)
@@ -62,7 +60,7 @@ class RandomFunction:
             return record(hooks, attrs, operands, stand_in, name, refused.where, effect=True)
 
 
-def _make(hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+def _make(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
     """`np.random.default_rng(seed)`."""
     refused = TraceError("TJ002", "np.random.default_rng", user_line())
     seeds = (*args, *kwargs.values())
@@ -108,7 +106,7 @@ class _Method(RandomFunction):
         super().__init__(name)
         self.generator = generator
 
-    def call(self, hooks: Hooks, *args: Any, **kwargs: Any) -> Any:
+    def call(self, hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw, and keep the state after it."""
         words, name = self.generator.words, f"Generator.{self.name}"
         refused = TraceError("TJ002", name, user_line())

@@ -7,20 +7,17 @@ import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import leaves_of, settle
 from tracejit.frontend.control.iteration import items_of
-from tracejit.frontend.control.kinds import leaves_of
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 from tracejit.frontend.tracing.union import Choice
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["FOLD_CALLS", "call_over_items"]
 
@@ -37,7 +34,7 @@ def _is_long(x: Any) -> bool:
     return items is not None and not (isinstance(items.length, int) and items.length <= _FEW)
 
 
-def fold(hooks: Hooks, iterable: Any, total: Any, step: Callable[[Any, Any], Any]) -> Any:
+def fold(hooks: Interpreter, iterable: Any, total: Any, step: Callable[[Any, Any], Any]) -> Any:
     """`for item in iterable: total = step(total, item)`; gives the last total."""
     item: Any = None
 
@@ -53,7 +50,7 @@ def fold(hooks: Hooks, iterable: Any, total: Any, step: Callable[[Any, Any], Any
     return total
 
 
-def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
+def _sum(hooks: Interpreter, items: Any, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     if _is_long(items):
@@ -72,7 +69,7 @@ def _sum(hooks: Hooks, items: Any, start: Any = 0) -> Any:
     return total
 
 
-def _added(hooks: Hooks, total: Any, v: Any) -> Any:
+def _added(hooks: Interpreter, total: Any, v: Any) -> Any:
     out = hooks.binary("add", total, v)
     _require_uncompensated([out])
     return out
@@ -103,7 +100,7 @@ def _is_python(x: Any) -> bool:
 def _extreme(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: an item is taken where `item op best` holds."""
 
-    def run(hooks: Hooks, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    def run(hooks: Interpreter, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         def better(best: Any, item: Any) -> Any:
             pair = (item, best) if key is None else (hooks.call(key, item), hooks.call(key, best))
             return hooks.ternary(hooks.compare(op, *pair), lambda: item, lambda: best)
@@ -123,7 +120,7 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
 def _any_or_all(answer: bool) -> Callable[..., Any]:
     """`any`, which is `answer` (True) as soon as one item is so; `all` is its opposite."""
 
-    def run(hooks: Hooks, items: Any) -> Any:
+    def run(hooks: Interpreter, items: Any) -> Any:
         def step(total: Any, item: Any) -> Any:
             join = hooks.or_ if answer else hooks.and_
             return join(total, lambda: hooks.truth_of(item))
@@ -143,7 +140,7 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
     return run
 
 
-def _reduce(hooks: Hooks, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
+def _reduce(hooks: Interpreter, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
     if initial is not _REQUIRED and _is_long(items):
         return fold(hooks, items, initial, lambda total, v: hooks.call(f, total, v))
     rest = hooks.iterate(items)
@@ -162,7 +159,7 @@ def _reduce(hooks: Hooks, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
 class _Generated(NamedTuple):
     """`value(*names) for names in iterable if test(*names)`, of which nothing has been taken."""
 
-    hooks: Hooks
+    hooks: Interpreter
     iterable: Any
     #: Which parts of an item are names: None, or a tuple of patterns.
     pattern: Any
@@ -191,7 +188,7 @@ class _Generated(NamedTuple):
         return made
 
 
-def _parts(hooks: Hooks, item: Any, pattern: Any) -> list[Any]:
+def _parts(hooks: Interpreter, item: Any, pattern: Any) -> list[Any]:
     if pattern is None:
         return [item]
     parts = list(hooks.iterate(item))
@@ -206,7 +203,7 @@ def _operand(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     return lambda *__tracejit_operand__: f(*args)
 
 
-def _all_hold(hooks: Hooks, tests: Sequence[Callable[[], Any]]) -> Any:
+def _all_hold(hooks: Interpreter, tests: Sequence[Callable[[], Any]]) -> Any:
     """`test() and ...` as a bool or a traced one."""
     if not tests:
         return True
@@ -215,7 +212,7 @@ def _all_hold(hooks: Hooks, tests: Sequence[Callable[[], Any]]) -> Any:
 
 
 def call_over_items(
-    hooks: Hooks,
+    hooks: Interpreter,
     f: Any,
     iterable: Any,
     pattern: Any,
@@ -236,7 +233,7 @@ def call_over_items(
     return over(hooks, source, *args, **kwargs)
 
 
-def _sum_over(hooks: Hooks, source: _Generated, start: Any = 0) -> Any:
+def _sum_over(hooks: Interpreter, source: _Generated, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     total, item = start, None
@@ -266,7 +263,7 @@ def _carried(*names: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
 def _search_over(answer: bool) -> Callable[..., Any]:
     """`any`, which ends at the first item that is true; `all` is its opposite."""
 
-    def run(hooks: Hooks, source: _Generated) -> Any:
+    def run(hooks: Interpreter, source: _Generated) -> Any:
         found, item = False, None
 
         def assign(x: Any) -> None:
@@ -297,7 +294,7 @@ def _search_over(answer: bool) -> Callable[..., Any]:
 def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: the first item, or one for which `item op best` holds."""
 
-    def run(hooks: Hooks, source: _Generated, *, key: Any = None, **default: Any) -> Any:
+    def run(hooks: Interpreter, source: _Generated, *, key: Any = None, **default: Any) -> Any:
         best, rank, item = None, None, None
 
         def assign(x: Any) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["STREAMS", "StandardStream", "StreamMethod"]
 
@@ -37,16 +35,14 @@ class StreamMethod:
     def __init__(self, stream: StandardStream, name: str) -> None:
         self.stream, self.name = stream, name
 
-    def call(self, hooks: Hooks, *args: Any) -> Any:
+    def call(self, hooks: Interpreter, *args: Any) -> Any:
         """`stream.write(text)` or `stream.flush()`."""
-        from tracejit.frontend.python.effects import print_
-
         if self.name == "flush" and not args:
-            print_(hooks, end="", file=self.stream, flush=True)
+            hooks.print_(end="", file=self.stream, flush=True)
             return None
         if self.name == "flush" or len(args) != 1 or not isinstance(args[0], (str, TracedText)):
             raise TraceError("TJ004", f"sys.{self.stream.name}.{self.name}", user_line())
-        print_(hooks, args[0], end="", file=self.stream)
+        hooks.print_(args[0], end="", file=self.stream)
         return len(args[0]) if isinstance(args[0], str) else _Length()
 
 

@@ -6,7 +6,7 @@ Python, and what is recorded has no branches and no loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,8 +65,9 @@ class ConcreteTrace(Trace):
     """A trace whose values are known. It takes more nodes than any compiled program has."""
 
     builder: EvaluatingBuilder
+    tracers: tuple[type[Any], type[Any]]
 
-    def __init__(self, name: str, tracers: tuple[Callable[..., Any], Callable[..., Any]]) -> None:
+    def __init__(self, name: str, tracers: tuple[type[Any], type[Any]]) -> None:
         """`tracers` are the classes of arrays and of numbers that know their values."""
         super().__init__(name, ShapeEnv())
         self.tracers = tracers

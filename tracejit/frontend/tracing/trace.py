@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,6 +21,9 @@ from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, Type
+from tracejit.ops.array.indexing import Scatter, UpdateSlice
+from tracejit.ops.array.shape import BroadcastTo, Concatenate, Reshape, Slice, Transpose
+from tracejit.ops.control.effects import StartToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +85,7 @@ class Trace:
     """
 
     #: The classes of its tracers, of arrays and of numbers, where they are not the usual ones.
-    tracers: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    tracers: tuple[type[Any], type[Any]] | None = None
 
     def __init__(self, name: str, env: ShapeEnv, parent: Trace | None = None) -> None:
         self.builder = GraphBuilder(name)
@@ -196,13 +199,13 @@ class Trace:
         """
         arrays = [v for v in inputs if isinstance(v.type, ArrayType)]
         known = not any(v in self.unordered for v in arrays)
-        if op.name in ("slice", "transpose", "update_slice", "scatter"):
+        if isinstance(op, (Slice, Transpose, UpdateSlice, Scatter)):
             known = arrays[0] not in self.unordered
-        elif op.name == "reshape":
+        elif isinstance(op, Reshape):
             known = known or _lengths(arrays[0].type) != _lengths(outputs[0].type)
         elif op.kind == "elementwise":
             known = known and len({v.type.order for v in arrays}) == 1  # type: ignore[union-attr]
-        elif op.name not in ("broadcast_to", "concatenate"):
+        elif not isinstance(op, (BroadcastTo, Concatenate)):
             known = False
         if not known:
             self.unordered.update(v for v in outputs if is_several_axes(v.type))
@@ -259,7 +262,7 @@ class Trace:
         self.bounds.clear()
         count, self.facts, self.checked = mark[0], dict(mark[1]), set(mark[2])
         self.counter[0] -= len(nodes) - count
-        nodes[count:] = [n for n in nodes[count:] if n.op.name == "start_token"]
+        nodes[count:] = [n for n in nodes[count:] if isinstance(n.op, StartToken)]
 
     def fresh_size(self, low: int = 0) -> str:
         """The name of a new size symbol that is known only at run time."""

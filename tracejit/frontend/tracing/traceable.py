@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Traceable", "part_of"]
 
@@ -17,12 +15,12 @@ __all__ = ["Traceable", "part_of"]
 class Traceable:
     """A callable whose calls `traced_call` records in the innermost trace."""
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call on tracers. Raises TraceError, and what the program raises."""
         raise NotImplementedError
 
 
-def part_of(hooks: Hooks, owner: Any, name: str) -> Callable[..., Any]:
+def part_of(hooks: Interpreter, owner: Any, name: str) -> Callable[..., Any]:
     """A function that `owner`, which never changes, holds as an attribute."""
     value = getattr(owner, name)
     if hooks.is_made(owner):

@@ -118,6 +118,7 @@ class Iota(Op):
 
     name: ClassVar[str] = "iota"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
     constant: ClassVar[bool] = True
 
     def infer(

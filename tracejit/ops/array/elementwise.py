@@ -8,7 +8,7 @@ says so).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,9 +17,9 @@ import numpy as np
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Value
-from tracejit.ir.kernel import Call, Const
-from tracejit.ir.op import register, require
-from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name
+from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ir.op import Op, for_each_op, register, require
+from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
 from tracejit.ops.array.complex_elements import (
     COMPLEX_RULES,
     SEVERAL_FORMULAS,
@@ -100,12 +100,16 @@ class Elementwise(Partials):
     """A function of elements."""
 
     kind: ClassVar[str] = "elementwise"
+    fused: ClassVar[str] = "element"
     arity: ClassVar[int] = 1
     work: ClassVar[float] = 1.0
     #: Gives the complex element from pairs of parts; a real result is a single expression.
     complex_rule: ClassVar[Any] = None
-    #: The op has a kernel function for real inputs.
-    has_scalar: ClassVar[bool] = True
+    #: What kernels compute it for: the dtypes, or the beginnings of their names.
+    native_on: ClassVar[tuple[str, ...]] = ("b", "i", "u", "f")
+    #: (dtype, elements) -> the element in terms of kernel functions, where there is none of the
+    #: op's own name. The dtype is that of the operands; half precision is computed in f32.
+    formula: ClassVar[Callable[..., Expr] | None] = None
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         """The result's dtype. Raises GraphError where the ufunc has no loop for `dtypes`."""
@@ -156,13 +160,7 @@ class Elementwise(Partials):
         """Whether kernels can compute the op for operands of these dtypes."""
         if any(d in ("c64", "c128") for d in dtypes):
             return type(self).complex_rule is not None
-        if self.name.startswith("logical_"):
-            return all(d == "b1" for d in dtypes)
-        if self.name == "reciprocal" and dtypes[0][0] != "f":
-            return False
-        if self.name == "nextafter" and dtypes[0] == "f16":
-            return False
-        return self.has_scalar
+        return all(d.startswith(self.native_on) for d in dtypes)
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
         """The element's expression; `dtypes` are the operands', `out` the result's."""
@@ -170,7 +168,14 @@ class Elementwise(Partials):
         if rule is not None and any(d in ("c64", "c128") for d in (*dtypes, out)):
             element: Element = rule(parts_dtype(dtypes[0]), args)
             return element
-        return Call(self.name, tuple(a for a in args if not isinstance(a, tuple)), out)
+        parts = tuple(a for a in args if not isinstance(a, tuple))
+        formula = type(self).formula
+        if formula is None:
+            return Call(self.name, parts, out)
+        if dtypes[0] != "f16":
+            return formula(dtypes[0], *parts)
+        wide = formula("f32", *(Call("cast", (a,), "f32") for a in parts))
+        return Call("cast", (wide,), out) if out == "f16" else wide
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
@@ -222,8 +227,27 @@ def edge_values(dtype: np.dtype[Any], shift: int) -> np.ndarray[Any, Any]:
     return np.concatenate(reps) if shift else np.tile(base, len(base))
 
 
-def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bool = True) -> None:
-    """Define and register the op of one ufunc. `native`: kernels have a function of its name."""
+#: Not maximum and minimum: which zero they give is that of an operand.
+_COMMUTES = frozenset(
+    (np.add, np.multiply, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_xor)
+    + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm)
+)
+_LOGIC: dict[Any, str] = {
+    np.logical_not: "not",
+    np.logical_and: "and",
+    np.logical_or: "or",
+    np.bitwise_and: "bit_and",
+    np.bitwise_or: "bit_or",
+}
+
+
+def ufunc_op(
+    ufunc: Any,
+    parity: str = "exact",
+    work: float = 1.0,
+    native_on: tuple[str, ...] = Elementwise.native_on,
+) -> None:
+    """Define and register the op of one ufunc, of whose name kernels have a function."""
     name = ufunc.__name__
     body: dict[str, Any] = {
         "__doc__": (ufunc.__doc__ or name).split("\n\n")[1].split("\n")[0]
@@ -234,42 +258,52 @@ def ufunc_op(ufunc: Any, parity: str = "exact", work: float = 1.0, *, native: bo
         "parity": parity,
         "work": work,
         "arity": ufunc.nin,
-        "has_scalar": native,
+        "native_on": native_on,
         "constant": name in CONSTANT,
+        "commutes": ufunc in _COMMUTES,
+        "logic": _LOGIC.get(ufunc, ""),
         "times": TIMES.get(name),
         "transposed": TRANSPOSED.get(name),
     }
     if name in COMPLEX_RULES:
         body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
-    cls: type[Elementwise] = type(name.title(), (Elementwise,), body)
-    UFUNC_OPS[ufunc] = register(cls)()
+    register(type(name.title(), (Elementwise,), body))
 
 
-#: (ufuncs, parity, work): kernels have a function of each one's name.
-_NATIVE: tuple[tuple[tuple[Any, ...], str, float], ...] = (
+def _note_ufunc(op: Op) -> None:
+    if isinstance(op, Elementwise) and isinstance(op.numpy, np.ufunc):
+        UFUNC_OPS[op.numpy] = op
+
+
+for_each_op(_note_ufunc)
+
+#: ufuncs, parity, work and, where kernels have them for some dtypes only, those.
+_NATIVE: tuple[tuple[Any, ...], ...] = (
     ((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), "exact", 1.0),
     ((np.sign, np.square, np.conjugate, np.deg2rad, np.rad2deg), "exact", 1.0),
-    ((np.divide, np.reciprocal, np.sqrt), "exact", 4.0),
+    ((np.divide, np.sqrt), "exact", 4.0),
+    ((np.reciprocal,), "exact", 4.0, ("f",)),
     ((np.floor_divide, np.remainder, np.fmod), "exact", 10.0),
-    ((np.equal, np.not_equal, np.less, np.less_equal, np.greater), "exact", 1.0),
-    ((np.greater_equal, np.logical_and, np.logical_or, np.logical_xor), "exact", 1.0),
-    ((np.logical_not, np.bitwise_and, np.bitwise_or, np.bitwise_xor), "exact", 1.0),
-    ((np.invert, np.left_shift, np.right_shift), "exact", 1.0),
+    ((np.equal, np.not_equal, np.less, np.less_equal), "exact", 1.0),
+    ((np.greater, np.greater_equal), "exact", 1.0),
+    ((np.logical_and, np.logical_or, np.logical_xor, np.logical_not), "exact", 1.0, ("b",)),
+    ((np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert), "exact", 1.0),
+    ((np.left_shift, np.right_shift), "exact", 1.0),
     ((np.bitwise_count, np.gcd, np.lcm), "exact", 20.0),
     ((np.maximum, np.minimum, np.fmax, np.fmin, np.copysign), "exact", 1.0),
-    ((np.nextafter, np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
+    ((np.nextafter,), "exact", 1.0, ("f32", "f64")),
+    ((np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
     ((np.signbit, np.floor, np.ceil, np.trunc, np.rint), "exact", 1.0),
     ((np.exp, np.log, np.sin, np.cos, np.tanh), "ulp(2)", 15.0),
     ((np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.tan), "ulp(2)", 40.0),
     ((np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh), "ulp(2)", 40.0),
     ((np.arcsinh, np.arccosh, np.arctanh, np.cbrt), "ulp(2)", 40.0),
     ((np.arctan2, np.hypot, np.logaddexp, np.logaddexp2), "ulp(2)", 40.0),
+    ((np.ldexp, np.float_power), "ulp(2)", 40.0, ()),
 )
-for _ufuncs, _parity, _work in _NATIVE:
+for _ufuncs, *_how in _NATIVE:
     for _u in _ufuncs:
-        ufunc_op(_u, _parity, _work)
-ufunc_op(np.ldexp, "ulp(2)", 40.0, native=False)
-ufunc_op(np.float_power, "ulp(2)", 40.0, native=False)
+        ufunc_op(_u, *_how)
 
 
 @register
@@ -296,6 +330,9 @@ class Power(Elementwise):
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
 
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return dtype_of(inputs[0]).kind == "i"
+
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:
             return super().evaluate(inputs, attrs)
@@ -308,9 +345,6 @@ class Power(Elementwise):
             signed = x.dtype.kind == "i"
             out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
         return out
-
-
-UFUNC_OPS[np.power] = Power()
 
 
 @register
@@ -386,7 +420,8 @@ class Cast(Elementwise):
             return inputs[0].astype(DTYPES[attrs["dtype"]], order="K")
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        return True
+        # Kernels have f16 as f32: the number would be rounded twice.
+        return (*dtypes, attrs["dtype"]) != ("f64", "f16")
 
     def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
         (a,) = args

@@ -85,6 +85,8 @@ class Gather(GatherRules, Op):
 
     name: ClassVar[str] = "gather"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    checks_index: ClassVar[bool] = True
 
     def infer(
         self,
@@ -119,6 +121,9 @@ class UpdateSlice(UpdateSliceRules, Op):
 
     name: ClassVar[str] = "update_slice"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
+    updates: ClassVar[bool] = True
+    reader: ClassVar[str] = "slice"
 
     def infer(
         self,
@@ -164,6 +169,10 @@ class Scatter(ScatterRules, Op):
 
     name: ClassVar[str] = "scatter"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
+    updates: ClassVar[bool] = True
+    checks_index: ClassVar[bool] = True
+    reader: ClassVar[str] = "gather"
 
     def infer(
         self,

@@ -82,6 +82,7 @@ class ReadItem(ReadItemRules, Op):
 
     name: ClassVar[str] = "read_item"
     kind: ClassVar[str] = "index"
+    checks_index: ClassVar[bool] = True
 
     def infer(
         self,
@@ -112,6 +113,9 @@ class WriteItem(WriteItemRules, Op):
 
     name: ClassVar[str] = "write_item"
     kind: ClassVar[str] = "index"
+    updates: ClassVar[bool] = True
+    checks_index: ClassVar[bool] = True
+    reader: ClassVar[str] = "read_item"
 
     def infer(
         self,

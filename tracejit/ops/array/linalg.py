@@ -178,6 +178,7 @@ class Solve(SolveRules, Op):
 
     name: ClassVar[str] = "solve"
     kind: ClassVar[str] = "library"
+    raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.solve
 
@@ -228,6 +229,7 @@ class Inv(InvRules, Op):
 
     name: ClassVar[str] = "inv"
     kind: ClassVar[str] = "library"
+    raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.inv
 
@@ -267,6 +269,7 @@ class Cholesky(CholeskyRules, Op):
 
     name: ClassVar[str] = "cholesky"
     kind: ClassVar[str] = "library"
+    raises: ClassVar[bool] = True
     parity: ClassVar[str] = "order"
     numpy: ClassVar[Any] = np.linalg.cholesky
 

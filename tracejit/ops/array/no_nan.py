@@ -27,7 +27,7 @@ from tracejit.ops.array.elementwise import Elementwise, edge_values
 if TYPE_CHECKING:
     from tracejit.ir.calculus import Calculus, Site
 
-__all__ = ["TERMS"]
+__all__ = ["Strong"]
 
 _FLOATS = ("f2", "f4", "f8", "c8", "c16")
 
@@ -53,12 +53,16 @@ def _select(condition: Expr, a: Element, b: Element) -> Element:
     return real("select", a.dtype, condition, a, b)
 
 
-class _Strong(Elementwise):
+class Strong(Elementwise):
+    """A product or quotient with strong zeros."""
+
     arity: ClassVar[int] = 2
     #: The ufunc that it is where no zero is strong.
     plain: ClassVar[Any]
     #: How many of the operands have strong zeros.
     strong: ClassVar[int] = 1
+    #: The form for terms of sums, of an op that is none itself.
+    term: ClassVar[str] = ""
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         valid = dtypes[0] == dtypes[1] and dtypes[0].kind in "fc"
@@ -95,19 +99,21 @@ def _by_other(k: int) -> Any:
 
 
 @register
-class StrongMultiply(_Strong):
+class StrongMultiply(Strong):
     """`v * x`; 0 where v is 0, also beside an infinite x or a NaN."""
 
     name = "strong_multiply"
+    term = "strong_multiply_term"
     plain = np.multiply
     times = (lambda c, s, v: c.strong_mul(v, s.x(1)), _by_other(0))
 
 
 @register
-class StrongProduct(_Strong):
+class StrongProduct(Strong):
     """`v * w`; 0 where one of them is 0, also beside an infinity or a NaN."""
 
     name = "strong_product"
+    term = "strong_product_term"
     plain = np.multiply
     strong = 2
     times = (_by_other(1), _by_other(0))
@@ -118,17 +124,20 @@ def _by_divisor(c: Calculus, s: Site, v: Value) -> Value:
 
 
 @register
-class StrongDivide(_Strong):
+class StrongDivide(Strong):
     """`v / x`; 0 where v is 0, also for an x that is 0 or NaN."""
 
     name = "strong_divide"
+    term = "strong_divide_term"
     plain = np.divide
     work = 4.0
     times = (lambda c, s, v: c.strong_div(v, s.x(1)), _by_divisor)
 
 
-class _Term(_Strong):
+class _Term(Strong):
     """The forms of real numbers for terms of sums."""
+
+    term: ClassVar[str] = ""
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(dtypes[0].kind == "f", f"{self.name} takes real numbers, not {dtypes}")
@@ -171,11 +180,3 @@ class StrongDivideTerm(_Term, StrongDivide):
     """`v / x`; 0.0 where v is 0."""
 
     name = "strong_divide_term"
-
-
-#: The form for terms of sums, by the name of the op.
-TERMS = {
-    "strong_multiply": "strong_multiply_term",
-    "strong_product": "strong_product_term",
-    "strong_divide": "strong_divide_term",
-}

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
+from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
-from tracejit.ir.types import DTYPES, Type, dtype_name
+from tracejit.ir.types import DTYPES, Type, dtype_name, shape_of
 from tracejit.ops.checks import array_of, axis_of, c_array, only_attrs, take, without
 from tracejit.ops.rules.reduction import ExtremeRules, ReduceProdRules, ReduceSumRules
 from tracejit.ops.samples import LAYOUTS, array, arrays, edges
@@ -36,11 +37,27 @@ def rows_of(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, A
     return c_array(x.transpose(*kept, *axes)).reshape(rows, columns)
 
 
+def has_symbols(t: Type) -> bool:
+    """Whether a size is known at a run alone: it may be zero."""
+    return any(isinstance(d, Poly) for d in shape_of(t))
+
+
 class Reduction(Op):
-    """A reduction over `axes`; `combine` is the kernel's name of it."""
+    """A reduction over `axes`.
+
+    `combine` is sum, prod, min, max, any or all; or, with an `identity`, a kernel function of two
+    elements that may be taken in any order.
+    """
 
     kind: ClassVar[str] = "reduction"
+    fused: ClassVar[str] = "root"
     combine: ClassVar[str]
+    #: What combining begins with, where the kernel does not know it.
+    identity: ClassVar[float | None] = None
+    #: Whether there is a result for no elements.
+    of_nothing: ClassVar[bool] = True
+    #: The ufunc that it is the `reduce` of, where that begins with the ufunc's identity.
+    ufunc: ClassVar[Any] = None
     #: The kinds of dtypes that have it.
     kinds: ClassVar[str]
     #: Attributes that need not be given.
@@ -60,9 +77,15 @@ class Reduction(Op):
         valid = valid and list(axes) == sorted(set(axes))
         require(valid, f"{self.name}: {axes!r} are not sorted axes of {x}")
         require(x.dtype.kind in self.kinds, f"{self.name} has no rule for {x.dtype}")
-        empty = self.combine in ("min", "max") and any(x.shape[a] == 0 for a in axes)
+        empty = not self.of_nothing and any(x.shape[a] == 0 for a in axes)
         require(not empty, f"{self.name} of no elements: {x}")
         return (without(x, axes),)
+
+    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return (c_array(type(self).numpy(inputs[0], axis=attrs["axes"])),)
+        except ValueError as e:
+            raise Bailout(str(e)) from e
 
     def chained(self, dtype: np.dtype[Any]) -> bool:
         """Whether a reduction of `dtype` runs strictly from left to right, in no lanes."""
@@ -72,7 +95,10 @@ class Reduction(Op):
         """The dtype in which elements of `dtype` are combined."""
         return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return not self.of_nothing and has_symbols(inputs[0])
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
         return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
 
@@ -93,7 +119,7 @@ class Reduction(Op):
             out += [([values[: i + 2]], {"axes": (0,)}) for i in range(len(values))]
             out.append(([array(dtype, ())], {"axes": ()}))
             out += [([array(dtype, (0, 3))], {"axes": (1,)})]
-            if self.combine not in ("min", "max"):
+            if self.of_nothing:
                 out += [([array(dtype, (0, 3))], {"axes": a}) for a in ((0,), (0, 1))]
         for dtype in dtypes[-2:]:
             long = array(dtype, (3000,))
@@ -131,9 +157,6 @@ class _Accumulating(Reduction):
         out.real = ordered_reduce(rows.real, lanes, block, ufunc)
         out.imag = ordered_reduce(rows.imag, lanes, block, ufunc)
         return out
-
-    #: `np.add` or `np.multiply`.
-    ufunc: ClassVar[Any]
 
 
 @register
@@ -184,39 +207,30 @@ class ReduceProd(ReduceProdRules, _Accumulating):
     numpy: ClassVar[Any] = np.prod
 
 
-class _Selecting(Reduction):
-    """A reduction whose result does not depend on the order."""
-
-    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        (x,) = inputs
-        try:
-            return (c_array(type(self).numpy(x, axis=attrs["axes"])),)
-        except ValueError as e:
-            raise Bailout(str(e)) from e
-
-
 @register
-class ReduceMin(ExtremeRules, _Selecting):
+class ReduceMin(ExtremeRules, Reduction):
     """The least element over `axes`; NaN where there is one. Bails out for no element."""
 
     name: ClassVar[str] = "reduce_min"
     combine: ClassVar[str] = "min"
+    of_nothing: ClassVar[bool] = False
     kinds: ClassVar[str] = "biufc"
     numpy: ClassVar[Any] = np.min
 
 
 @register
-class ReduceMax(ExtremeRules, _Selecting):
+class ReduceMax(ExtremeRules, Reduction):
     """The largest element over `axes`; NaN where there is one. Bails out for no element."""
 
     name: ClassVar[str] = "reduce_max"
     combine: ClassVar[str] = "max"
+    of_nothing: ClassVar[bool] = False
     kinds: ClassVar[str] = "biufc"
     numpy: ClassVar[Any] = np.max
 
 
 @register
-class ReduceAny(_Selecting):
+class ReduceAny(Reduction):
     """Whether any element over `axes` is True; False for none."""
 
     name: ClassVar[str] = "reduce_any"
@@ -227,7 +241,7 @@ class ReduceAny(_Selecting):
 
 
 @register
-class ReduceAll(_Selecting):
+class ReduceAll(Reduction):
     """Whether all elements over `axes` are True; True for none."""
 
     name: ClassVar[str] = "reduce_all"
@@ -241,6 +255,7 @@ class ArgExtreme(Op):
     """The i64 position along `axis` of the first extreme; a NaN counts as the extreme."""
 
     kind: ClassVar[str] = "reduction"
+    fused: ClassVar[str] = "root"
     constant: ClassVar[bool] = True
     combine: ClassVar[str]
 
@@ -264,7 +279,10 @@ class ArgExtreme(Op):
         except ValueError as e:
             raise Bailout(str(e)) from e
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return has_symbols(inputs[0])
+
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute it: not for complex operands."""
         return not any(d in ("c64", "c128") for d in dtypes)
 

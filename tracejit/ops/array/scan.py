@@ -25,6 +25,7 @@ class Scan(Op):
     """Element k of the result combines elements 0 to k along `axis`; f16 rounds at each step."""
 
     kind: ClassVar[str] = "scan"
+    fused: ClassVar[str] = "root"
     #: The kernel function of one step.
     combine: ClassVar[str]
     ufunc: ClassVar[Any]
@@ -47,7 +48,7 @@ class Scan(Op):
         (x,) = inputs
         return (c_array(self.ufunc.accumulate(x, axis=attrs["axis"], dtype=x.dtype)),)
 
-    def native(self, dtypes: Sequence[str]) -> bool:
+    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute it; complex sums go part by part."""
         return self.combine == "add" or not any(d in ("c64", "c128") for d in dtypes)
 
@@ -98,6 +99,7 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
 
     name: ClassVar[str] = "linear_recurrence"
     kind: ClassVar[str] = "scan"
+    fused: ClassVar[str] = "root"
     parity: ClassVar[str] = "order"
 
     def infer(

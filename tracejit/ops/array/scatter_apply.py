@@ -43,6 +43,9 @@ class ScatterApply(ScatterApplyRules, Op):
 
     name: ClassVar[str] = "scatter_apply"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
+    updates: ClassVar[bool] = True
+    reader: ClassVar[str] = "gather"
 
     def infer(
         self,
@@ -61,6 +64,9 @@ class ScatterApply(ScatterApplyRules, Op):
         take(self.name, (out,), 1)
         require(out == one, f"scatter_apply: {attrs['function']} of {v.dtype} gives another dtype")
         return (x,)
+
+    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
+        return bool(attrs.get("checked", True))
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether a kernel can compute it: `dtypes` are those of `x` and of the values."""

@@ -40,6 +40,8 @@ class BroadcastTo(BroadcastToRules, Op):
 
     name: ClassVar[str] = "broadcast_to"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    moves: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.broadcast_to
 
     def infer(
@@ -119,6 +121,10 @@ class Reshape(ReshapeRules, Op):
 
     name: ClassVar[str] = "reshape"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    moves: ClassVar[bool] = True
+    view: ClassVar[bool] = True
+    renames: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.reshape
 
     def infer(
@@ -184,6 +190,10 @@ class Transpose(TransposeRules, Op):
 
     name: ClassVar[str] = "transpose"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    moves: ClassVar[bool] = True
+    view: ClassVar[bool] = True
+    renames: ClassVar[bool] = True
     numpy: ClassVar[Any] = np.transpose
 
     def infer(
@@ -263,6 +273,10 @@ class Slice(SliceRules, Op):
 
     name: ClassVar[str] = "slice"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "index"
+    moves: ClassVar[bool] = True
+    view: ClassVar[bool] = True
+    renames: ClassVar[bool] = True
 
     def infer(
         self,
@@ -334,6 +348,7 @@ class Concatenate(ConcatenateRules, Op):
 
     name: ClassVar[str] = "concatenate"
     kind: ClassVar[str] = "index"
+    fused: ClassVar[str] = "root"
     numpy: ClassVar[Any] = np.concatenate
 
     def infer(

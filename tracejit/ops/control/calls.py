@@ -31,15 +31,14 @@ from tracejit.ir.op import register, require
 from tracejit.ir.types import Type, type_substitute
 from tracejit.ops.control.regions import RegionOp, check_region
 
-__all__ = ["CALLS", "Checkpoint", "Custom"]
+__all__ = ["CallOp", "Checkpoint", "Custom"]
 
 Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], tuple[Any, ...]]
 
-#: The ops whose first region is what they compute.
-CALLS = frozenset(("checkpoint", "custom"))
 
+class CallOp(RegionOp):
+    """An op whose first region is what it computes."""
 
-class _Call(RegionOp):
     kind: ClassVar[str] = "control"
 
     def evaluate_regions(
@@ -51,7 +50,7 @@ class _Call(RegionOp):
 
 
 @register
-class Checkpoint(_Call):
+class Checkpoint(CallOp):
     """The region's outputs for the node's inputs, computed again where a derivative needs more."""
 
     name: ClassVar[str] = "checkpoint"
@@ -69,7 +68,7 @@ class Checkpoint(_Call):
 
 
 @register
-class Custom(_Call):
+class Custom(CallOp):
     """A function whose derivative is said by the program."""
 
     name: ClassVar[str] = "custom"

@@ -66,6 +66,7 @@ class Switch(_Primitive):
     """
 
     name = "switch"
+    renames: ClassVar[bool] = True
     arity = 2
 
     def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -96,6 +97,7 @@ class Enter(_Primitive):
     """A value goes into iteration 0 of the loop `frame`; with `constant`, into every iteration."""
 
     name = "enter"
+    renames: ClassVar[bool] = True
     attributes = frozenset(("frame", "constant"))
 
     def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -112,6 +114,7 @@ class Exit(_Primitive):
     """
 
     name = "exit"
+    renames: ClassVar[bool] = True
     attributes = frozenset(("shape",))
 
     def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -124,6 +127,7 @@ class NextIteration(_Primitive):
     """A value goes into the next iteration of its loop."""
 
     name = "next_iteration"
+    renames: ClassVar[bool] = True
 
 
 @register
@@ -131,6 +135,7 @@ class LoopCond(_Primitive):
     """The value by which a loop goes on: the predicate of its switches."""
 
     name = "loop_cond"
+    renames: ClassVar[bool] = True
 
     def types(self, inputs: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         """The type of the predicate."""

@@ -43,7 +43,6 @@ from tracejit.ir.types import (
 from tracejit.ops.checks import only_attrs, take
 
 __all__ = [
-    "STACK_OPS",
     "StackNew",
     "StackPop",
     "StackPush",
@@ -54,7 +53,6 @@ __all__ = [
     "types_of_record",
 ]
 
-STACK_OPS = frozenset(("stack_new", "stack_push", "stack_pop"))
 _PYTHON = {t.kind: t for t in (PYBOOL, PYINT, PYFLOAT, PYCOMPLEX)}
 
 
@@ -72,13 +70,13 @@ class _Stack:
 
 def stack_names(graph: Graph) -> set[str]:
     """The names of the stacks in a graph and its regions; another stack needs another name."""
-    own = {n.attrs["stack"] for n in graph.nodes if n.op.name in STACK_OPS}
+    own = {n.attrs["stack"] for n in graph.nodes if n.op.kind == "stack"}
     return own.union(*(stack_names(r) for n in graph.nodes for r in n.regions))
 
 
 def record_of(node: Node) -> Sequence[Value]:
     """The values that a push or a pop moves."""
-    return node.inputs[1:] if node.op.name == "stack_push" else node.outputs[1:]
+    return node.inputs[1:] if isinstance(node.op, StackPush) else node.outputs[1:]
 
 
 def record_form(values: Sequence[Value]) -> tuple[object, ...]:

@@ -87,7 +87,6 @@ class HostCall(HostCallRules, Op):
     name: ClassVar[str] = "host_call"
     kind: ClassVar[str] = "host"
     parity: ClassVar[str] = "host"
-    #: There may be operands for which eager execution raises an exception.
     raises: ClassVar[bool] = True
     gives_sizes: ClassVar[bool] = True
 

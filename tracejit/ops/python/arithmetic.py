@@ -57,8 +57,6 @@ class PyOp(Partials):
     python: ClassVar[Callable[..., Any]]
     #: The highest kind it takes; complex numbers have no order and no floor.
     highest: ClassVar[str] = "complex"
-    #: Whether Python raises an exception for some operands.
-    raises: ClassVar[bool] = False
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
         """The kind of Python's result for operands of `kinds`; arithmetic of bools gives an int."""
@@ -224,6 +222,7 @@ class PyTrueDivide(PyOp):
     """Python's `a / b`. Ints beyond 2**53 bail out: Python rounds the quotient alone."""
 
     name: ClassVar[str] = "py_truediv"
+    raises: ClassVar[bool] = True
     times = TIMES["divide"]
     python: ClassVar[Callable[..., Any]] = operator.truediv
 
@@ -269,6 +268,7 @@ class PyFloorDivide(_Floored):
     """Python's `a // b`."""
 
     name: ClassVar[str] = "py_floordiv"
+    raises: ClassVar[bool] = True
     constant = True
     fn: ClassVar[str] = "floor_divide"
     python: ClassVar[Callable[..., Any]] = operator.floordiv
@@ -282,6 +282,7 @@ class PyMod(_Floored):
     """Python's `a % b`."""
 
     name: ClassVar[str] = "py_mod"
+    raises: ClassVar[bool] = True
     times = TIMES["remainder"]
     fn: ClassVar[str] = "remainder"
     python: ClassVar[Callable[..., Any]] = operator.mod
@@ -296,6 +297,7 @@ class PyPower(PyOp):
     """
 
     name: ClassVar[str] = "py_power"
+    raises: ClassVar[bool] = True
     times = TIMES["power"]
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = operator.pow

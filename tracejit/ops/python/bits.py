@@ -39,6 +39,7 @@ class PyBitAnd(PyBits):
     """Python's `a & b`."""
 
     name: ClassVar[str] = "py_bit_and"
+    logic: ClassVar[str] = "bit_and"
     fn: ClassVar[str] = "bitwise_and"
     of_bools: ClassVar[str] = "logical_and"
     python: ClassVar[Callable[..., Any]] = operator.and_
@@ -49,6 +50,7 @@ class PyBitOr(PyBits):
     """Python's `a | b`."""
 
     name: ClassVar[str] = "py_bit_or"
+    logic: ClassVar[str] = "bit_or"
     fn: ClassVar[str] = "bitwise_or"
     of_bools: ClassVar[str] = "logical_or"
     python: ClassVar[Callable[..., Any]] = operator.or_

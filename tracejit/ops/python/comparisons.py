@@ -152,6 +152,7 @@ class PyNot(_Logical):
     """Python's `not a`."""
 
     name: ClassVar[str] = "py_not"
+    logic: ClassVar[str] = "not"
     arity: ClassVar[int] = 1
     fn: ClassVar[str] = "logical_not"
     python: ClassVar[Callable[..., Any]] = operator.not_
@@ -162,6 +163,7 @@ class PyAnd(_Logical):
     """Python's `a and b`."""
 
     name: ClassVar[str] = "py_and"
+    logic: ClassVar[str] = "and"
     fn: ClassVar[str] = "logical_and"
     python: ClassVar[Callable[..., Any]] = operator.and_
 
@@ -171,5 +173,6 @@ class PyOr(_Logical):
     """Python's `a or b`."""
 
     name: ClassVar[str] = "py_or"
+    logic: ClassVar[str] = "or"
     fn: ClassVar[str] = "logical_or"
     python: ClassVar[Callable[..., Any]] = operator.or_

@@ -22,6 +22,7 @@ __all__ = [
     "ReduceProdRules",
     "ReduceSumRules",
     "SortRules",
+    "Weighted",
     "flipped",
     "put_back",
     "taken",
@@ -36,7 +37,7 @@ class ReduceSumRules(Linear):
         return c.keep_axes(g, s.attrs["axes"], s.inputs[0])
 
 
-class _Weighted:
+class Weighted:
     """A reduction whose tangent is the sum over `axes` of weights times the operand's."""
 
     def weights(self, c: Calculus, s: Site) -> Value:
@@ -58,7 +59,7 @@ class _Weighted:
         return (c.strong_mul(c.keep_axes(g, s.attrs["axes"], s.inputs[0]), self.weights(c, s)),)
 
 
-class ReduceProdRules(_Weighted):
+class ReduceProdRules(Weighted):
     """The weight of a factor is the product of all others."""
 
     def weights(self, c: Calculus, s: Site) -> Value:

@@ -16,11 +16,14 @@ from typing import TypeAlias
 from tracejit.ir.dims import Dim, bounds, substitute, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import Gather, UpdateSlice
+from tracejit.ops.array.items import WriteItem
 from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
 __all__ = [
-    "UPDATES",
     "Places",
     "Read",
     "conflicting_reads",
@@ -28,11 +31,6 @@ __all__ = [
     "position_of",
     "updated_input",
 ]
-
-#: Ops whose result is their first operand with some elements replaced.
-UPDATES = frozenset(("update_slice", "scatter", "scatter_apply", "write_item"))
-#: Ops of which each element comes from the operands' elements at places that do not depend on data.
-_MAPS = frozenset(("broadcast_to", "reshape", "transpose", "slice", "gather", "iota", "constant"))
 
 #: A place in an array, in terms of the position that is computed; None: it may be any.
 Place: TypeAlias = "tuple[Dim, ...] | None"
@@ -52,8 +50,8 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
     They have the result's type, and the node reads nothing of them that it has overwritten. Whether
     anything else still needs them is not looked at.
     """
-    if node.op.name in UPDATES:
-        return {node.outputs[0]: (node.inputs[0],)} if node.op.name == "write_item" else {}
+    if node.op.updates:
+        return {node.outputs[0]: (node.inputs[0],)} if isinstance(node.op, WriteItem) else {}
     if node.op.kind != "fusion":
         return {}
     (region,) = node.regions
@@ -61,7 +59,7 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
     found: dict[Value, tuple[Value, ...]] = {}
     roots = [producer[v] for v in region.outputs]
     for outer, root in zip(node.outputs, roots, strict=True):
-        if root.op.name in UPDATES:
+        if root.op.updates:
             old = root.inputs[0]
             candidates = [old] if old in region.inputs else []
             if any(True for _ in conflicting_reads(root, producer, old)):
@@ -84,7 +82,7 @@ def updated_input(node: Node) -> Value | None:
     """The array that a fusion of one update, or a `write_item`, may update where it lies."""
     if node.op.kind == "fusion":
         (region,) = node.regions
-        if region.producers()[region.outputs[0]].op.name not in UPDATES:
+        if not region.producers()[region.outputs[0]].op.updates:
             return None
     found = overwritable(node).get(node.outputs[0], ()) if node.outputs else ()
     return found[0] if found else None
@@ -114,7 +112,7 @@ def conflicting_reads(
 
 
 def _is_map(root: Node) -> bool:
-    return isinstance(root.op, Elementwise) or root.op.name in _MAPS
+    return root.op.fused in ("element", "index") or isinstance(root.op, Constant)
 
 
 def _pointwise(root: Node, producer: Mapping[Value, Node], v: Value) -> bool:
@@ -172,28 +170,28 @@ class Places:
         if not isinstance(t, ArrayType):
             return ()
         attrs = node.attrs
-        match node.op.name:
-            case "transpose":
+        match node.op:
+            case Transpose():
                 back: list[Dim] = [0] * len(place)
                 for k, axis in enumerate(attrs["axes"]):
                     back[axis] = place[k]
                 return tuple(back)
-            case "broadcast_to":
+            case BroadcastTo():
                 inner = place[len(place) - t.ndim :]
                 return tuple(0 if n == 1 else i for n, i in zip(t.shape, inner, strict=True))
-            case "slice":
+            case Slice():
                 parts = zip(attrs["start"], place, attrs["step"], strict=True)
                 return tuple(start + i * step for start, i, step in parts)
-            case "reshape":
+            case Reshape():
                 return _reshaped(t, node.outputs[0].type, place)
-            case "gather" if operand == 0:
+            case Gather() if operand == 0:
                 head = self.numbers(node.inputs[1:], t)
                 return None if head is None else (*head, *place)
         return None
 
     def written(self, update: Node, position: tuple[Dim, ...]) -> Place:
         """Where an update stores the new value's element at `position`."""
-        if update.op.name == "update_slice":
+        if isinstance(update.op, UpdateSlice):
             parts = zip(update.attrs["start"], position, update.attrs["step"], strict=True)
             return tuple(start + i * step for start, i, step in parts)
         old = update.inputs[0].type

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, maximum, substitute, symbol
 from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
+from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice
+from tracejit.ops.python.comparisons import PyLess
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.fusable import fusable
 
@@ -66,7 +71,7 @@ def counted(node: Node) -> CountedLoop | None:
     count = len(body.size_outputs)
     made = condition.producers()
     test = made.get(condition.outputs[0])
-    if count != 1 or test is None or test.op.name != "py_less":
+    if count != 1 or test is None or not isinstance(test.op, PyLess):
         return None
     if body.size_outputs[0] != symbol(body.sizes[0]) + 1 or node.attrs["sizes"][1][0] != 0:
         return None
@@ -86,10 +91,10 @@ def _number(node: Node | None) -> Dim | None:
     """The size or the constant that a node gives."""
     if node is None:
         return None
-    if node.op.name == "dim_value":
+    if isinstance(node.op, DimValue):
         dim: Dim = node.attrs["dim"]
         return dim
-    value = node.attrs.get("value") if node.op.name == "constant" else None
+    value = node.attrs.get("value") if isinstance(node.op, Constant) else None
     return value if type(value) is int else None
 
 
@@ -145,9 +150,9 @@ class CountedLoop:
             return False
         if node is not None and isinstance(node.op, Elementwise) and fusable(node):
             known = all(self.learn(x, formula) for x in node.inputs)
-        elif node is not None and node.op.name == "broadcast_to":
+        elif node is not None and isinstance(node.op, BroadcastTo):
             known = self._learn_number(node.inputs[0], formula)
-        elif node is not None and node.op.name == "reshape" and "assume" not in node.attrs:
+        elif node is not None and isinstance(node.op, Reshape) and "assume" not in node.attrs:
             known = self.learn(node.inputs[0], formula)
         else:
             column = self._column(v, node)
@@ -167,14 +172,14 @@ class CountedLoop:
             return self.number[v] >= self.carried
         if node.op.name in _EXACT:
             known = all(self._learn_number(x, formula) for x in node.inputs)
-        elif node.op.name == "read_item":
+        elif isinstance(node.op, ReadItem):
             column = self._column(v, node)
             if column is None or not self._unstored(column):
                 return False
             formula.columns[v] = column
             return True
         else:
-            known = node.op.name == "constant"
+            known = isinstance(node.op, Constant)
         formula.nodes[node] = None
         return known
 
@@ -186,7 +191,7 @@ class CountedLoop:
             array = v
             attrs: Attrs = {"start": zeros, "size": shape, "step": ones}
         else:
-            found = place(node) if node.op.name in ("slice", "read_item") else None
+            found = place(node) if isinstance(node.op, (Slice, ReadItem)) else None
             if found is None:
                 return None
             attrs = found
@@ -226,7 +231,7 @@ class CountedLoop:
     def _behind(self, array: Value, attrs: Attrs) -> Value:
         """The state of an array in front of the iteration's stores to other places."""
         while (node := self.producer.get(array)) is not None:
-            if node.op.name not in ("write_item", "update_slice"):
+            if not isinstance(node.op, (WriteItem, UpdateSlice)):
                 break
             if not self.apart(node, attrs, later=False):
                 break
@@ -252,7 +257,7 @@ class CountedLoop:
         v, first = self.body.outputs[number], self.body.inputs[number]
         while v is not first:
             node = self.producer.get(v)
-            if node is None or node.op.name not in ("write_item", "update_slice"):
+            if node is None or not isinstance(node.op, (WriteItem, UpdateSlice)):
                 return None
             found.append(node)
             v = node.inputs[0]
@@ -291,7 +296,7 @@ def place(node: Node, partly: bool = False) -> Attrs | None:
 
     Without `partly` it is None where an operand tells a place; with it, that entry of `start` is.
     """
-    if node.op.name in ("slice", "update_slice"):
+    if isinstance(node.op, (Slice, UpdateSlice)):
         return node.attrs
     at: tuple[Dim | None, ...] = node.attrs["at"]
     if None in at and not partly:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Var
-from tracejit.ir.types import dtype_name, dtype_of, shape_of
+from tracejit.ir.types import dtype_name, dtype_of
+from tracejit.ops.array.creation import BindSize, DimValue
 from tracejit.ops.array.elementwise import Elementwise, parts_dtype
+from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 from tracejit.passes.analysis.conversions import lossless
 
 __all__ = ["is_barrier", "is_linear", "may_bail", "may_raise"]
-
-#: For some operands these mean an exception: a singular matrix, a division of Python numbers by
-#: zero.
-_RAISES = frozenset(
-    ("solve", "inv", "cholesky") + ("py_truediv", "py_floordiv", "py_mod", "py_power")
-)
 
 
 def is_barrier(node: Node) -> bool:
@@ -23,7 +19,7 @@ def is_barrier(node: Node) -> bool:
 
     A size that is bound is none: nothing but what reads the size depends on it.
     """
-    if node.op.name == "bind_size":
+    if isinstance(node.op, BindSize):
         return False
     return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
 
@@ -39,21 +35,11 @@ def is_linear(node: Node) -> bool:
 
 def may_raise(node: Node) -> bool:
     """Whether there may be operands for which eager execution raises an exception."""
-    name = node.op.name
-    match name:
-        case "np_scalar" | "py_scalar":
-            # int(nan), np.int8(300)
-            source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
-            return to.kind in "iu" and not lossless(source, to)
-        case "power":
-            return dtype_of(node.inputs[0].type).kind == "i"
-        case "reduce_min" | "reduce_max" | "argmin" | "argmax":
-            return any(isinstance(d, Poly) for d in shape_of(node.inputs[0].type))
-        case "read_item" | "write_item":
-            return None in node.attrs["at"] and bool(node.attrs.get("checked", True))
-        case "gather" | "scatter" | "scatter_apply":
-            return bool(node.attrs.get("checked", True))
-    if name in _RAISES or "assume" in node.attrs or getattr(node.op, "raises", False):
+    if isinstance(node.op, (ToNpScalar, ToPyScalar)):
+        # int(nan), np.int8(300)
+        source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
+        return to.kind in "iu" and not lossless(source, to)
+    if node.op.may_raise([v.type for v in node.inputs], node.attrs):
         return True
     return any(may_raise(inner) for region in node.regions for inner in region.nodes)
 
@@ -64,7 +50,7 @@ def may_bail(node: Node) -> bool:
         return True
     if node.regions:
         return any(may_bail(inner) for region in node.regions for inner in region.nodes)
-    if node.op.name == "dim_value":
+    if isinstance(node.op, DimValue):
         d = node.attrs["dim"]
         return isinstance(d, Poly) and any(len(monomial) > 1 for monomial, _ in d.terms)
     rule = getattr(node.op, "scalar_expr", None)

@@ -4,53 +4,34 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.creation import Constant
 from tracejit.ops.array.reduction import Reduction
-from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.shape import BroadcastTo
 
-__all__ = ["EXPENSIVE", "INDEX", "ROOTS", "fusable", "is_literal", "is_root_op", "space"]
+__all__ = ["EXPENSIVE", "fusable", "is_literal", "is_root_op", "space"]
 
 #: Work, in additions, above which a value that is read twice is stored rather than computed twice.
 EXPENSIVE = 6.0
-INDEX = frozenset({"broadcast_to", "reshape", "transpose", "slice", "gather", "iota"})
-ROOTS = frozenset(
-    (
-        *("concatenate", "update_slice", "scatter", "scatter_apply"),
-        *("argmin", "argmax", "cumsum", "cumprod", "linear_recurrence"),
-    )
-)
 
 
 def fusable(node: Node) -> bool:
     """Whether kernels can compute the node."""
-    if len(node.outputs) != 1 or not isinstance(node.outputs[0].type, ArrayType):
+    op = node.op
+    if not op.fused or len(node.outputs) != 1 or not isinstance(node.outputs[0].type, ArrayType):
         return False
     dtypes = [dtype_name(v.type.dtype) for v in node.inputs if isinstance(v.type, ArrayType)]
-    op = node.op
-    if isinstance(op, Elementwise):
-        wide = dtype_name(node.outputs[0].type.dtype)
-        if op.name == "cast" and dtypes == ["f64"] and wide == "f16":
-            return False
-        return op.native(dtypes, node.attrs)
-    if isinstance(op, Reduction):
-        return op.native(dtypes)
-    if isinstance(op, ScatterApply):
-        return op.native(dtypes, node.attrs)
-    if op.name == "constant":
-        return False
-    if op.name in ("cumprod", "argmin", "argmax") and dtypes[0] in ("c64", "c128"):
-        return False
-    return op.name in INDEX or op.name in ROOTS
+    native = getattr(op, "native", None)
+    return native is None or bool(native(dtypes, node.attrs))
 
 
 def is_root_op(node: Node) -> bool:
     """Whether the node's result is always materialised."""
-    return isinstance(node.op, Reduction) or node.op.name in ROOTS
+    return node.op.fused == "root"
 
 
 def is_literal(node: Node) -> bool:
     """Whether the node is a scalar constant: kernels hold those as literals."""
-    return node.op.name == "constant" and not isinstance(node.outputs[0].type, ArrayType)
+    return isinstance(node.op, Constant) and not isinstance(node.outputs[0].type, ArrayType)
 
 
 def space(node: Node) -> tuple[object, ...]:
@@ -66,9 +47,9 @@ def space(node: Node) -> tuple[object, ...]:
         if axes == (source.ndim - 1,):
             return ("map", source.shape, tuple(range(source.ndim)))
         return ("reduce", source.shape, axes)
-    if node.op.name in ROOTS:
+    if node.op.fused == "root":
         return ("alone", id(node))
-    if node.op.name == "broadcast_to" and not isinstance(node.inputs[0].type, ArrayType):
+    if isinstance(node.op, BroadcastTo) and not isinstance(node.inputs[0].type, ArrayType):
         # A fill shares no loads, and what comes early stays in memory for long.
         return ("alone", id(node))
     return ("map", t.shape, t.order)

@@ -17,6 +17,13 @@ from typing import TypeAlias
 from tracejit.ir.dims import Dim, Poly, bounds, free_symbols, substitute, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant, DimValue
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.python.arithmetic import PyAdd, PyMultiply, PyNegative, PySubtract
+from tracejit.ops.python.bits import PyBitAnd
+from tracejit.ops.python.comparisons import PyAnd, PyLess
+from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 
 __all__ = ["LoopIndices", "Numbers", "Place", "Region", "coefficients", "is_int"]
 
@@ -71,12 +78,11 @@ class LoopIndices:
 
     def _walk(self, region: Region) -> Region:
         for node in region.graph.nodes:
-            name = node.op.name
-            if name == "while_loop":
+            if isinstance(node.op, WhileLoop):
                 region.inner[node] = self._loop(node, region.sizes)
-            elif name == "cond":
+            elif isinstance(node.op, Cond):
                 region.inner[node] = self._branch(node, region.sizes)
-            elif name in ("read_item", "write_item"):
+            elif isinstance(node.op, (ReadItem, WriteItem)):
                 self._access(region, node)
             elif len(node.outputs) == 1 and is_int(node.outputs[0]):
                 operands = [self.forms.get(v, ()) for v in node.inputs]
@@ -137,9 +143,9 @@ class LoopIndices:
             node = producer.get(stack.pop())
             if node is None:
                 continue
-            if node.op.name in ("py_and", "py_bit_and"):
+            if isinstance(node.op, (PyAnd, PyBitAnd)):
                 stack += node.inputs
-            elif node.op.name == "py_less":
+            elif isinstance(node.op, PyLess):
                 low, high = (self.forms.get(v, ()) for v in node.inputs)
                 if low == (symbol(counter),) and high:
                     # Counting from 0, it cannot be below what is not positive.
@@ -227,20 +233,20 @@ def is_int(v: Value) -> bool:
 def arithmetic(node: Node, x: Sequence[Dim], sizes: Mapping[str, Dim]) -> Dim | None:
     """The result of exact arithmetic on ints; None for any other node."""
     found: Dim | None = None
-    match node.op.name:
-        case "constant":
+    match node.op:
+        case Constant():
             found = int(node.attrs["value"])
-        case "dim_value":
+        case DimValue():
             found = _renamed(node.attrs["dim"], sizes)
-        case "np_scalar" | "py_scalar" if len(x) == 1:
+        case ToNpScalar() | ToPyScalar() if len(x) == 1:
             found = x[0]
-        case "py_negative":
+        case PyNegative():
             found = -x[0]
-        case "py_add" if len(x) == 2:
+        case PyAdd() if len(x) == 2:
             found = x[0] + x[1]
-        case "py_subtract" if len(x) == 2:
+        case PySubtract() if len(x) == 2:
             found = x[0] - x[1]
-        case "py_multiply" if len(x) == 2:
+        case PyMultiply() if len(x) == 2:
             found = x[0] * x[1]
     return found if found is not None and _is_plain(found) else None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
-from tracejit.passes.analysis.aliasing import UPDATES
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 
 __all__ = ["Order", "updated_by"]
@@ -18,11 +18,11 @@ __all__ = ["Order", "updated_by"]
 
 def updated_by(node: Node) -> Iterator[Value]:
     """The arrays that a node updates, itself or in its regions, if it may work in place."""
-    if node.op.name in UPDATES:
+    if node.op.updates:
         yield node.inputs[0]
-    elif node.op.name == "while_loop":
+    elif isinstance(node.op, WhileLoop):
         yield from (v for v in node.inputs[: node.attrs["carried"]] if _is_array(v))
-    elif node.op.name == "cond":
+    elif isinstance(node.op, Cond):
         for region in node.regions:
             inside = set(_updated_in(region))
             pairs = zip(region.inputs, node.inputs[1:], strict=True)

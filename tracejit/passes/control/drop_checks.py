@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.passes.analysis.regions import copied
 
-__all__ = ["CHECKED", "without_checks"]
-
-#: Ops that check the indices they are given, unless they have the attribute `checked=False`.
-CHECKED = frozenset(("gather", "scatter", "read_item", "write_item"))
+__all__ = ["without_checks"]
 
 
 def without_checks(graph: Graph) -> Graph:
@@ -19,6 +16,6 @@ def without_checks(graph: Graph) -> Graph:
 
 
 def _unchecked(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-    if node.op.name in CHECKED and None in node.attrs.get("at", (None,)):
+    if node.op.checks_index and None in node.attrs.get("at", (None,)):
         node = copied(node, attrs={**node.attrs, "checked": False})
     return keep(builder, node)

@@ -24,6 +24,7 @@ from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value, attr_substitute
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes, type_substitute
+from tracejit.ops.control.regions import Cond, WhileLoop
 
 __all__ = ["lower_control_flow"]
 
@@ -155,9 +156,9 @@ class _Lowering:
     def walk(self, graph: Graph, scope: _Scope, block: _Block) -> _Block:
         """Append the nodes of a region; the section in which it ends."""
         for node in graph.nodes:
-            if node.op.name == "cond":
+            if isinstance(node.op, Cond):
                 block = self.cond(node, scope, block)
-            elif node.op.name == "while_loop":
+            elif isinstance(node.op, WhileLoop):
                 block = _Loop(self, node, scope, block).lower()
             else:
                 self.plain(node, scope, block)

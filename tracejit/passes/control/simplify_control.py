@@ -20,6 +20,9 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, PYBOOL, ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.python.conversion import ToPyScalar
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.regions import (
     constant_node,
@@ -35,9 +38,6 @@ from tracejit.passes.simplify.simplify import simplify
 
 __all__ = ["control"]
 
-_NOT = ("py_not", "logical_not")
-_AND, _OR = ("py_and", "logical_and"), ("py_or", "logical_or")
-
 
 def control(graph: Graph) -> Graph:
     """`graph` with the rules applied to every branch and loop, outer ones first."""
@@ -50,7 +50,7 @@ def control(graph: Graph) -> Graph:
 
 
 def _scalar_constant(node: Node) -> bool:
-    return node.op.name == "constant" and not isinstance(node.outputs[0].type, ArrayType)
+    return isinstance(node.op, Constant) and not isinstance(node.outputs[0].type, ArrayType)
 
 
 def _bool_constant(truth: bool, like: Value) -> Node:
@@ -74,9 +74,9 @@ class _Control:
 
     def node(self, node: Node) -> Sequence[Value]:
         """Write what a node becomes; the values of its outputs."""
-        if node.op.name == "cond":
+        if isinstance(node.op, Cond):
             return self.cond(node)
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             return self.loop(node)
         return self.keep(node)
 
@@ -105,7 +105,7 @@ class _Control:
             side = 0 if known.attrs["value"] else 1
             return self.unfold(node.regions[side], node.inputs[1:], node.attrs["sizes"][side])
         made = self.producer.get(node.inputs[0])
-        if made is not None and made.op.name in _NOT:
+        if made is not None and made.op.logic == "not":
             (inner,) = made.inputs
             if inner.type == PYBOOL or inner.type == made.outputs[0].type:
                 attrs = {**node.attrs, "sizes": node.attrs["sizes"][::-1]}
@@ -134,11 +134,11 @@ class _Control:
             if node is None:
                 continue
             inner: dict[Value, bool] = {}
-            if node.op.name in _NOT:
+            if node.op.logic == "not":
                 inner = {node.inputs[0]: not found[v]}
-            elif node.op.name in (_AND if found[v] else _OR):
+            elif node.op.logic == ("and" if found[v] else "or"):
                 inner = dict.fromkeys(node.inputs, found[v])
-            elif node.op.name == "py_scalar" and v.type == PYBOOL:
+            elif isinstance(node.op, ToPyScalar) and v.type == PYBOOL:
                 inner = {node.inputs[0]: found[v]}
             for x, value in inner.items():
                 if x not in found and x.type in (PYBOOL, NpScalar(DTYPES["b1"])):

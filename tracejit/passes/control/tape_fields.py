@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_key, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
-from tracejit.ops.control.stack import record_form, record_of
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.control.stack import StackPop, StackPush, record_form, record_of
 from tracejit.passes.analysis.regions import constant_node
 from tracejit.passes.simplify.dce import dce
 
@@ -68,7 +69,7 @@ def stack_fields(graph: Graph) -> Graph:
     found: dict[_Key, _Records] = {}
     for node, inside, read in _stack_nodes(graph):
         records = found.setdefault(_key(node), _Records(record_of(node)))
-        if node.op.name == "stack_push":
+        if isinstance(node.op, StackPush):
             records.pushed.append(list(record_of(node)))
             records.constants.append([_made_constant(v, inside) for v in record_of(node)])
         else:
@@ -89,7 +90,7 @@ def _stack_nodes(
     for node in graph.nodes:
         for region in node.regions:
             yield from _stack_nodes(region)
-        if node.op.name in ("stack_push", "stack_pop"):
+        if isinstance(node.op, (StackPush, StackPop)):
             if producers is None:
                 producers, read = graph.producers(), graph.uses()
             yield node, producers, read
@@ -101,7 +102,7 @@ def _key(node: Node) -> _Key:
 
 def _made_constant(v: Value, producers: Mapping[Value, Node]) -> Node | None:
     made = producers.get(v)
-    return made if made is not None and made.op.name == "constant" else None
+    return made if made is not None and isinstance(made.op, Constant) else None
 
 
 def _without_clashes(
@@ -125,12 +126,12 @@ def _kept(plan: Sequence[int | Node | None]) -> list[int]:
 def _rewritten(graph: Graph, plans: Mapping[_Key, Sequence[int | Node | None]]) -> Graph:
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         plan = None
-        if node.op.name in ("stack_push", "stack_pop"):
+        if isinstance(node.op, (StackPush, StackPop)):
             plan = plans.get(_key(node))
         if plan is None:
             return keep(builder, node)
         kept = _kept(plan)
-        if node.op.name == "stack_push":
+        if isinstance(node.op, StackPush):
             if not kept:
                 return inputs[:1]
             record = record_of(node)

@@ -19,17 +19,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay, sizes_read, symbols
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice
 from tracejit.ops.array.reduction import Reduction
-from tracejit.passes.analysis.aliasing import UPDATES, conflicting_reads
+from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.array.shape import BroadcastTo, Concatenate, Slice
+from tracejit.passes.analysis.aliasing import conflicting_reads
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.fusable import (
     EXPENSIVE,
-    INDEX,
-    ROOTS,
     fusable,
     is_literal,
     is_root_op,
@@ -107,14 +108,14 @@ class _Fuser:
                 self.cost[v] = 0.0
         out = worth_storing(repeated, out, self.inlined, self.order)
         for n in self.graph.nodes:
-            if n.op.name in UPDATES and n in out:
+            if n.op.updates and n in out:
                 self._finish_first(n, out)
         return out
 
     def _feeds_scatter(self, v: Value, users: Sequence[Node]) -> bool:
         """Whether values that are dear to compute go to a scatter, whose loop has no vectors."""
         return self.cost[v] >= _DEAR and any(
-            u.op.name in ("scatter", "scatter_apply") and u.inputs[1] is v for u in users
+            isinstance(u.op, (Scatter, ScatterApply)) and u.inputs[1] is v for u in users
         )
 
     def _finish_first(self, update: Node, roots: set[Node]) -> None:
@@ -147,10 +148,10 @@ class _Fuser:
         if not users:
             return True
         for u in users:
-            if u.op.name in ("slice", "gather", "broadcast_to"):
+            if isinstance(u.op, (Slice, Gather, BroadcastTo)):
                 return True
             # What it stores over is not computed.
-            if u.op.name == "update_slice" and u.inputs[0] is v:
+            if isinstance(u.op, UpdateSlice) and u.inputs[0] is v:
                 return True
             if u in self.fusable and not is_root_op(u) and self._read_in_part(u.outputs[0]):
                 return True
@@ -173,11 +174,11 @@ class _Fuser:
             return False
         reads = 0
         for u in users:
-            if u.op.name == "gather":
+            if isinstance(u.op, Gather):
                 return True
-            if u.op.name == "broadcast_to" or u.op.name in UPDATES and u.inputs[0] is v:
+            if isinstance(u.op, BroadcastTo) or u.op.updates and u.inputs[0] is v:
                 return True
-            reads += 1 if u.op.name in ("slice", "concatenate") else 0
+            reads += 1 if isinstance(u.op, (Slice, Concatenate)) else 0
         return reads >= 1 and len(users) > 1
 
     def inlined(self, root: Node, roots: set[Node]) -> list[Node]:
@@ -261,7 +262,7 @@ class _Fuser:
         """Materialised values that must be finished first, and those read at the same element."""
         finished: set[Value] = set()
         pointwise: set[Value] = set()
-        mapped = isinstance(root.op, Reduction) or root.op.name not in ROOTS
+        mapped = isinstance(root.op, Reduction) or root.op.fused != "root"
         stack = [(root, mapped)]
         seen: set[tuple[Node, bool]] = set()
         while stack:
@@ -270,7 +271,7 @@ class _Fuser:
                 continue
             seen.add((n, same))
             through = same and (isinstance(n.op, Elementwise) or n is root and mapped)
-            if n is root and n.op.name in INDEX:
+            if n is root and n.op.fused == "index":
                 through = False
             for v in n.inputs:
                 p = self.producer.get(v)
@@ -324,8 +325,6 @@ def fuse(graph: Graph) -> Graph:
 
 
 def _fuse_regions(graph: Graph) -> Graph:
-    from tracejit.ir.graph import replay
-
     if not any(n.regions for n in graph.nodes):
         return graph
     return replay(graph, region=fuse)

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.items import ReadItem
+from tracejit.ops.array.shape import Element, Reshape, Slice, Transpose
 from tracejit.passes.analysis.effects import may_raise
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
 
 __all__ = ["early_reads"]
 
-_READS = frozenset({"slice", "reshape", "transpose", "element", "read_item", "gather"})
+_READS = (Slice, Reshape, Transpose, Element, ReadItem, Gather)
 
 
 def early_reads(graph: Graph) -> Graph:
@@ -70,7 +73,7 @@ class _Mover:
 
     def _place(self, node: Node, k: int) -> int:
         """The place of the node in front of which `node` is to stand: k for where it is."""
-        if node.op.name not in _READS or may_raise(node):
+        if not isinstance(node.op, _READS) or may_raise(node):
             return k
         (out,) = node.outputs
         source = node.inputs[0]

@@ -23,6 +23,8 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.shape import Transpose
 from tracejit.passes.analysis.fusable import fusable
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import with_nodes
@@ -71,7 +73,7 @@ class _Products:
 
     def _product(self, n: Node) -> _Product | None:
         """The product that a node is; the matrices may be the last axes of a stack."""
-        if n.op.name != "matmul":
+        if not isinstance(n.op, MatMul):
             return None
         a, b = n.inputs
         if _array(b).ndim == 1 and _array(a).ndim > 1:
@@ -82,7 +84,7 @@ class _Products:
             return None
         path: list[Node] = []
         while (made := self.producer.get(matrix)) is not None and _array(matrix).ndim == 2:
-            if made.op.name != "transpose":
+            if not isinstance(made.op, Transpose):
                 break
             turned ^= made.attrs["axes"] == (1, 0)
             matrix = made.inputs[0]
@@ -182,7 +184,7 @@ _PAIRED = ("f32", "f64")
 
 def products(graph: Graph) -> Graph:
     """`graph` with its products of matrices and vectors in the forms above."""
-    if not any(n.op.name == "matmul" or n.regions for n in graph.nodes):
+    if not any(isinstance(n.op, MatMul) or n.regions for n in graph.nodes):
         return graph
     found = _Products(graph)
     now: dict[Value, Value] = {}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
 from tracejit.passes.analysis.aliasing import Places, position_of
 from tracejit.passes.analysis.fusable import EXPENSIVE, is_literal, is_root_op
@@ -58,7 +59,7 @@ def _may_read(root: Node, c: Node, tree: Sequence[Node], order: Order) -> bool:
     top = _top(root)
     if top is None or _wide(top) > _wide(c.outputs[0]):
         return False
-    if root.op.name == "update_slice" and any(
+    if isinstance(root.op, UpdateSlice) and any(
         root.inputs[0] in (*n.inputs, *n.outputs) for n in tree[:-1]
     ):
         return False
@@ -69,7 +70,7 @@ def _top(root: Node) -> Value | None:
     """The value that a root's kernel computes element by element."""
     if isinstance(root.op, Reduction):
         return root.inputs[0]
-    if root.op.name == "update_slice":
+    if isinstance(root.op, UpdateSlice):
         return root.inputs[1]
     return None if is_root_op(root) else root.outputs[0]
 

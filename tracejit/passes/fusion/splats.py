@@ -10,6 +10,7 @@ an array fills its own, which costs less than a copy and leaves nothing alive in
 from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ops.array.shape import BroadcastTo
 from tracejit.passes.analysis.fusable import fusable, is_literal
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
@@ -23,7 +24,7 @@ def own_fills(graph: Graph) -> Graph:
     fills = {
         n.outputs[0]: n
         for n in graph.nodes
-        if n.op.name == "broadcast_to"
+        if isinstance(n.op, BroadcastTo)
         and n.inputs[0] in producer
         and is_literal(producer[n.inputs[0]])
     }

@@ -14,6 +14,9 @@ from collections.abc import Mapping, Sequence, Set
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.op import OPS
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.analysis.order import Order
 from tracejit.passes.analysis.regions import copied, with_nodes
 from tracejit.passes.simplify.index import apart
@@ -22,7 +25,6 @@ __all__ = ["read_updated"]
 
 #: Work, in additions, that costs more than the load that replaces it.
 _LOAD = 1.0
-_VIEWS = frozenset(("reshape", "transpose"))
 _PARTS = ("start", "size", "step")
 
 
@@ -40,7 +42,7 @@ def read_updated(
         if n in fusable:
             inputs = tuple(reader.newest(v, n) for v in inputs)
         reader.nodes.append(copied(n, inputs=inputs))
-        if n.op.name == "update_slice" and n in roots:
+        if isinstance(n.op, UpdateSlice) and n in roots:
             reader.learn(n)
     return with_nodes(graph, reader.nodes) if reader.slices else graph
 
@@ -80,13 +82,13 @@ class _Reader:
             return self._slice(v, array, update, reader) if lasts else v
         part, views = self._viewed(v)
         node = self.producer.get(part)
-        if node is None or node.op.name != "slice" or node in self.roots:
+        if node is None or not isinstance(node.op, Slice) or node in self.roots:
             return v
         x = node.inputs[0]
         while (place := self.order.only_update(x)) is not None:
             update = self.given[place]
-            known = update.op.name == "update_slice" and update in self.roots
-            known = known or update.op.name == "write_item"
+            known = isinstance(update.op, UpdateSlice) and update in self.roots
+            known = known or isinstance(update.op, WriteItem)
             if not known or place >= self.order.place[reader] or not apart(node, update):
                 break
             x = update.outputs[0]
@@ -99,7 +101,7 @@ class _Reader:
     def _viewed(self, v: Value) -> tuple[Value, list[Node]]:
         """What a value is a view of, and the views, from it to the value."""
         views: list[Node] = []
-        while (node := self.producer.get(v)) is not None and node.op.name in _VIEWS:
+        while (node := self.producer.get(v)) and isinstance(node.op, (Reshape, Transpose)):
             if node in self.roots:
                 break
             views.insert(0, node)

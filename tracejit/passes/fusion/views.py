@@ -13,14 +13,13 @@ from collections.abc import Mapping, Set
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
-from tracejit.passes.analysis.aliasing import UPDATES
+from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.analysis.fusable import is_root_op
 from tracejit.passes.analysis.order import Order
 
-__all__ = ["VIEWS", "keeps_axes", "renames"]
+__all__ = ["keeps_axes", "renames"]
 
-#: Ops that give a view of their operand.
-VIEWS = frozenset(("slice", "reshape", "transpose"))
 #: What BLAS has products of.
 _BLAS = frozenset(("f32", "f64", "c64", "c128"))
 
@@ -51,17 +50,17 @@ def renames(
         if n in operands:
             out.add(n)
             continue
-        if n.op.name == "reshape" and n.outputs[0] in outputs:
+        if isinstance(n.op, Reshape) and n.outputs[0] in outputs:
             out |= _of_library(n, producer)
-        if n.op.name != "transpose":
+        if not isinstance(n.op, Transpose):
             continue
         (v,) = n.outputs
         source = producer.get(n.inputs[0])
         stored = _is_stored(n.inputs[0], outputs, producer, fusable, consumers)
         users = consumers.get(v, [])
         library = v not in outputs and all(u.op.kind == "library" for u in users)
-        updated = any(u.op.name in UPDATES and u.inputs[0] is v for u in users)
-        update = source is not None and source.op.name in UPDATES
+        updated = any(u.op.updates and u.inputs[0] is v for u in users)
+        update = source is not None and source.op.updates
         if stored and (library or updated or update) or source in out and update:
             out.add(n)
     return out
@@ -71,7 +70,7 @@ def _of_library(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
     """The reshapes from the result of a library call, which lies dense, to that of `node`."""
     chain: set[Node] = set()
     made: Node | None = node
-    while made is not None and made.op.name == "reshape":
+    while made is not None and isinstance(made.op, Reshape):
         if made.attrs.get("assume") or not _is_c(made.inputs[0]):
             return set()
         chain.add(made)
@@ -91,18 +90,18 @@ def _operands(
     #: The products that read a view.
     read: dict[Node, list[Node]] = {}
     for n in reversed(graph.nodes):
-        if n.op.name not in VIEWS or n.outputs[0] in outputs:
+        if not n.op.view or n.outputs[0] in outputs:
             continue
         products: list[Node] = []
         for user in consumers.get(n.outputs[0], []):
             if _is_product(user):
                 products.append(user)
-            elif user in read and (user.op.name != "reshape" or keeps_axes(user)):
+            elif user in read and (not isinstance(user.op, Reshape) or keeps_axes(user)):
                 products += read[user]
             else:
                 products = []
                 break
-        whole = n.op.name != "reshape" or keeps_axes(n)
+        whole = not isinstance(n.op, Reshape) or keeps_axes(n)
         if not whole and any(not _is_product(u) for u in consumers.get(n.outputs[0], ())):
             continue
         if products and _is_plain(n):
@@ -116,7 +115,7 @@ def _operands(
         made = producer.get(source)
         stored = _is_stored(source, outputs, producer, fusable, consumers)
         # Storing all of what is computed takes no longer than storing it in another order.
-        whole = n.op.name != "slice"
+        whole = not isinstance(n.op, Slice)
         first = root.get(source, source)
         if not (made in out or stored or whole):
             continue
@@ -143,14 +142,14 @@ def _is_stored(
 
 def _is_product(node: Node) -> bool:
     t = node.outputs[0].type if node.outputs else None
-    return node.op.name == "matmul" and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
+    return isinstance(node.op, MatMul) and isinstance(t, ArrayType) and dtype_name(t.dtype) in _BLAS
 
 
 def _is_plain(node: Node) -> bool:
     """Whether the elements lie in steps that BLAS takes."""
-    if node.op.name == "slice":
+    if isinstance(node.op, Slice):
         return all(step > 0 for step in node.attrs["step"])
-    if node.op.name == "reshape":
+    if isinstance(node.op, Reshape):
         if node.attrs.get("assume"):
             return False
         return keeps_axes(node) or _is_c(node.inputs[0])

@@ -13,6 +13,8 @@ from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.shape import BroadcastTo, Reshape
 from tracejit.passes.analysis.counted_loops import Column, CountedLoop, Formula
 from tracejit.passes.analysis.regions import constant_node, inline
 
@@ -91,13 +93,13 @@ class Lines:
 
     def _node(self, node: Node, length: Dim) -> Value:
         (out,) = node.outputs
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             self.b.nodes.append(constant := constant_node(node))
             return constant.outputs[0]
         operands = [self.made[x] for x in node.inputs]
-        if node.op.name == "reshape":
+        if isinstance(node.op, Reshape):
             return operands[0]
-        if node.op.name == "broadcast_to":
+        if isinstance(node.op, BroadcastTo):
             return self._spread(operands[0], length)
         if not isinstance(out.type, ArrayType) and any(
             isinstance(x.type, ArrayType) for x in operands

@@ -22,6 +22,9 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import NpScalar, shape_of
+from tracejit.ops.array.items import ReadItem
+from tracejit.ops.array.reduction import ReduceSum
+from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.counted_loops import LEAST, CountedLoop, Formula, counted
 from tracejit.passes.analysis.regions import copied, with_captures, with_nodes, without
 from tracejit.passes.loops.batch_iterations import Lines, in_front
@@ -41,7 +44,7 @@ def ahead(graph: Graph) -> Graph:
     taken = {*graph.sizes, *(s for n in graph.nodes for s in n.binds)}
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             outputs = node.outputs
             if (loop := counted(node)) is not None and (sums := _sums(loop)):
                 node = _sums_ahead(builder, loop, sums, taken)
@@ -65,7 +68,7 @@ class _Sum:
 
 def _sums(loop: CountedLoop) -> list[_Sum]:
     """The sums that can be computed in front, each where it pays."""
-    found = [_sum(loop, n) for n in loop.body.nodes if n.op.name == "reduce_sum"]
+    found = [_sum(loop, n) for n in loop.body.nodes if isinstance(n.op, ReduceSum)]
     return [s for s in found if s is not None]
 
 
@@ -73,7 +76,7 @@ def _sum(loop: CountedLoop, node: Node) -> _Sum | None:
     (out,), (term,) = node.outputs, node.inputs
     shape = shape_of(term.type)
     readers = loop.readers.get(out, [])
-    if len(shape) != 1 or len(readers) != 1 or readers[0].op.name != "read_item":
+    if len(shape) != 1 or len(readers) != 1 or not isinstance(readers[0].op, ReadItem):
         return None
     if out in loop.body.outputs or isinstance(shape[0], int) and shape[0] < LEAST:
         return None

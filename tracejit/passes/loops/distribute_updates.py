@@ -14,6 +14,9 @@ from __future__ import annotations
 from tracejit.ir.graph import Attrs, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import ReadItem
+from tracejit.ops.array.shape import Slice
 from tracejit.passes.analysis.counted_loops import LEAST, CountedLoop, Formula
 from tracejit.passes.analysis.regions import copied, with_nodes, with_values, without
 from tracejit.passes.loops.batch_iterations import Lines, in_front
@@ -36,7 +39,7 @@ def update_ahead(builder: GraphBuilder, loop: CountedLoop, taken: set[str]) -> N
 
 def _formula(loop: CountedLoop, number: int, node: Node) -> Formula | None:
     """What an update stores, if it can be made in front and that pays."""
-    if node.op.name != "update_slice":
+    if not isinstance(node.op, UpdateSlice):
         return None
     size = node.attrs["size"]
     long = [a for a, d in enumerate(size) if d != 1]
@@ -77,7 +80,7 @@ def _first(loop: CountedLoop, number: int, update: Node, formula: Formula) -> bo
                 if before and store is not update and not loop.apart(reader, at, later=False):
                     return False
                 continue
-            if reader.op.name not in ("slice", "read_item") or version in reader.inputs[1:]:
+            if not isinstance(reader.op, (Slice, ReadItem)) or version in reader.inputs[1:]:
                 return False
             if not loop.apart(reader, at):
                 return False

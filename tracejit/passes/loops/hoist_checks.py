@@ -21,6 +21,7 @@ from tracejit.ir.dims import Dim, Poly, free_symbols, magnitude, substitute, sym
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, sizes_read
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, PYINT, NpScalar, type_sizes
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.index_ranges import LoopIndices, Numbers, Region, coefficients
 from tracejit.passes.analysis.regions import copied, with_nodes
 from tracejit.passes.simplify.dce import dce
@@ -43,21 +44,21 @@ def hoist_checks(graph: Graph) -> Graph:
 
 
 def _has_loops(graph: Graph) -> bool:
-    return any(n.op.name == "while_loop" or any(map(_has_loops, n.regions)) for n in graph.nodes)
+    return any(isinstance(n.op, WhileLoop) or any(map(_has_loops, n.regions)) for n in graph.nodes)
 
 
 def _hoisted(graph: Graph, taken: set[str]) -> Graph:
     nodes: list[Node] = []
     before = Numbers(graph.sizes, taken)
     for node in graph.nodes:
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             versions = _versions(graph, node, before)
             if versions is None:
                 condition, body = node.regions
                 nodes.append(_with_regions(node, (condition, _hoisted(body, taken))))
             else:
                 nodes += versions
-        elif node.op.name == "cond":
+        elif isinstance(node.op, Cond):
             nodes.append(_with_regions(node, [_hoisted(r, taken) for r in node.regions]))
         else:
             nodes.append(node)

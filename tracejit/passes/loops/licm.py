@@ -16,9 +16,12 @@ from dataclasses import replace
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.effects import is_linear, may_bail
-from tracejit.passes.analysis.fusable import EXPENSIVE, INDEX
+from tracejit.passes.analysis.fusable import EXPENSIVE
 from tracejit.passes.analysis.regions import (
     copied,
     inline,
@@ -44,7 +47,7 @@ class _Hoister:
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         """The `emit` of a replay."""
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             for which in (0, 1):
                 node = self.hoist(builder, node, which)
         builder.nodes.append(node)
@@ -116,13 +119,13 @@ class _Invariants:
         if isinstance(node.op, Elementwise):
             own = node.op.cost([x.type for x in node.inputs], node.attrs)
         self.cost[v] = own + sum(self.cost.get(x, 0.0) for x in node.inputs)
-        made = not isinstance(node.op, Elementwise) and node.op.name not in INDEX
-        if made and node.op.name != "constant" or not self.stored.isdisjoint(node.inputs):
+        made = not isinstance(node.op, Elementwise) and node.op.fused != "index"
+        if made and not isinstance(node.op, Constant) or not self.stored.isdisjoint(node.inputs):
             self.stored.update(node.outputs)
 
     def worth(self, node: Node) -> bool:
         """Whether a value in memory, or in a register, is better than computing it again."""
-        if node.op.name in ("constant", "dim_value", "undefined") or node.op.name in INDEX:
+        if isinstance(node.op, (Constant, DimValue, Undefined)) or node.op.fused == "index":
             return False
         (v, *_) = node.outputs
         if isinstance(node.op, Elementwise) and isinstance(v.type, ArrayType):
@@ -156,6 +159,6 @@ class _Invariants:
 
 def _loops(node: Node) -> bool:
     """Whether the node may run for ever, where its loop may not run at all."""
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         return True
     return any(_loops(inner) for region in node.regions for inner in region.nodes)

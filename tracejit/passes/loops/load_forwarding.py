@@ -18,6 +18,8 @@ from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ops.array.items import ReadItem, WriteItem
+from tracejit.ops.control.regions import WhileLoop
 from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.regions import copied, inline, with_nodes, with_values
 from tracejit.passes.simplify.fold import emit_constant
@@ -45,7 +47,7 @@ def hand_on(graph: Graph) -> Graph:
     taken = {*graph.sizes, *(s for n in graph.nodes for s in n.binds)}
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             found = _Loop(node).found()
             outputs = node.outputs
             if found:
@@ -87,7 +89,7 @@ class _Loop:
             return {}
         out: dict[Node, _Stored] = {}
         for node in self.body.nodes:
-            if node.op.name == "read_item" and len(out) < _MOST:
+            if isinstance(node.op, ReadItem) and len(out) < _MOST:
                 stored = self.stored_before(node)
                 if stored is not None:
                     out[node] = stored
@@ -111,7 +113,7 @@ class _Loop:
 
     def behind(self, array: Value, place: _Place) -> tuple[Value, Value | None]:
         """The state of an array in front of stores to other places, and what was stored here."""
-        while (node := self.producer.get(array)) is not None and node.op.name == "write_item":
+        while (node := self.producer.get(array)) is not None and isinstance(node.op, WriteItem):
             at = _place(node)
             different = None if at is None else _difference(at, place)
             if not different:

@@ -16,12 +16,6 @@ from tracejit.passes.analysis.effects import is_barrier, is_linear
 
 __all__ = ["cse"]
 
-#: x op y has the bits of y op x, NaN payloads aside. (Not max and min: `max(0.0, -0.0)`.)
-_COMMUTES = frozenset(
-    ("add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "logical_xor")
-    + ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm")
-)
-
 
 def cse(graph: Graph) -> Graph:
     """`graph` with each pure expression computed once."""
@@ -31,7 +25,7 @@ def cse(graph: Graph) -> Graph:
         if node.binds or is_barrier(node) or is_linear(node):
             return keep(builder, node)
         key = node.key()
-        if node.op.name in _COMMUTES and id(inputs[0]) > id(inputs[1]):
+        if node.op.commutes and id(inputs[0]) > id(inputs[1]):
             key = (key[0], inputs[::-1], *key[2:])
         known = seen.get(key)
         if known is None:

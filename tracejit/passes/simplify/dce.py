@@ -18,6 +18,9 @@ from collections.abc import Mapping, Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
 from tracejit.ir.types import type_sizes
+from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.effects import is_barrier, may_raise
 from tracejit.passes.analysis.regions import (
     copied,
@@ -80,7 +83,7 @@ def _below(
     node: Node, producer: Mapping[Value, Node], readers: Mapping[Value, int]
 ) -> Value | None:
     """The array below all updates of the same elements that nothing but `node` reads."""
-    if node.op.name not in ("update_slice", "write_item") or len(node.inputs) != 2:
+    if not isinstance(node.op, (UpdateSlice, WriteItem)) or len(node.inputs) != 2:
         return None
     x = node.inputs[0]
     while readers[x] == 1 and (made := producer.get(x)) is not None:
@@ -121,9 +124,9 @@ class _Plan:
         """The node with its regions cleaned, without results and captures that nobody reads."""
         if any(result != "fresh" for region in node.regions for result in region.results):
             return copied(node, regions=[dce(region) for region in node.regions])
-        if node.op.name == "cond":
+        if isinstance(node.op, Cond):
             return self._shrink_branch(node)
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             return self._shrink_loop(node)
         return copied(node, regions=[dce(region) for region in node.regions])
 

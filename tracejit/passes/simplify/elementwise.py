@@ -13,6 +13,7 @@ import numpy as np
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, dtype_name, dtype_of
+from tracejit.ops.array.complex_parts import Imag
 from tracejit.passes.analysis.conversions import one_step
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
@@ -328,7 +329,7 @@ def part_of_real(r: Rewriter, node: Node) -> Value | None:
     if inner is None or dtype_of(inner.inputs[0].type).kind == "c":
         return None
     dtype = dtype_of(node.outputs[0].type)
-    if node.op.name == "imag":
+    if isinstance(node.op, Imag):
         return r.filled(0, _like(node.outputs[0]))
     return r.make("cast", inner.inputs, dtype=dtype_name(dtype))
 

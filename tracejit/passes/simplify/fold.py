@@ -20,14 +20,14 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import ConstArray, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type
+from tracejit.ops.array.creation import Constant, Iota
+from tracejit.ops.array.shape import BroadcastTo, Concatenate
 
 __all__ = ["emit_constant", "fold", "known_constant"]
 
 _SMALL = 16
-#: Ops that only move elements: of operands filled with one number they make such an array again.
-_MOVES = frozenset(("broadcast_to", "reshape", "transpose", "slice", "concatenate"))
 #: Ops that are cheaper to run than their results are to read.
-_GENERATORS = frozenset(("broadcast_to", "iota"))
+_GENERATORS = (BroadcastTo, Iota)
 
 
 def fold(graph: Graph) -> Graph:
@@ -59,7 +59,7 @@ class _Folder:
         self.fill: dict[Value, np.generic] = {}
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             outputs = keep(builder, node)
             self.learn(outputs[0], known_constant(node))
             return outputs
@@ -77,7 +77,7 @@ class _Folder:
         number = self.uniform(node)
         if number is None:
             return keep(builder, node)
-        if node.op.name == "broadcast_to":
+        if isinstance(node.op, BroadcastTo):
             outputs = keep(builder, node)
         else:
             outputs = self.broadcast(builder, number, node) or keep(builder, node)
@@ -93,7 +93,7 @@ class _Folder:
 
     def evaluate(self, node: Node) -> tuple[Any, ...] | None:
         """The results of a node of constants, where folding it pays."""
-        if node.op.name in _GENERATORS or not all(v in self.known for v in node.inputs):
+        if isinstance(node.op, _GENERATORS) or not all(v in self.known for v in node.inputs):
             return None
         if node.sizes() or not all(_is_concrete(v.type) for v in node.outputs):
             return None
@@ -110,7 +110,8 @@ class _Folder:
         if not node.inputs or not all(v in self.fill for v in node.inputs):
             return None
         numbers = [self.fill[v] for v in node.inputs]
-        if node.op.name in _MOVES and not node.attrs.get("assume"):
+        moves = node.op.moves or isinstance(node.op, Concatenate)
+        if moves and not node.attrs.get("assume"):
             same = all(n.dtype == numbers[0].dtype for n in numbers)
             bits = {n.tobytes() for n in numbers}
             return numbers[0] if same and len(bits) == 1 else None

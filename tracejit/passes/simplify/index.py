@@ -5,6 +5,8 @@ from __future__ import annotations
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, NpScalar, dtype_of
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.python.conversion import ToNpScalar
 from tracejit.passes.analysis.conversions import lossless
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
@@ -137,7 +139,7 @@ Extent = tuple[Dim | None, Dim, int]
 
 def region(node: Node) -> list[Extent]:
     """(start, size, step) on each axis; the start is None where data decide."""
-    if node.op.name == "write_item":
+    if isinstance(node.op, WriteItem):
         return [(at, 1, 1) for at in node.attrs["at"]]
     parts = (node.attrs[k] for k in ("start", "size", "step"))
     return list(zip(*parts, strict=True))
@@ -237,7 +239,7 @@ def scalar_there_and_back(r: Rewriter, node: Node) -> Value | None:
     """
     if node.inputs[0].type == node.outputs[0].type:
         return node.inputs[0]
-    back = "py_scalar" if node.op.name == "np_scalar" else "np_scalar"
+    back = "py_scalar" if isinstance(node.op, ToNpScalar) else "np_scalar"
     inner = r.producer(node.inputs[0], back)
     if inner is None:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
-from tracejit.ops.control.calls import CALLS
+from tracejit.ops.control.calls import CallOp
 from tracejit.passes.analysis.regions import copied, inline
 
 __all__ = ["expand_calls"]
@@ -23,7 +23,7 @@ def expand_calls(graph: Graph) -> Graph:
 
 
 def _has_calls(graph: Graph) -> bool:
-    return any(n.op.name in CALLS or any(map(_has_calls, n.regions)) for n in graph.nodes)
+    return any(isinstance(n.op, CallOp) or any(map(_has_calls, n.regions)) for n in graph.nodes)
 
 
 class _Expander:
@@ -39,7 +39,7 @@ class _Expander:
 
     def node(self, node: Node) -> Sequence[Value]:
         """Write what a node becomes; the values of its outputs."""
-        if node.op.name in CALLS:
+        if isinstance(node.op, CallOp):
             return inline(
                 node.regions[0], node.inputs, node.attrs["sizes"][0], self.sizes, self.node
             )

@@ -17,6 +17,8 @@ from tracejit.ir.dims import prod
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
+from tracejit.ops.array.linalg import MatMul
+from tracejit.ops.array.shape import Reshape
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 
 __all__ = ["product_forms"]
@@ -35,7 +37,7 @@ def product_forms(graph: Graph) -> Graph:
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         outputs: Sequence[Value] | None = None
-        if node.op.name == "matmul":
+        if isinstance(node.op, MatMul):
             outputs = _sum(builder, node, made) or _one_product(builder, node, made)
         if outputs is None:
             outputs = keep(builder, node)
@@ -80,7 +82,7 @@ def _one_product(
         return None
     (source,) = node.inputs[:1]
     before = made.get(source)
-    if before is not None and before.op.name == "reshape" and not before.attrs.get("assume"):
+    if before is not None and isinstance(before.op, Reshape) and not before.attrs.get("assume"):
         inner = before.inputs[0].type
         if isinstance(inner, ArrayType) and inner.is_c:
             source = before.inputs[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import PYBOOL, PYINT, PyScalar
+from tracejit.ops.python.arithmetic import PyMultiply, PySubtract
+from tracejit.ops.python.comparisons import PyEqual
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
 __all__: list[str] = []
@@ -33,7 +35,7 @@ def compared_with_a_truth(r: Rewriter, node: Node) -> Value | None:
     for p, other in (node.inputs, node.inputs[::-1]):
         truth = r.number(other)
         if truth is not None:
-            same = truth == (node.op.name == "py_equal")
+            same = truth == (isinstance(node.op, PyEqual))
             return p if same else r.make("py_not", (p,))
     return None
 
@@ -63,7 +65,7 @@ def truths_joined(r: Rewriter, node: Node) -> Value | None:
     for p, other in ((a, b), (b, a)):
         truth = r.number(other)
         if truth is not None:
-            return p if bool(truth) == (node.op.name in _AND) else other
+            return p if bool(truth) == (node.op.logic in ("and", "bit_and")) else other
     return None
 
 
@@ -71,14 +73,14 @@ def truths_joined(r: Rewriter, node: Node) -> Value | None:
 def neutral_number(r: Rewriter, node: Node) -> Value | None:
     """ints: x + 0 -> x, x - 0 -> x;  ints and floats: x * 1 -> x"""
     pairs = [node.inputs]
-    if node.op.name != "py_subtract":
+    if not isinstance(node.op, PySubtract):
         pairs.append(node.inputs[::-1])
     for x, other in pairs:
         number = r.number(other)
         if number is None or x.type != node.outputs[0].type:
             continue
         assert isinstance(x.type, PyScalar)
-        if node.op.name == "py_multiply":
+        if isinstance(node.op, PyMultiply):
             if x.type.kind in ("int", "float") and number == 1:
                 return x
         elif x.type == PYINT and number == 0:

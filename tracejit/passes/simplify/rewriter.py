@@ -11,6 +11,10 @@ from tracejit.errors import Bailout
 from tracejit.ir.graph import Attr, GraphBuilder, Node, Value, keep
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.elementwise import Cast
+from tracejit.ops.array.shape import Element
+from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 from tracejit.passes.simplify.fold import emit_constant, known_constant
 
 __all__ = ["RULES", "Rewriter", "Rule", "rule"]
@@ -22,10 +26,8 @@ Rule: TypeAlias = "Callable[[Rewriter, Node], Value | None]"
 #: The rules of each op, tried in order of definition.
 RULES: dict[str, list[Rule]] = {}
 
-#: Ops whose result, for an operand filled with one number, is filled with that number.
-_MOVES = frozenset(("broadcast_to", "reshape", "transpose", "slice"))
 #: Ops that turn a number into one of another kind.
-_CONVERTS = frozenset(("cast", "element", "np_scalar", "py_scalar"))
+_CONVERTS = (Cast, Element, ToNpScalar, ToPyScalar)
 
 
 def rule(*ops: str) -> Callable[[Rule], Rule]:
@@ -99,14 +101,14 @@ class Rewriter:
         node = self._producers.get(value)
         if node is None:
             return None
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             constant = known_constant(node)
             if isinstance(constant, np.ndarray):
                 return constant.reshape(())[()] if constant.size == 1 else None
             return constant
-        if node.op.name in _MOVES and not node.attrs.get("assume"):
+        if node.op.moves and not node.attrs.get("assume"):
             return self.number(node.inputs[0])
-        if node.op.name in _CONVERTS:
+        if isinstance(node.op, _CONVERTS):
             number = self.number(node.inputs[0])
             if number is None:
                 return None

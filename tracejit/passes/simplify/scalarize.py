@@ -23,7 +23,11 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, NpScalar
+from tracejit.ops.array.creation import Constant, Iota
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.indexing import Gather, Scatter, UpdateSlice
+from tracejit.ops.array.items import WriteItem
+from tracejit.ops.array.shape import BroadcastTo, Element, Reshape, Slice, Transpose
 from tracejit.passes.analysis.effects import is_barrier
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 from tracejit.passes.analysis.order import updated_by
@@ -112,13 +116,12 @@ class _Scalarizer:
         return outputs
 
     def _rewrite(self, builder: GraphBuilder, reader: _Reader, node: Node) -> Sequence[Value]:
-        name = node.op.name
-        if name == "element":
+        if isinstance(node.op, Element):
             number = reader.number(node.inputs[0], (), self._here)
             if number.type != node.outputs[0].type:
                 raise _GiveUp
             return (number,)
-        if name not in ("update_slice", "scatter"):
+        if not isinstance(node.op, (UpdateSlice, Scatter)):
             raise _GiveUp
         old, new, *indices = node.inputs
         assert isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType)
@@ -126,7 +129,9 @@ class _Scalarizer:
             raise _GiveUp
         number = reader.number(new, (0,) * new.type.ndim, self._here)
         rest = old.type.ndim - len(indices)
-        at = node.attrs["start"] if name == "update_slice" else (None,) * len(indices) + (0,) * rest
+        at = (None,) * len(indices) + (0,) * rest
+        if isinstance(node.op, UpdateSlice):
+            at = node.attrs["start"]
         attrs: dict[str, Attr] = {"at": at}
         if not node.attrs.get("checked", True):
             attrs["checked"] = False
@@ -157,7 +162,7 @@ class _Scalarizer:
 
 def _spares(update: Node, place: _Place) -> bool:
     """Whether an update leaves the element at `place` as it is."""
-    if update.op.name not in ("update_slice", "write_item"):
+    if not isinstance(update.op, (UpdateSlice, WriteItem)):
         return False
     return any(not isinstance(d, _Index) and is_outside(d, update, k) for k, d in enumerate(place))
 
@@ -184,7 +189,8 @@ class _Reader:
 
     def _number(self, v: Value, place: _Place, first: int) -> Value:
         node = self.work.producer(v)
-        if node is None or not fusable(node) and node.op.name != "constant" or is_root_op(node):
+        computed = node is not None and (fusable(node) or isinstance(node.op, Constant))
+        if node is None or not computed or is_root_op(node):
             return self._read(v, place, first)
         if node.attrs.get("assume"):
             raise _GiveUp
@@ -196,9 +202,9 @@ class _Reader:
                 raise _GiveUp
             args = [self.number(x, place, here) for x in node.inputs]
             return self.builder.emit(node.op, args, node.attrs)[0]
-        if node.op.name == "constant":
+        if isinstance(node.op, Constant):
             return self._constant(v, node, place, first)
-        if node.op.name == "iota":
+        if isinstance(node.op, Iota):
             raise _GiveUp
         if not _is_array(node.inputs[0]):
             _require_checked(place)
@@ -238,18 +244,18 @@ def _source(node: Node, place: _Place) -> _Place:
     t, out = node.inputs[0].type, node.outputs[0].type
     assert isinstance(t, ArrayType) and isinstance(out, ArrayType)
     attrs = node.attrs
-    match node.op.name:
-        case "transpose":
+    match node.op:
+        case Transpose():
             return tuple(place[k] for k in np.argsort(attrs["axes"]))
-        case "broadcast_to":
+        case BroadcastTo():
             new = len(place) - t.ndim
             pairs = list(zip(t.shape, place[new:], strict=True))
             _require_checked((*place[:new], *(d for n, d in pairs if n == 1)))
             return tuple(0 if n == 1 else d for n, d in pairs)
-        case "slice":
+        case Slice():
             parts = zip(attrs["start"], attrs["step"], place, out.shape, t.shape, strict=True)
             return tuple(_moved(*part) for part in parts)
-        case "reshape":
+        case Reshape():
             wide = [(k, n) for k, n in enumerate(t.shape) if n != 1]
             given = [(k, n) for k, n in enumerate(out.shape) if n != 1]
             if [n for _, n in wide] != [n for _, n in given]:
@@ -257,7 +263,7 @@ def _source(node: Node, place: _Place) -> _Place:
             _require_checked(tuple(place[k] for k, n in enumerate(out.shape) if n == 1))
             back = dict(zip((k for k, _ in wide), (place[k] for k, _ in given), strict=True))
             return tuple(back.get(k, 0) for k in range(t.ndim))
-        case "gather" if not any(_is_array(v) for v in node.inputs[1:]):
+        case Gather() if not any(_is_array(v) for v in node.inputs[1:]):
             indices = zip(node.inputs[1:], t.shape, strict=False)
             checked = bool(attrs.get("checked", True))
             return (*(_Index(v, n, checked) for v, n in indices), *place)

@@ -12,19 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
-from tracejit.ir.op import OPS
+from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import dtype_of
-from tracejit.ops.array.no_nan import TERMS
+from tracejit.ops.array.no_nan import Strong
+from tracejit.ops.array.reduction import ReduceSum
+from tracejit.ops.array.shape import Concatenate
 
 __all__ = ["terms"]
-
-#: Of these the result differs at most in the sign of a zero where the operand does.
-_PASS_ON = frozenset(
-    (
-        *("reshape", "transpose", "broadcast_to", "slice", "concatenate"),
-        *("add", "subtract", "negative"),
-    )
-)
 
 
 def terms(graph: Graph) -> Graph:
@@ -39,20 +33,29 @@ def terms(graph: Graph) -> Graph:
 
     def only_added(v: Value) -> bool:
         return v not in outputs and all(
-            n.op.name == "reduce_sum" or not summed.isdisjoint(n.outputs)
+            isinstance(n.op, ReduceSum) or not summed.isdisjoint(n.outputs)
             for n in readers.get(v, ())
         )
 
     for n in reversed(graph.nodes):
-        name = n.op.name
-        if name in _PASS_ON or name in TERMS and dtype_of(n.outputs[0].type).kind == "f":
+        if _passes_on(n.op) or _term(n.op) and dtype_of(n.outputs[0].type).kind == "f":
             (v,) = n.outputs
             if only_added(v):
                 summed.add(v)
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        if node.op.name in TERMS and node.outputs[0] in summed:
-            return builder.emit(OPS[TERMS[node.op.name]], inputs, node.attrs, where=node.where)
+        if node.outputs and node.outputs[0] in summed and (term := _term(node.op)):
+            return builder.emit(OPS[term], inputs, node.attrs, where=node.where)
         return keep(builder, node)
 
     return replay(graph, emit, region=terms)
+
+
+def _passes_on(op: Op) -> bool:
+    """Whether the result differs at most in the sign of a zero where an operand does."""
+    linear = op.name in ("add", "subtract", "negative")
+    return op.moves or linear or isinstance(op, Concatenate)
+
+
+def _term(op: Op) -> str:
+    return op.term if isinstance(op, Strong) else ""

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.llvm.engine import compile_module, host_target
-from tracejit.codegen.program.context import InputSlot, Program, emit_program
+from tracejit.codegen.program.emit import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.codegen.support.printing import leave_run
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.evaluate import bind_sizes
 from tracejit.ir.graph import Graph, Node, Value, replay
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
-from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
@@ -42,7 +41,7 @@ _NAME = "graph_program"
 
 def fused(graph: Graph) -> Graph:
     """`graph` after all passes; a graph that has fusions already is left as it is."""
-    if any(node.op.name == FUSION for node in graph.nodes):
+    if any(node.op.kind == "fusion" for node in graph.nodes):
         return graph
     return run_passes(graph, verify=True)
 

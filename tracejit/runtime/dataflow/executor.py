@@ -25,7 +25,8 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
-from tracejit.runtime.dataflow.plan import PRIMITIVES, Plan
+from tracejit.ops.control.effects import PrintText, RaiseError
+from tracejit.runtime.dataflow.plan import Plan
 from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
 
 __all__ = ["Firing", "Run", "run_dataflow"]
@@ -150,8 +151,8 @@ class _Run:
         return self.ready.pop()
 
     def fire(self, item: Ready) -> None:
-        name = item.node.op.name
-        if name in PRIMITIVES:
+        op = item.node.op
+        if op.kind == "dataflow":
             try:
                 self.tokens.move(item)
             except Bailout as error:
@@ -159,7 +160,7 @@ class _Run:
                 return
         elif item.dead:
             self.tokens.give_dead(item)
-        elif name == "print_text":
+        elif isinstance(op, PrintText):
             self.texts.append(item)
             self.tokens.give(item, item.operands[:1], {})
         else:
@@ -229,7 +230,7 @@ def _evaluate(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> _Ou
             results = run_node(node, operands, sizes)
     except BaseException as error:
         # Ctrl-C ends the run at once, unless it is the program that raises it.
-        if not isinstance(error, Exception) and node.op.name != "raise_error":
+        if not isinstance(error, Exception) and not isinstance(node.op, RaiseError):
             raise
         return _Outcome(time.perf_counter() - start, error=error)
     return _Outcome(time.perf_counter() - start, results, sizes)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import type_sizes
+from tracejit.ops.control.dataflow import Enter, Exit, Merge
+from tracejit.ops.control.effects import RaiseError
 from tracejit.passes.analysis.effects import may_raise
 
-__all__ = ["PRIMITIVES", "Plan"]
-
-PRIMITIVES = frozenset(("switch", "merge", "enter", "exit", "next_iteration", "loop_cond"))
+__all__ = ["Plan"]
 
 
 class Plan:
@@ -49,7 +49,7 @@ class Plan:
         self._link()
 
     def _sizes(self, node: Node) -> tuple[str, ...]:
-        if node.op.name in PRIMITIVES:
+        if node.op.kind == "dataflow":
             return ()
         read = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
         return tuple(sorted(read & self._binder.keys() - set(node.binds)))
@@ -65,7 +65,7 @@ class Plan:
         }
         pending = [self._producer[v] for v in self.wanted if v in self._producer]
         for node in self.order:
-            if node.op.name == "raise_error" or (effects and _may_end(node)):
+            if isinstance(node.op, RaiseError) or (effects and _may_end(node)):
                 pending.append(node)
         while pending:
             node = pending.pop()
@@ -128,11 +128,11 @@ class Plan:
                 self.unprompted.append(node)
             for k, v in enumerate(read):
                 self.readers.setdefault(v, []).append((node, k))
-            if node.op.name == "enter":
+            if isinstance(node.op, Enter):
                 self.enters[node.attrs["frame"]] += 1
-            elif node.op.name == "merge" and section.kind == "head":
+            elif isinstance(node.op, Merge) and section.kind == "head":
                 self.carried[section.frame.name] += 1
-            elif node.op.name == "exit":
+            elif isinstance(node.op, Exit):
                 inner = self.graph.sections[section.predecessors[0]].frame.name
                 self.exits[inner] += 1
                 self.left[node] = inner

@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
+from tracejit.ir.op import Op
+from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
 from tracejit.runtime.dataflow.plan import Plan
 
 __all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
@@ -115,7 +117,7 @@ class Tokens:
 
     def move(self, item: Ready) -> None:
         """Fire a primitive. Raises Bailout where a negative size leaves a loop."""
-        _MOVES[item.node.op.name](self, item)
+        _MOVES[type(item.node.op)](self, item)
 
     def finish(self) -> None:
         """Raises GraphError where a node or a loop still waits for tokens though none is left."""
@@ -152,10 +154,10 @@ class Tokens:
         return found
 
     def _arrive(self, node: Node, tag: Tag, slot: int, x: Any) -> None:
-        if node.op.name == "merge":
+        if isinstance(node.op, Merge):
             self._arrive_at_merge(node, tag, x)
             return
-        if node.op.name == "exit":
+        if isinstance(node.op, Exit):
             loop = self._loops.get((self.plan.left[node], tag[:-1]))
             if x is not DEAD or (loop is not None and loop.dead):
                 self._ready(node, tag[:-1], (x,), x is DEAD)
@@ -309,11 +311,11 @@ class Tokens:
             del self._loops[key]
 
 
-_MOVES: Final[Mapping[str, Callable[[Tokens, Ready], None]]] = {
-    "switch": Tokens._switch,
-    "merge": Tokens._merge,
-    "enter": Tokens._enter,
-    "exit": Tokens._exit,
-    "next_iteration": Tokens._next_iteration,
-    "loop_cond": Tokens._loop_cond,
+_MOVES: Final[Mapping[type[Op], Callable[[Tokens, Ready], None]]] = {
+    Switch: Tokens._switch,
+    Merge: Tokens._merge,
+    Enter: Tokens._enter,
+    Exit: Tokens._exit,
+    NextIteration: Tokens._next_iteration,
+    LoopCond: Tokens._loop_cond,
 }

@@ -10,14 +10,12 @@ from tracejit.errors import Where
 from tracejit.frontend.host.functions import spelled
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
+from tracejit.ops.host.call import HostCall
 
 __all__ = ["Line", "compiled_lines", "host_lines"]
 
 #: What goes without saying of a line for which one of these is said.
 _TELLS_MORE = ("rolled", "unrolled", "peeled", "branch", "duplicated", "effect")
-
-#: Calls of functions, which have no meaning of their own as ops.
-_CALLS = ("host_call", "host_draw")
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def host_lines(host: Iterable[Node], notes: Sequence[Any]) -> list[tuple[Where |
     out = []
     for node in host:
         why = f"{_spelled(node)} runs through NumPy"
-        if node.op.name in _CALLS:
+        if isinstance(node.op, HostCall):
             why = spelled(node.attrs["function"])
         out.append((noted.get((node.where, why), node.where), why))
     return out

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple

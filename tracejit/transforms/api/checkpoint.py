@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.merges import Joiner
 from tracejit.frontend.control.regions import Names, Side, close_region, entered
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
@@ -16,21 +17,20 @@ from tracejit.frontend.tracing.union import Choice, Unreachable
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.ops.array.creation import BindSize
+from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.function import Decorated
 from tracejit.transforms.regions import nested
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Checkpointed", "has_effects"]
 
 #: Ops with effects that may run again on the same operands.
-_REPEATABLE = ("bind_size", "check")
+_REPEATABLE = (BindSize, Check)
 
 
 def has_effects(nodes: Sequence[Node]) -> bool:
     """Whether nodes do what must not be done twice."""
-    return any(not n.op.pure and n.op.name not in _REPEATABLE for n in nested(nodes))
+    return any(not n.op.pure and not isinstance(n.op, _REPEATABLE) for n in nested(nodes))
 
 
 class Checkpointed(Decorated):
@@ -43,7 +43,7 @@ class Checkpointed(Decorated):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -74,7 +74,7 @@ class Checkpointed(Decorated):
         return name if name.isidentifier() else "function"
 
 
-def _obstacle(hooks: Hooks, side: Side) -> str:
+def _obstacle(hooks: Interpreter, side: Side) -> str:
     """Why a call cannot be a node of its own, or ""."""
     region = side.region
     if side.changed:
@@ -90,7 +90,7 @@ def _obstacle(hooks: Hooks, side: Side) -> str:
     return _unfit(hooks, region, side.outcome, bound)
 
 
-def _unfit(hooks: Hooks, region: Trace, x: Any, bound: set[str]) -> str:
+def _unfit(hooks: Interpreter, region: Trace, x: Any, bound: set[str]) -> str:
     """Why a result cannot leave the region, or ""."""
     if isinstance(x, Tracer):
         types = (x.type, x.cell.value.type) if isinstance(x, TracedArray) else (x.type,)
@@ -111,7 +111,7 @@ def _unfit(hooks: Hooks, region: Trace, x: Any, bound: set[str]) -> str:
     return next(filter(None, (_unfit(hooks, region, v, bound) for v in children)), "")
 
 
-def _emit(hooks: Hooks, trace: Trace, side: Side) -> Any:
+def _emit(hooks: Interpreter, trace: Trace, side: Side) -> Any:
     """Record the node of a call that has been traced; its result."""
     region = side.region
     joiner = Joiner(hooks, trace, None, [side])

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
 from tracejit.frontend.control.regions import Names, close_region, entered
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import Trace, here, user_line
@@ -23,9 +24,6 @@ from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
 from tracejit.transforms.api.checkpoint import has_effects
 from tracejit.transforms.api.primal import fresh_name, like
 from tracejit.transforms.api.products import direction, matching, with_zeros
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Call", "Result", "around_floats", "cotangents_of"]
 
@@ -43,13 +41,13 @@ class Result:
         """The numbers of the tracers that have derivatives."""
         return [k for k, v in enumerate(self.values) if differentiable(v.type)]
 
-    def rebuilt(self, hooks: Hooks, tracers: Sequence[Any]) -> Any:
+    def rebuilt(self, hooks: Interpreter, tracers: Sequence[Any]) -> Any:
         """The containers around other tracers."""
         found = iter(tracers)
         leaves = [next(found) if isinstance(x, Tracer) else x for x in self.leaves]
         return unflatten(self.tree, leaves, hooks.new)
 
-    def directions(self, hooks: Hooks, tracers: Sequence[Any]) -> Any:
+    def directions(self, hooks: Interpreter, tracers: Sequence[Any]) -> Any:
         """The containers around the cotangents of the tracers, and 0 for all that is none."""
         found = iter(tracers)
         leaves = [next(found) if isinstance(x, Tracer) else 0 for x in self.leaves]
@@ -102,7 +100,9 @@ def _parts(entry: Any, given: Any, what: str) -> list[tuple[Tracer, Any]]:
 class Call:
     """One call of a function with rules, as it is traced."""
 
-    def __init__(self, hooks: Hooks, transform: str, name: str, args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, hooks: Interpreter, transform: str, name: str, args: tuple[Any, ...]
+    ) -> None:
         self.hooks, self.args = hooks, args
         #: What messages call the kind of rule, and the function.
         self.transform, self.name = transform, name

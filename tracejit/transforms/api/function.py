@@ -5,16 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import Underivable
 from tracejit.frontend.tracing.concrete_trace import LostGradient
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.traceable import Traceable, part_of
 from tracejit.transforms.api.arguments import has_floats, require_floats
 from tracejit.transforms.api.primal import as_error
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "Decorated",
@@ -49,12 +47,12 @@ class Transformed(Traceable):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         from tracejit.transforms.api.eager import run_eagerly
 
-        return run_eagerly(self, args, kwargs)
+        return run_eagerly(self.__name__, self, self.function, self.record, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<{self.__qualname__}>"
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self.record(hooks, part_of(hooks, self, "function"), args, kwargs)
         except LostGradient:
@@ -64,7 +62,7 @@ class Transformed(Traceable):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
@@ -15,9 +16,6 @@ from tracejit.transforms.api.function import Transformed, argument_places, chose
 from tracejit.transforms.api.primal import Variables, call_primal, fresh_name, like, stack_name
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.sparse_rows import RowReads
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Gradient"]
 
@@ -49,7 +47,7 @@ class Gradient(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -110,7 +108,7 @@ def _tables(x: Variables, what: str) -> list[Value]:
     return x.values
 
 
-def _by_rows(hooks: Hooks, table: Tracer, rows: Value, values: Value) -> Any:
+def _by_rows(hooks: Interpreter, table: Tracer, rows: Value, values: Value) -> Any:
     """The gradient by a table as rows of it."""
     trace = here()
     shape = table.shape  # type: ignore[attr-defined]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.sizes import unwrap
 from tracejit.frontend.tracing.trace import here
@@ -22,23 +23,20 @@ from tracejit.transforms.api.primal import fresh_copy, settled
 from tracejit.transforms.api.products import Jvp, Vjp
 from tracejit.transforms.api.vmap import Vmap, one_dtype
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = ["HessianProduct", "Jacobian"]
 
 
 class _Call(Traceable):
     """A function of the transforms' own, for another transform to call."""
 
-    def __init__(self, run: Callable[[Hooks, Any], Any]) -> None:
+    def __init__(self, run: Callable[[Interpreter, Any], Any]) -> None:
         self.run = run
         self.__name__ = "element"
 
     def __call__(self, x: Any) -> Any:
         raise NotImplementedError("only traced")
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.run(hooks, *args)
 
 
@@ -58,7 +56,7 @@ class _Chosen(Traceable):
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError("only traced")
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         new = dict(zip(self.places, args, strict=True))
         given = [new.get(k, x) for k, x in enumerate(self.args)]
         named = {k: new.get(k, x) for k, x in self.kwargs.items()}
@@ -86,7 +84,7 @@ class Jacobian(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -115,13 +113,13 @@ class Jacobian(Transformed):
                     f"{self.transform}: a complex {what}; say holomorphic=True if the function is"
                 )
 
-    def _by_argument(self, hooks: Hooks, tree: TreeDef, row: Sequence[Any]) -> Any:
+    def _by_argument(self, hooks: Interpreter, tree: TreeDef, row: Sequence[Any]) -> Any:
         parts = unflatten(tree, row, hooks.new)
         return parts[0] if isinstance(self.argnums, int) else parts
 
     def _forward(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         f: Callable[..., Any],
         chosen: tuple[Any, ...],
         inputs: Sequence[Tracer],
@@ -133,7 +131,7 @@ class Jacobian(Transformed):
         before, stored = [fresh_copy(here(), x) for x in inputs], False
         for k, x in enumerate(inputs):
 
-            def along(hooks: Hooks, direction: Any, k: int = k) -> Any:
+            def along(hooks: Interpreter, direction: Any, k: int = k) -> Any:
                 zeros = [None if j != k else direction for j in range(len(inputs))]
                 tangents = unflatten(tree, zeros, hooks.new)
                 jvp = hooks.new(Jvp(f, self.has_aux))
@@ -161,7 +159,7 @@ class Jacobian(Transformed):
 
     def _reverse(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         f: Callable[..., Any],
         chosen: tuple[Any, ...],
         inputs: Sequence[Tracer],
@@ -177,7 +175,7 @@ class Jacobian(Transformed):
         rows = []
         for k, y in enumerate(outputs):
 
-            def back(hooks: Hooks, cotangent: Any, k: int = k) -> Any:
+            def back(hooks: Interpreter, cotangent: Any, k: int = k) -> Any:
                 given = [_zero(hooks, v) if j != k else cotangent for j, v in enumerate(outputs)]
                 inner = hooks.new(Vjp(f, self.has_aux))
                 copies = unflatten(tree, [fresh_copy(here(), v) for v in before], hooks.new)
@@ -195,11 +193,11 @@ def _shape(x: Tracer) -> tuple[Any, ...]:
     return tuple(unwrap(d, env) for d in shape_of(x.type))
 
 
-def _zero(hooks: Hooks, x: Tracer) -> Any:
+def _zero(hooks: Interpreter, x: Tracer) -> Any:
     return hooks.call(np.zeros, _shape(x), dtype=dtype_of(x.type))
 
 
-def _basis(hooks: Hooks, x: Tracer) -> Any:
+def _basis(hooks: Interpreter, x: Tracer) -> Any:
     """All directions of a value, along a new first axis."""
     count: Dim = prod(shape_of(x.type))
     eye = hooks.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
@@ -219,7 +217,7 @@ class HessianProduct(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],

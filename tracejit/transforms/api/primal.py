@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.control.branches import lifted, settle
-from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of, parts_of, rebuild
+from tracejit.frontend.control.branches import lifted
+from tracejit.frontend.control.choices import is_number, leaves_of, settle
+from tracejit.frontend.control.kinds import as_machine, parts_of, rebuild
 from tracejit.frontend.eager.tracers import ConcreteArray
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
@@ -19,9 +21,6 @@ from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.autodiff.segments import Segment
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = [
     "Primal",
@@ -52,12 +51,12 @@ class Variables:
     values: list[Value]
     tree: TreeDef
 
-    def rebuilt(self, hooks: Hooks, leaves: Sequence[Any]) -> Any:
+    def rebuilt(self, hooks: Interpreter, leaves: Sequence[Any]) -> Any:
         """The argument's containers around other leaves."""
         return unflatten(self.tree, leaves, hooks.new)
 
 
-def variables(hooks: Hooks, argument: Any) -> Variables:
+def variables(hooks: Interpreter, argument: Any) -> Variables:
     """An argument to be derived by, whose parts are floats, or None."""
     argument = settle(argument)
     if has_choice(argument):
@@ -110,7 +109,7 @@ class Primal:
 
 
 def call_primal(
-    hooks: Hooks,
+    hooks: Interpreter,
     f: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -158,7 +157,9 @@ def has_choice(x: Any) -> bool:
     return found is not None and any(map(has_choice, found[2]))
 
 
-def settled(hooks: Hooks, x: Any, number: Callable[[Hooks, Choice], Any] | None = None) -> Any:
+def settled(
+    hooks: Interpreter, x: Any, number: Callable[[Interpreter, Choice], Any] | None = None
+) -> Any:
     """`x` in its containers with what `number` makes of each choice; by default one NumPy scalar.
 
     Raises TraceError for a choice that is none between numbers.
@@ -175,7 +176,7 @@ def settled(hooks: Hooks, x: Any, number: Callable[[Hooks, Choice], Any] | None 
     return rebuild(hooks, cls, keys, [settled(hooks, part, number) for part in children])
 
 
-def _as_number(hooks: Hooks, x: Choice) -> Tracer:
+def _as_number(hooks: Interpreter, x: Choice) -> Tracer:
     """A choice between numbers as one NumPy scalar; integers among them are constants."""
     kinds = list(leaves_of(x))
     dtypes = [dtype_of(lift(k).type) for k in kinds if is_number(k)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
 from tracejit.frontend.tracing.concrete_trace import LostGradient
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.traceable import Traceable
@@ -31,9 +32,6 @@ from tracejit.transforms.autodiff.forward import push_forward
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.regions import copy_node
-
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
 
 __all__ = ["Jvp", "JvpOfAny", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
 
@@ -122,7 +120,7 @@ class Jvp(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -166,7 +164,7 @@ class JvpOfAny(Traceable):
     def __call__(self, function: Callable[..., Any], primals: Any, tangents: Any) -> Any:
         return Jvp(function, self.has_aux)(primals, tangents)
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function, primals, tangents = args
         return hooks.call(hooks.new(Jvp(function, self.has_aux)), primals, tangents)
 
@@ -193,7 +191,7 @@ class Vjp(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -227,7 +225,7 @@ class Pulled(Traceable):
 
         return pull_eagerly(self.primal.trace, self.traced_call, cotangent)
 
-    def traced_call(self, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (cotangent,) = args
         trace = self.primal.trace
         if here() is not trace:
@@ -245,7 +243,7 @@ class Pulled(Traceable):
         }
         return tuple(parts.get(k) for k in range(self.count))
 
-    def _pull(self, hooks: Hooks, leaves: Sequence[Any]) -> list[Value]:
+    def _pull(self, hooks: Interpreter, leaves: Sequence[Any]) -> list[Value]:
         primal, trace = self.primal, self.primal.trace
         given = [
             direction(leaf, v.type, "a cotangent") if differentiable(v.type) else None

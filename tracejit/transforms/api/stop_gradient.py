@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.control.branches import settle
+from tracejit.frontend.control.choices import settle
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Cell
 from tracejit.frontend.tracing.trace import current_trace, here

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
-from tracejit.frontend.control.branches import lifted, settle
-from tracejit.frontend.control.kinds import as_machine, is_number, leaves_of
+from tracejit.frontend.control.branches import lifted
+from tracejit.frontend.control.choices import is_number, leaves_of, settle
+from tracejit.frontend.control.kinds import as_machine
 from tracejit.frontend.control.regions import Names, entered
 from tracejit.frontend.eager.operations import settled as in_program
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     Identity,
     Static,
@@ -31,18 +33,17 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
+from tracejit.ops.array.complex_parts import Imag, Real
+from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 from tracejit.transforms.api.arguments import kind_of
 from tracejit.transforms.api.function import Transformed
 from tracejit.transforms.api.primal import fresh_name, settled
 from tracejit.transforms.batching.batch import batch_nodes
 
-if TYPE_CHECKING:
-    from tracejit.frontend.interpreter.interpreter import Hooks
-
 __all__ = ["Vmap", "count_leaves", "one_dtype"]
 
-#: Ops that give views of their first operand.
-_VIEWS = frozenset("broadcast_to gather imag real reshape slice transpose".split())
+_VIEWS = (BroadcastTo, Gather, Imag, Real, Reshape, Slice, Transpose)
 #: What is the same for all elements wherever it is given.
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, np.ufunc, type, ModuleType)
 _DIFFERS = "vmap: out_axes=None for a result that differs between elements"
@@ -59,7 +60,7 @@ class Vmap(Transformed):
 
     def record(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -106,7 +107,7 @@ class Vmap(Transformed):
 
     def _one_by_one(
         self,
-        hooks: Hooks,
+        hooks: Interpreter,
         called: Callable[[Sequence[Any]], Any],
         given: Sequence[Any],
         axes: Sequence[int | None],
@@ -218,7 +219,7 @@ def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
     return size
 
 
-def one_dtype(hooks: Hooks, x: Choice) -> Any:
+def one_dtype(hooks: Interpreter, x: Choice) -> Any:
     """A choice between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
@@ -329,6 +330,6 @@ def contents(trace: Trace, cell: Cell) -> set[Value]:
         outer = contents(trace.parent, cell)
         found = {inner for v, inner in trace.captures.items() if v in outer}
     for node in trace.builder.nodes:
-        if node.op.name in _VIEWS and node.inputs[0] in found:
+        if isinstance(node.op, _VIEWS) and node.inputs[0] in found:
             found.update(node.outputs)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import ArrayType
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.transforms.autodiff.residuals import Block, overwrites
 
 __all__ = ["chains_of", "previous_state", "states_of"]
@@ -24,10 +25,10 @@ def previous_state(node: Node, v: Value) -> int | None:
     """The operand that is the array `v`, a result of the node, before the node stores into it."""
     if overwrites(node):
         return 0
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         k = node.outputs.index(v)
         return k if k < node.attrs["carried"] and k in chains_of(node.regions[1]) else None
-    if node.op.name == "cond":
+    if isinstance(node.op, Cond):
         k = node.outputs.index(v)
         ends = {_begin(r, k) for r in node.regions}
         (end,) = ends if len(ends) == 1 else (None,)

@@ -15,6 +15,7 @@ from tracejit.ir.calculus import Calculus, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.ops.control.effects import Check
 from tracejit.transforms.autodiff.scopes import Scope
 from tracejit.transforms.regions import copy_node
 
@@ -26,9 +27,6 @@ PullSegment: TypeAlias = Callable[
     [Calculus, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
     "list[Value | None]",
 ]
-
-#: Reads and writes whose indices the forward pass has checked.
-_CHECKED = ("gather", "scatter", "read_item", "write_item")
 
 
 def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> Graph:
@@ -43,7 +41,7 @@ def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> 
     kept = []
     for node in reversed(graph.nodes):
         unread = values.isdisjoint(node.outputs) and sizes.isdisjoint(node.binds)
-        if unread and (again or node.op.name != "check"):
+        if unread and (again or not isinstance(node.op, Check)):
             continue
         kept.append(node)
         values.update(node.inputs)
@@ -66,7 +64,7 @@ def paste(
     """
     table, named = dict(inputs), dict(sizes)
     for node in graph.nodes:
-        if again and node.op.name in _CHECKED:
+        if again and node.op.checks_index:
             attrs = {**node.attrs, "checked": False}
             node = Node(node.op, node.inputs, attrs, node.outputs, where=node.where)
         outs = copy_node(c, node, [table[v] for v in node.inputs], named)

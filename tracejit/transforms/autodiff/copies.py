@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ops.array.shape import BroadcastTo, Reshape
 
 __all__ = ["without_copies"]
-
-_SHAPED = ("reshape", "broadcast_to")
 
 
 def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], dict[Value, Value]]:
@@ -31,7 +30,8 @@ def without_copies(nodes: Sequence[Node]) -> tuple[list[Node], dict[Value, Value
 
 
 def _gives_operand(node: Node) -> bool:
-    return node.op.name in _SHAPED and node.outputs[0].type == node.inputs[0].type
+    shapes = isinstance(node.op, (Reshape, BroadcastTo))
+    return shapes and node.outputs[0].type == node.inputs[0].type
 
 
 def _reading(node: Node, table: Mapping[Value, Value]) -> Node:

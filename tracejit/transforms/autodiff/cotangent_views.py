@@ -14,9 +14,7 @@ from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.rules.shape import SliceInto
 
-__all__ = ["VIEWS", "through_view"]
-
-VIEWS = frozenset({"reshape", "slice", "transpose"})
+__all__ = ["through_view"]
 
 
 def through_view(

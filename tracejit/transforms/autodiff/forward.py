@@ -6,12 +6,16 @@ Nodes keep their outputs: those with regions are replaced by nodes that give tan
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from tracejit.errors import Underivable
 from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
+from tracejit.ir.op import Op
 from tracejit.ir.types import TOKEN, Type, type_substitute
-from tracejit.ops.control.stack import record_types
+from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.control.stack import StackNew, StackPush, record_types
 from tracejit.transforms.autodiff.custom_rules import push_custom
 from tracejit.transforms.autodiff.residuals import active_stacks
 from tracejit.transforms.autodiff.reverse import pull_segment
@@ -68,8 +72,8 @@ def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping
     for v in node.op.pushed(node.inputs):
         _require_known(c, v)
     given = [tangents.get(v) for v in node.inputs]
-    if node.op.name in _REGIONS and any(t is not None for t in given):
-        _REGIONS[node.op.name](c, node, tangents, stacks)
+    if type(node.op) in _REGIONS and any(t is not None for t in given):
+        _REGIONS[type(node.op)](c, node, tangents, stacks)
         return
     c.builder.nodes.append(node)
     if node.op.kind == "stack":
@@ -206,13 +210,13 @@ def _stack(
     name = stacks.get(node.attrs["stack"])
     if name is None:
         return
-    if node.op.name == "stack_new":
+    if isinstance(node.op, StackNew):
         tangents[node.outputs[0]] = c.op("stack_new", stack=name)
         return
     token = tangents.get(node.inputs[0])
     if token is None:
         return
-    if node.op.name == "stack_push":
+    if isinstance(node.op, StackPush):
         values = [v for v in node.inputs[1:] if differentiable(v.type)]
         if values:
             given = [_tangent(c, tangents, v, v.type) for v in values]
@@ -248,9 +252,10 @@ def _custom(
     push_custom(c, node, tangents, pull_segment)
 
 
-_REGIONS: Mapping[str, Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]] = {
-    "checkpoint": _checkpoint,
-    "cond": _cond,
-    "custom": _custom,
-    "while_loop": _while,
+_Push: TypeAlias = Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]
+_REGIONS: Mapping[type[Op], _Push] = {
+    Checkpoint: _checkpoint,
+    Cond: _cond,
+    Custom: _custom,
+    WhileLoop: _while,
 }

@@ -16,6 +16,10 @@ from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN, ArrayType, Type
+from tracejit.ops.array.scatter_apply import ScatterApply
+from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.control.stack import StackPush
 
 __all__ = [
     "Block",
@@ -38,18 +42,9 @@ class Saved:
     size: str | None = None
 
 
-#: Ops that give their first operand with some elements replaced -> the op that reads those.
-_READERS = {
-    "update_slice": "slice",
-    "write_item": "read_item",
-    "scatter": "gather",
-    "scatter_apply": "gather",
-}
-
-
 def overwrites(node: Node) -> bool:
     """Whether a node gives its first operand with some elements replaced."""
-    return node.op.name in _READERS
+    return node.op.updates
 
 
 def is_single(t: Type) -> bool:
@@ -59,12 +54,12 @@ def is_single(t: Type) -> bool:
 
 def reader_of(node: Node) -> tuple[str, tuple[Value, ...], dict[str, object]]:
     """The op, operands and attributes that read the elements a node replaces."""
-    name = _READERS[node.op.name]
+    name = node.op.reader
     indices = node.inputs[1:] if name == "slice" else node.inputs[2:]
     attrs = {k: v for k, v in node.attrs.items() if k != "distinct"}
     if name == "slice":
         indices = ()
-    if node.op.name == "scatter_apply":
+    if isinstance(node.op, ScatterApply):
         attrs = {}
     return name, (node.inputs[0], *indices), attrs
 
@@ -150,7 +145,7 @@ def _with_pushes(
     count = counted.get(node)
     if not pushes and count is None:
         return node, token
-    loop = node.op.name == "while_loop"
+    loop = isinstance(node.op, WhileLoop)
     carried = node.attrs.get("carried", 0)
     regions = []
     for k, region in enumerate(node.regions):
@@ -208,11 +203,11 @@ def active_outputs(node: Node, active: set[Value]) -> set[Value]:
     flags = [v in active for v in node.inputs]
     if not any(flags):
         return set()
-    if node.op.name == "cond":
+    if isinstance(node.op, Cond):
         return set().union(*(_of_region(node, r, flags[1:]) for r in node.regions))
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         return _of_loop(node, flags)
-    if node.op.name == "checkpoint":
+    if isinstance(node.op, Checkpoint):
         return _of_region(node, node.regions[0], flags)
     if node.op.constant:
         return set()
@@ -248,11 +243,11 @@ def active_stacks(nodes: Iterable[Node], active: Iterable[Value]) -> set[str]:
         flags = [v in active for v in node.inputs]
         if not any(flags):
             continue
-        if node.op.name == "stack_push" and any(flags[1:]):
+        if isinstance(node.op, StackPush) and any(flags[1:]):
             out.add(node.attrs["stack"])
-        inner = loop_flags(node, flags) if node.op.name == "while_loop" else flags
-        for region in () if node.op.name == "custom" else node.regions:
-            given = inner[1:] if node.op.name == "cond" else inner
+        inner = loop_flags(node, flags) if isinstance(node.op, WhileLoop) else flags
+        for region in () if isinstance(node.op, Custom) else node.regions:
+            given = inner[1:] if isinstance(node.op, Cond) else inner
             pairs = zip(region.inputs, given, strict=True)
             out |= active_stacks(region.nodes, (v for v, flag in pairs if flag))
         active |= active_outputs(node, active)

@@ -15,6 +15,8 @@ from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
+from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.transforms.autodiff.calls import pull_checkpoint
 from tracejit.transforms.autodiff.copies import without_copies
 from tracejit.transforms.autodiff.custom_rules import pull_custom
@@ -154,16 +156,16 @@ def _pull(scope: Scope, node: Node) -> None:
     held = any(scope.holds(v) for v in node.outputs)
     if not held and all(g is None for g in found) and not pops_records(scope.block, node):
         return
-    if node.op.name == "cond":
+    if isinstance(node.op, Cond):
         pull_cond(scope, node, found, pull_back)
         return
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         pull_while(scope, node, found, pull_back)
         return
-    if node.op.name == "checkpoint":
+    if isinstance(node.op, Checkpoint):
         pull_checkpoint(scope, node, found, pull_segment)
         return
-    if node.op.name == "custom":
+    if isinstance(node.op, Custom):
         pull_custom(scope, node, found, pull_segment)
         return
     if node.op.kind == "stack":

@@ -8,6 +8,7 @@ from tracejit.ir.calculus import differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type
+from tracejit.ops.control.stack import StackPop
 from tracejit.transforms.autodiff.array_states import previous_state
 from tracejit.transforms.autodiff.residuals import Block
 from tracejit.transforms.autodiff.scopes import RegionScope, Scope
@@ -97,7 +98,7 @@ def _ended(scope: Scope, node: Node, tokens: dict[int, int]) -> dict[int, str]:
     result is what is left of them, with the names of their stacks of cotangents.
     """
     block, operands = scope.block, node.inputs[1:]
-    popped = {n.attrs["stack"] for n in nested([node]) if n.op.name == "stack_pop"}
+    popped = {n.attrs["stack"] for n in nested([node]) if isinstance(n.op, StackPop)}
     return {
         k: scope.cotangent_stack(v)
         for k, v in enumerate(operands)

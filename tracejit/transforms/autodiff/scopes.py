@@ -18,9 +18,9 @@ from tracejit.ir.types import (
     dtype_of,
     type_substitute,
 )
-from tracejit.ops.control.stack import record_types
+from tracejit.ops.control.stack import StackPop, StackPush, record_types
 from tracejit.transforms.autodiff.array_states import states_of
-from tracejit.transforms.autodiff.cotangent_views import VIEWS, through_view
+from tracejit.transforms.autodiff.cotangent_views import through_view
 from tracejit.transforms.autodiff.cotangents import Cotangents
 from tracejit.transforms.autodiff.residuals import Block, Saved, is_single, reader_of
 from tracejit.transforms.autodiff.sparse_rows import RowReads
@@ -108,7 +108,7 @@ class Scope:
 
     def _behind_views(self, v: Value, g: Into) -> tuple[Value, Into]:
         """The value that `v` is a view of, and what is added there."""
-        while (node := self.block.producers.get(v)) is not None and node.op.name in VIEWS:
+        while (node := self.block.producers.get(v)) is not None and node.op.view:
             source = node.inputs[0]
             if source not in self.block.active:
                 break
@@ -142,7 +142,7 @@ class Scope:
         Records below the first with an active value have no cotangents that are of any use.
         """
         g = found[0]
-        if node.op.name == "stack_push":
+        if isinstance(node.op, StackPush):
             if g is None or node.outputs[0] not in self.block.active:
                 return
             values = [v for v in node.inputs[1:] if differentiable(v.type)]
@@ -155,7 +155,7 @@ class Scope:
             self.cotangents[node.inputs[0]] = token
             for v, ct in zip(values, popped, strict=True):
                 self.add(v, ct)
-        elif node.op.name == "stack_pop" and node.inputs[0] in self.block.active:
+        elif isinstance(node.op, StackPop) and node.inputs[0] in self.block.active:
             pairs = [
                 (v, ct)
                 for v, ct in zip(node.outputs[1:], found[1:], strict=True)
@@ -177,13 +177,10 @@ class Restart(Exception):
         self.scope, self.place = scope, place
 
 
-#: Reads of arrays whose indices the forward pass has checked.
-_CHECKED = ("gather", "read_item")
 #: The work, in additions, from which on a result is saved rather than computed again.
 _DEAR = 10.0
 #: The most steps in a row that are done again; those that take no work of their own count less.
 _DEPTH = 24
-_FREE = frozenset(("broadcast_to", "reshape", "transpose", "slice"))
 
 
 class RegionScope(Scope):
@@ -230,7 +227,8 @@ class RegionScope(Scope):
             return self._save(v)
         inputs = [self.primal(x) for x in node.inputs]
         attrs = self.attrs(node.attrs)
-        if node.op.name in _CHECKED:
+        if node.op.checks_index and not node.op.updates:
+            # The forward pass has checked it.
             attrs["checked"] = False
         (self._memo[v],) = self.c.ops(node.op.name, inputs, **attrs)
         return self._memo[v]
@@ -269,7 +267,7 @@ class RegionScope(Scope):
         if node is None or depth > _DEPTH or not _is_cheap(node):
             return [v]
         out: dict[Value, None] = {}
-        further = depth + (0.25 if node.op.name in _FREE else 1.0)
+        further = depth + (0.25 if node.op.moves else 1.0)
         for x in node.inputs:
             out |= dict.fromkeys(self._missing(x, further, known))
         known[v] = list(out) if _are_smaller(list(out), v) else [v]
@@ -325,7 +323,7 @@ class RegionScope(Scope):
         array, indices = self.held(node.outputs[0]), [self.primal(v) for v in operands[1:]]
         writer = {"slice": "update_slice", "read_item": "write_item", "gather": "scatter"}[name]
         attrs = self.attrs(attrs)
-        if name in _CHECKED:
+        if OPS[name].checks_index:
             attrs["checked"] = False
         self.block.undone.add(node)
         restored = self.c.op(writer, array, old, *indices, **attrs)

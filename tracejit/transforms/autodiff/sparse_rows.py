@@ -12,6 +12,8 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
+from tracejit.ops.array.indexing import Gather
+from tracejit.ops.array.shape import Reshape, Slice
 from tracejit.transforms.autodiff.residuals import active_outputs
 
 __all__ = ["RowReads"]
@@ -45,7 +47,7 @@ class RowReads:
         source, out = node.inputs[0], node.outputs[0]
         t = source.type
         assert isinstance(t, ArrayType)
-        if node.op.name == "slice":
+        if isinstance(node.op, Slice):
             rows = _rows_of_slice(c, node)
         else:
             rows = _rows_of_index(c, node.inputs[1], t.shape[0])
@@ -71,16 +73,16 @@ class RowReads:
 
 def _is_name(node: Node) -> bool:
     """Whether a node gives its operand as it is."""
-    return node.op.name == "reshape" and node.outputs[0].type == node.inputs[0].type
+    return isinstance(node.op, Reshape) and node.outputs[0].type == node.inputs[0].type
 
 
 def _is_read(node: Node, used: Sequence[Value]) -> bool:
     """Whether a node reads whole rows of a table."""
     if len(used) > 1 or node.inputs[0] is not used[0]:
         return False
-    if node.op.name == "gather":
+    if isinstance(node.op, Gather):
         return len(node.inputs) == 2
-    if node.op.name != "slice":
+    if not isinstance(node.op, Slice):
         return False
     rest = [(0, d, 1) for d in shape_of(used[0].type)[1:]]
     given = zip(*(node.attrs[name] for name in ("start", "size", "step")), strict=True)

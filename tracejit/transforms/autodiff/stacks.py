@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN
+from tracejit.ops.control.regions import Cond
+from tracejit.ops.control.stack import StackPop
 from tracejit.transforms.autodiff.residuals import Block
 from tracejit.transforms.regions import nested
 
@@ -30,7 +32,7 @@ def pops_records(block: Block, node: Node) -> bool:
     """Whether a node takes records from a stack that have cotangents: each record gets one."""
     if not any(v.type == TOKEN and v in block.active for v in node.inputs):
         return False
-    return any(n.op.name == "stack_pop" for n in nested([node]))
+    return any(isinstance(n.op, StackPop) for n in nested([node]))
 
 
 def _of_result(node: Node, v: Value) -> str | None:
@@ -51,7 +53,7 @@ def _of_reader(nodes: Sequence[Node], v: Value) -> str | None:
             continue
         if node.op.kind == "stack":
             return str(node.attrs["stack"])
-        k = node.inputs.index(v) - (node.op.name == "cond")
+        k = node.inputs.index(v) - (isinstance(node.op, Cond))
         for region in node.regions:
             found = _of_reader(region.nodes, region.inputs[k])
             if found is not None:

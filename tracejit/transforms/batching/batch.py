@@ -19,8 +19,10 @@ from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
-from tracejit.ops.control.calls import CALLS
-from tracejit.ops.control.stack import record_types
+from tracejit.ops.control.calls import CallOp
+from tracejit.ops.control.effects import RaiseError
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.control.stack import StackNew, StackPop, record_types
 from tracejit.transforms.batching.lanes import Table, run_lanes
 from tracejit.transforms.batching.plan import Plan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
@@ -81,7 +83,7 @@ def _check_graph(graph: Graph, batched: Sequence[bool]) -> None:
             raise Unbatchable(
                 f"every lane stores into {graph.inputs[int(number)]!r}, which is one for all"
             )
-    if any(n.attrs.get("states") for n in nested(graph.nodes) if n.op.name == "raise_error"):
+    if any(n.attrs.get("states") for n in nested(graph.nodes) if isinstance(n.op, RaiseError)):
         raise Unbatchable("an exception leaves in the middle of stores into arguments")
 
 
@@ -170,12 +172,12 @@ class _Batcher:
     def with_stack(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
         """Record the use of a stack of batches."""
         attrs = {k: attr_substitute(a, self.sizes) for k, a in node.attrs.items()}
-        record = node.outputs[1:] if node.op.name == "stack_pop" else node.inputs[1:]
+        record = node.outputs[1:] if isinstance(node.op, StackPop) else node.inputs[1:]
         batched = self.stacks.of(node, record)
-        if node.op.name == "stack_new":
+        if isinstance(node.op, StackNew):
             if "reserve" in attrs:
                 attrs["reserve"] = (attrs["reserve"][0] * self.size,)
-        elif node.op.name == "stack_pop":
+        elif isinstance(node.op, StackPop):
             types = [type_substitute(v.type, self.sizes) for v in record]
             pairs = zip(types, batched, strict=True)
             types = [batched_type(t, self.size) if flag else t for t, flag in pairs]
@@ -196,7 +198,7 @@ class _Batcher:
 
     def with_regions(self, node: Node, values: Sequence[Value], flags: Sequence[bool]) -> None:
         """Record a call, or a branch or a loop whose predicate is the same for all lanes."""
-        is_loop, is_call = node.op.name == "while_loop", node.op.name in CALLS
+        is_loop, is_call = isinstance(node.op, WhileLoop), isinstance(node.op, CallOp)
         results = self.plan.flags[node]
         count = node.attrs["carried"] if is_loop else 0
         taken = [*results[:count], *flags[count:]]
@@ -206,7 +208,7 @@ class _Batcher:
             _as_batch(self.c, x, had, v.type, self.size, self.sizes) if has else x
             for x, had, has, v in zip(values, flags, taken, node.inputs, strict=True)
         ]
-        given = taken[1:] if node.op.name == "cond" else taken
+        given = taken[1:] if isinstance(node.op, Cond) else taken
         regions, sizes = [], []
         for k, (region, own) in enumerate(zip(node.regions, node.attrs["sizes"], strict=True)):
             gives = [False] if is_loop and k == 0 else results

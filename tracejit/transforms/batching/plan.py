@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from tracejit.ir.batching import may_be_batched
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import TOKEN, type_sizes
+from tracejit.ops.control.calls import Checkpoint, Custom
+from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.ops.control.stack import StackPop, StackPush
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import nested
 
@@ -102,11 +105,11 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
         return _stack_flags(node, flags, plan)
     if not any(flags) and not used:
         return [False] * len(node.outputs)
-    if node.op.name == "cond":
+    if isinstance(node.op, Cond):
         return _branch_flags(node, flags, plan)
-    if node.op.name == "while_loop":
+    if isinstance(node.op, WhileLoop):
         return _loop_flags(node, flags, plan)
-    if node.op.name in ("checkpoint", "custom"):
+    if isinstance(node.op, (Checkpoint, Custom)):
         return _call_flags(node, flags, plan)
     types = [v.type for v in node.inputs]
     if not node.binds and node.op.vectorises(node.attrs, types, flags):
@@ -115,9 +118,9 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
 
 
 def _stack_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool]:
-    if node.op.name == "stack_push":
+    if isinstance(node.op, StackPush):
         plan.stacks.push(node, flags[1:])
-    if node.op.name == "stack_pop":
+    if isinstance(node.op, StackPop):
         return [False, *plan.stacks.of(node, node.outputs[1:])]
     return [False]
 
@@ -163,7 +166,7 @@ def _call_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | N
     if first is None or None in others:
         return None
     plan.lane_loops = plan.lane_loops or first.lane_loops
-    whole = node.op.name == "custom"
+    whole = isinstance(node.op, Custom)
     return [whole or v in first.batched for v in node.regions[0].outputs]
 
 
@@ -172,7 +175,7 @@ def call_operands(node: Node, flags: Sequence[bool], region: Graph) -> list[bool
 
     What a `custom` node has derivatives by is, and so is what comes after its operands.
     """
-    if node.op.name != "custom":
+    if not isinstance(node.op, Custom):
         return list(flags)
     args = node.attrs["args"]
     return [*[True] * args, *flags[args:], *[True] * (len(region.inputs) - len(flags))]
@@ -219,9 +222,9 @@ def effect_tokens(nodes: Sequence[Node], given: Collection[Value]) -> set[Value]
     found = set(given)
     for node in nodes:
         tokens = [v for v in node.inputs if v in found]
-        if node.op.name == "while_loop":
+        if isinstance(node.op, WhileLoop):
             found.update(v for v, x in zip(node.outputs, node.inputs, strict=False) if x in tokens)
-        elif node.op.name == "cond":
+        elif isinstance(node.op, Cond):
             for region in node.regions:
                 pairs = zip(region.inputs, node.inputs[1:], strict=True)
                 inner = effect_tokens(region.nodes, [v for v, x in pairs if x in tokens])

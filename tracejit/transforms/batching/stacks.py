@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import Type, dtype_of, shape_of
+from tracejit.ops.control.stack import StackNew
 from tracejit.transforms.regions import nested
 
 __all__ = ["StackFlags", "stacks_of"]
@@ -27,7 +28,7 @@ def stacks_of(node: Node) -> set[str]:
         return {str(node.attrs["stack"])}
     inner = [n for region in node.regions for n in nested(region.nodes)]
     used = {str(n.attrs["stack"]) for n in inner if n.op.kind == "stack"}
-    return used - {str(n.attrs["stack"]) for n in inner if n.op.name == "stack_new"}
+    return used - {str(n.attrs["stack"]) for n in inner if isinstance(n.op, StackNew)}
 
 
 class StackFlags:

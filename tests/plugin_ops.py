@@ -1,0 +1,72 @@
+"""A plug-in: an elementwise op, a reduction and a NumPy function, each added by what stands here.
+
+Importing the module registers them; `test_plugin` takes them away again.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import special
+
+from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.registry import handles
+from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ir.op import register
+from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.reduction import Reduction
+from tracejit.ops.rules.reduction import Weighted
+
+if TYPE_CHECKING:
+    from tracejit.ir.calculus import Calculus, Site
+    from tracejit.ir.graph import Value
+
+
+def _slope(c: "Calculus", s: "Site", v: "Value") -> "Value":
+    """v y (1 - y)"""
+    y = s.y()
+    return c.strong_mul(v, c.mul(y, c.sub(c.full(y.type, 1.0), y)))
+
+
+@register
+class Expit(Elementwise):
+    """The logistic function, 1 / (1 + exp(-x))."""
+
+    name = "expit"
+    numpy = special.expit
+    parity = "ulp(4)"
+    work = 20.0
+    times = (_slope,)
+
+    @staticmethod
+    def formula(dtype: str, x: Expr) -> Expr:
+        one = Const(1.0, dtype)
+        power = Call("exp", (Call("negative", (x,), dtype),), dtype)
+        return Call("divide", (one, Call("add", (one, power), dtype)), dtype)
+
+
+@register
+class ReduceLogAddExp(Weighted, Reduction):
+    """The logarithm of the sum of exponentials over `axes`; minus infinity for none."""
+
+    name: ClassVar[str] = "reduce_logaddexp"
+    numpy: ClassVar[Any] = np.logaddexp.reduce
+    ufunc: ClassVar[Any] = np.logaddexp
+    combine: ClassVar[str] = "logaddexp"
+    identity: ClassVar[float] = -np.inf
+    kinds: ClassVar[str] = "f"
+    parity: ClassVar[str] = "order"
+
+    def weights(self, c: "Calculus", s: "Site") -> "Value":
+        total = c.keep_axes(s.y(), s.attrs["axes"], s.inputs[0])
+        return c.op("exp", c.sub(s.x(0), total))
+
+
+@handles(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), as NumPy writes it."""
+    y = np.pi * asarray(x)
+    y = np.where(y, y, np.finfo(y.dtype).eps)
+    return np.sin(y) / y
+
+
+__all__ = ["Expit", "ReduceLogAddExp", "sinc"]

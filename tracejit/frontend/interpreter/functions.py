@@ -1,0 +1,126 @@
+"""Functions of the program in their rewritten form: found once, bound to an interpreter, called."""
+
+from __future__ import annotations
+
+import weakref
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from tracejit.errors import TraceError, Where
+from tracejit.frontend.capture.values import Source
+from tracejit.frontend.rewrite.function import rewrite_code
+from tracejit.frontend.rewrite.source import find_definition
+from tracejit.frontend.tracing.interpreter import Interpreter
+
+__all__ = ["call_rewritten", "place_of", "rewritten_code"]
+_NOT_A_FUNCTION = {
+    0x20: ("TJ023", "a generator function"),
+    0x80: ("TJ026", "a coroutine function"),
+    0x200: ("TJ026", "an asynchronous generator function"),
+}
+#: id of a code object -> (the object, weakly; its rewritten form).
+_REWRITTEN: dict[int, tuple[weakref.ref[CodeType], CodeType]] = {}
+
+
+def call_rewritten(
+    hooks: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a function of the program, from outside the trace, in its rewritten form."""
+    new = hooks.functions.get(id(f))
+    source = hooks.capture.source_of(f)
+    if source is None:
+        raise TraceError("TJ006", f"the function {f.__qualname__}", place_of(f.__code__))
+    if new is None:
+        new = hooks.functions[id(f)] = _rebuilt(hooks, f)
+        code = f.__code__
+        hooks.capture.guard_code(source, code)
+    args, kwargs = _with_defaults(hooks, f, source, args, kwargs)
+    hooks.enter(f.__code__)
+    try:
+        return new(*args, **kwargs)
+    finally:
+        hooks.leave(f.__code__)
+
+
+def _rebuilt(hooks: Interpreter, f: FunctionType) -> FunctionType:
+    """`f` over hooks. Its defaults are filled in at each call, where they are captured."""
+    code = rewritten_code(f)
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    scope = CellType(_FunctionScope(hooks, f.__globals__, cells))
+    closure = tuple(scope for _ in code.co_freevars)
+    return FunctionType(code, f.__globals__, f.__name__, None, closure)
+
+
+def rewritten_code(f: FunctionType) -> CodeType:
+    """The code of `f` over hooks; its only free variable holds them.
+
+    Raises TraceError TJ007 where the source is not available, others where a construct is not
+    traced.
+    """
+    code = f.__code__
+    known = _REWRITTEN.get(id(code))
+    if known is not None and known[0]() is code:
+        return known[1]
+    for flag, (number, what) in _NOT_A_FUNCTION.items():
+        if code.co_flags & flag:
+            raise TraceError(number, what, place_of(code))
+    new = rewrite_code(find_definition(f), code)
+    key = id(code)
+    _REWRITTEN[key] = weakref.ref(code, lambda _: _REWRITTEN.pop(key, None)), new
+    return new
+
+
+def place_of(code: CodeType) -> Where:
+    return Where(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def _with_defaults(
+    hooks: Interpreter,
+    f: FunctionType,
+    source: Source,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with the defaults of `f` (values from outside) for those not given."""
+    code, capture = f.__code__, hooks.capture
+    defaults = f.__defaults__ or ()
+    first = code.co_argcount - len(defaults)
+    filled = list(args)
+    named = dict(kwargs)
+    for k in range(max(len(args), first), code.co_argcount):
+        name = code.co_varnames[k]
+        if name in kwargs and k >= code.co_posonlyargcount:
+            continue
+        value = capture.default(source, k - code.co_argcount, name, defaults[k - first])
+        if k < code.co_posonlyargcount and len(filled) == k:
+            filled.append(value)
+        else:
+            named[name] = value
+    only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    for name in only:
+        keywords = f.__kwdefaults__ or {}
+        if name not in kwargs and name in keywords:
+            named[name] = capture.default(source, name, name, keywords[name])
+    return tuple(filled), named
+
+
+class _FunctionScope:
+    """The hooks as one function sees them, with its own globals and closure."""
+
+    def __init__(
+        self, hooks: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]
+    ) -> None:
+        self.namespace, self.cells, self.hooks = namespace, cells, hooks
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.hooks, name)
+        setattr(self, name, found)
+        return found
+
+    def global_(self, name: str) -> Any:
+        """A global name or a builtin."""
+        return self.hooks.capture.global_value(self.namespace, name)
+
+    def free(self, name: str) -> Any:
+        """A name of the scope around the function."""
+        return self.hooks.capture.cell_value(self.cells[name], name)
