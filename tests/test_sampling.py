@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +81,17 @@ def test_runs_take_slices_of_marked_tests() -> None:
     even, odd = (collected("--seed", seed) for seed in ("6", "7"))
     assert even | odd == every and even & odd == {"test_marked[0]"} and min(len(even), len(odd)) > 4
     assert collected("--all") == collected("--seed", "7", "-k", "marked") == every
+
+
+def test_the_page_on_tests_lists_what_is_sampled() -> None:
+    tests = Path(__file__).parent
+    mark = re.compile(r"^@pytest\.mark\.sampled\((\d+).*?^def (\w+)", re.MULTILINE | re.DOTALL)
+    marked = {
+        (f"{path.name}::{name}", parts)
+        for path in tests.rglob("test_*.py")
+        for parts, name in mark.findall(path.read_text(encoding="utf-8"))
+        if path != Path(__file__)
+    }
+    page = (tests.parent / "docs" / "testing.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+\.py::\w+)` \| (\d+) \| \d+ \|$", page, re.MULTILINE))
+    assert listed == marked
