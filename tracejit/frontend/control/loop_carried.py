@@ -7,7 +7,7 @@ A `Carry` says which values of an object change from one iteration to the next. 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.choices import choose, is_absent, is_number, leaves_of
@@ -26,6 +26,8 @@ from tracejit.frontend.control.kinds import (
     select,
 )
 from tracejit.frontend.control.merges import undefined
+from tracejit.frontend.control.regions import Side
+from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, laid_out
@@ -35,10 +37,6 @@ from tracejit.frontend.tracing.union import Choice
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
-
-if TYPE_CHECKING:
-    from tracejit.frontend.control.regions import Side
-    from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 
 __all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
 

@@ -8,7 +8,7 @@ other memory. It is settled where it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tracejit.errors import GraphError, TraceError
 from tracejit.frontend.control.choices import is_number
@@ -26,6 +26,7 @@ from tracejit.frontend.control.kinds import (
     same_constant,
     select,
 )
+from tracejit.frontend.control.regions import Side
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Cell, View, laid_out
@@ -36,9 +37,6 @@ from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
 from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
 from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
 from tracejit.ops.control.effects import undefined_attrs
-
-if TYPE_CHECKING:
-    from tracejit.frontend.control.regions import Side
 
 __all__ = [
     "UNBOUND",

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.branches import branch, names_of_operands, predicate
+from tracejit.frontend.control.choices import settle_bound
 from tracejit.frontend.python.formatting import has_text, to_text
 from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
@@ -73,8 +75,6 @@ def print_(
 
 def _separator(name: str, x: Any, default: str) -> TextLike:
     """What stands between or after what is printed. Raises TypeError as `print` does."""
-    from tracejit.frontend.control.choices import settle_bound
-
     x = settle_bound(x)
     if isinstance(x, Choice):
         sides = (_separator(name, v, default) for v in (x.first, x.second))
@@ -132,7 +132,6 @@ def exit_(hooks: Interpreter, *args: Any) -> NoReturn:
 
 def assert_(hooks: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
     """`assert test, message()`."""
-    from tracejit.frontend.control.branches import branch, names_of_operands, predicate
 
     def fail() -> NoReturn:
         args = () if message is None else (message(),)
@@ -163,8 +162,6 @@ def _raised(hooks: Interpreter, x: Any, operands: Operands, optional: bool = Fal
 
 def _object(hooks: Interpreter, x: Any, operands: Operands) -> Any:
     """The template of an object that is handed to an exception."""
-    from tracejit.frontend.control.choices import settle_bound
-
     x = settle_bound(x)
     match x:
         case Choice():

@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import class_lookup
+from tracejit.frontend.control.choices import settle_bound
 from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -80,8 +81,6 @@ def formatted(hooks: Interpreter, x: Any, conversion: str = "", spec: TextLike =
 
 def _of_choice(hooks: Interpreter, x: Choice, conversion: str, spec: TextLike) -> TextLike:
     """The text of the alternative that the run chooses."""
-    from tracejit.frontend.control.choices import settle_bound
-
     known = settle_bound(x)
     if not isinstance(known, Choice):
         return formatted(hooks, known, conversion, spec)

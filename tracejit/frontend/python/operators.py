@@ -14,6 +14,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
+from tracejit.frontend.python.formatting import text_operator
+from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
     CONTAINERS,
     NUMBERS,
@@ -97,16 +99,12 @@ def unary(hooks: Interpreter, op: str, x: Any) -> Any:
 
 
 def _special(hooks: Interpreter, x: Any, name: str) -> Any:
-    from tracejit.frontend.python.objects import special
-
     return special(hooks, x, name)
 
 
 def binary(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
-        from tracejit.frontend.python.formatting import text_operator
-
         return text_operator(hooks, op, a, b)
     if _builtin(a) and _builtin(b):
         return hooks.fresh(_builtin_operator(hooks, op, a, b))

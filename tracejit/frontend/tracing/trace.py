@@ -17,6 +17,7 @@ import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.notes import Note
+from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Attr, ConstArray, Graph, GraphBuilder, Value
 from tracejit.ir.op import OPS, Op
@@ -27,8 +28,6 @@ from tracejit.ops.control.effects import StartToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tracejit.frontend.tracing.sizes import ShapeEnv
 
 __all__ = [
     "Trace",
