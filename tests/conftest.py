@@ -6,22 +6,30 @@ files instead; read the diff before committing it.
 
 A test that has the compiler fail on purpose says why: `@pytest.mark.compiler_fault("why")`.
 
-Large generic tests take a slice of their cases (tests/support/sampling.py), another in each run.
-`pytest --seed N` repeats a run's slice, `pytest --all` runs every case.
+Large generic tests take a slice of their cases, another in each run: those that are marked
+`sampled(parts, always=names)`, and those that ask tests/support/sampling.py themselves.
+`pytest --seed N` repeats a run's slice. `pytest --all` runs every case, and so does whoever picks
+tests by name.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
+# Worker processes share the cores. Threads of BLAS that wait for a core spin, and libraries read
+# this where they are loaded; `pytest -n 0` runs with all threads.
+if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+
 from tests import compiler_faults
-from tests.support import sampling
+from tests.support import object_cache, sampling
 
 # Graphs are checked after every pass in all tests.
 os.environ.setdefault("TRACEJIT_VERIFY", "1")
@@ -31,6 +39,7 @@ GOLDEN = Path(__file__).parent / "golden"
 Golden: TypeAlias = Callable[[str, str], None]
 
 compiler_faults.watch()
+object_cache.install()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,13 +52,37 @@ def pytest_configure(config: pytest.Config) -> None:
     # Worker processes are given the options as they stand after this.
     if config.option.seed is None:
         config.option.seed = int(time.time())
-    sampling.seed = None if config.option.all else config.option.seed
+    option = config.option
+    # Who names a case means it.
+    named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)
+    sampling.seed = None if option.all or named else option.seed
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if sampling.full():
+        return
+    names = {item.nodeid for item in items}
+    kept, left = [], []
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        taken = marker is None or _taken(item, names, *marker.args, **marker.kwargs)
+        (kept if taken else left).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
+
+
+def _taken(item: pytest.Item, names: set[str], parts: int, always: Collection[str] = ()) -> bool:
+    module = item.nodeid.removesuffix(item.name)
+    unknown = sorted(name for name in always if module + name not in names)
+    if unknown:
+        raise pytest.UsageError(f"{item.nodeid}: no cases of these names: {unknown}")
+    return item.name in always or sampling.in_slice(item.name, parts)
 
 
 def _slice(config: pytest.Config) -> str:
-    if config.option.all:
+    if sampling.full():
         return "sampled tests: every case"
-    return f"sampled tests: one slice, repeated by --seed {config.option.seed}"
+    return f"sampled tests: one slice, repeated by --seed {sampling.seed}"
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -80,6 +113,16 @@ def no_compiler_faults(request: pytest.FixtureRequest) -> Iterator[None]:
         assert not found, "the compiler itself failed: " + "; ".join(found)
     else:
         assert found, f"the compiler did not fail, but the test is to see that: {marker.args[0]}"
+
+
+@pytest.fixture(autouse=True)
+def object_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Object code may be that of an earlier test, but for tests marked `llvm_anew`."""
+    if request.node.get_closest_marker("llvm_anew") is None:
+        yield
+        return
+    with object_cache.llvm_anew():
+        yield
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.llvm.engine import Library, compile_module, host_target
-from tracejit.codegen.program.context import InputSlot, Program, emit_program
+from tracejit.codegen.program.emit import InputSlot, Program, emit_program
 from tracejit.codegen.support.pending_exception import take_pending
 from tracejit.ir.dims import evaluate, symbol
 from tracejit.ir.evaluate import bind_sizes

@@ -517,6 +517,8 @@ def _read(f: Any, calls: list[tuple[Any, ...]], expected: list[Any]) -> Verdict:
 
 
 def _same(expected: Any, actual: Any, given: Any, check_alias: bool = True) -> None:
+    if isinstance(expected.exception, MemoryError) and isinstance(actual.exception, MemoryError):
+        return  # How much there was not depends on what else the run had taken.
     assert_same_outcome(
         expected, actual, given=given, check_alias=check_alias, parity="order", ulp=4
     )

@@ -72,6 +72,7 @@ def test_loops_do_what_numpy_does(f: Function) -> None:
         assert jitted.report().compiles and not jitted.report().fallbacks
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("limits", LIMITS[:2])
 @pytest.mark.parametrize("f", RUNS)

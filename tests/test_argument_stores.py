@@ -33,6 +33,7 @@ def codes(jitted: Any) -> set[str]:
     return {fallback.code for fallback in found if UNKNOWN_ROUNDING not in fallback.reason}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("depth", "first"), [*((0, k) for k in range(0, 25, 5)), *((2, k) for k in range(0, 12, 3))]
 )

@@ -27,6 +27,7 @@ def test_compiled(program: Program, size: str) -> None:
     check(program, size, tracejit.jit)
 
 
+@pytest.mark.sampled(2)
 @EACH
 def test_one_compiled_function_takes_both_sizes(program: Program) -> None:
     jitted = tracejit.jit(program.kernel)

@@ -16,7 +16,7 @@ from tests.test_passes import CSE, FOLD
 from tracejit.cli import main
 from tracejit.cli.show import parse_args
 from tracejit.errors import CODES
-from tracejit.ir.graph import ConstArray, GraphBuilder
+from tracejit.ir.graph import ConstArray, Graph, GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.passes.manager import PASSES, run_passes
@@ -246,6 +246,28 @@ def test_a_comparison_can_fail(
     )
     assert main(["run", "exact.graph", "--random", "--compare"]) == 1
     assert "e: DIFFERENT" in capsys.readouterr().out
+
+
+def test_the_pass_that_changes_a_result_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = run(capsys, "run", "g.graph", "--random", "--each")
+    assert code == 0 and out.endswith("fuse: the same\nnative code: the same\n")
+
+    def wrong(graph: Graph) -> Graph:
+        text = print_graph(graph).replace("multiply(x,", "divide(x,")
+        return parse_graph(text)
+
+    steps = [p if p.__name__ != "cse" else wrong for p in PASSES]
+    monkeypatch.setattr("tracejit.cli.graphs.PASSES", steps)
+    assert main(["run", "g.graph", "--random", "--each"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("wrong: e: DIFFERENT")
+    monkeypatch.setattr("tracejit.cli.graphs.PASSES", PASSES)
+    monkeypatch.setattr(
+        "tracejit.runtime.compile.graph_call.run_graph", lambda g, x: (x[0], np.float64(0.0))
+    )
+    assert main(["run", "g.graph", "--random", "--each"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("native code: e: DIFFERENT")
 
 
 class Stages:

@@ -34,13 +34,15 @@ def by_permutations(x: Any) -> Any:
     """Leibniz's formula."""
     total = 0.0
     for order in itertools.permutations(range(len(x))):
-        term = np.linalg.det(np.eye(len(x))[list(order)])
+        inversions = sum(i > j for i, j in itertools.combinations(order, 2))
+        term = (-1.0) ** inversions
         for k, j in enumerate(order):
             term = term * x[k, j]
         total = total + term
     return total
 
 
+@pytest.mark.sampled(2)
 @KINDS
 @pytest.mark.parametrize(("n", "rank"), [(1, 0), (2, 1), (2, 0), (3, 2), (3, 1), (4, 3), (4, 2)])
 def test_derivatives_at_singular_matrices(n: int, rank: int, dtype: Any) -> None:

@@ -1,6 +1,8 @@
-"""The derivatives that the README's table gives at points where they jump or do not exist."""
+"""The derivatives at points where they jump or do not exist: the table of docs/gradients.md."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 import tracejit
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "gradients.md"
 INF, NAN = np.inf, np.nan
 PAIR = np.array([2.0, 2.0])
 
@@ -36,6 +39,31 @@ CASES: list[tuple[Callable[..., Any], Any, Any, Any]] = [
 ]
 
 
+#: The beginning of each row of the table -> the cases that it says, in order.
+ROWS = {
+    "`abs(x)`": 3,
+    "`maximum(a, b)`": 5,
+    "`sqrt(x)` at 0": 1,
+    "`x ** p` at 0": 5,
+    "`sort`": 2,
+    "`det`": 0,  # test_the_determinant_of_a_singular_matrix
+    "`cholesky`": 0,  # test_functions_of_one_triangle
+    "`floor`": 1,
+    "the lane": 2,
+    "a cotangent of exactly 0": 1,
+    "complex z": 0,  # test_complex_numbers
+}
+
+
+def test_each_row_of_the_table_has_its_cases() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| at a point where")[2]
+    rows = re.findall(r"^\| (.*?) \|", table, re.MULTILINE)
+    assert len(rows) == len(ROWS)
+    for row, start in zip(rows, ROWS, strict=True):
+        assert row.startswith(start)
+    assert sum(ROWS.values()) == len(CASES)
+
+
 @pytest.mark.parametrize("k", range(len(CASES)))
 @pytest.mark.parametrize("eager", [False, True], ids=["compiled", "eager"])
 def test_values(k: int, eager: bool) -> None:
@@ -58,3 +86,16 @@ def test_complex_numbers() -> None:
     """f(z) = real(z**2): du/dx - i du/dy."""
     z = 1.0 + 2.0j
     assert tracejit.grad(lambda z: (z * z).real)(z) == 2 * z
+
+
+def test_the_determinant_of_a_singular_matrix() -> None:
+    a = np.array([[1.0, 2.0], [2.0, 4.0]])
+    np.testing.assert_allclose(tracejit.grad(np.linalg.det)(a), [[4.0, -2.0], [-2.0, 1.0]])
+
+
+def test_functions_of_one_triangle() -> None:
+    """The gradient is symmetric, though an upper triangle is never read."""
+    a = np.array([[4.0, 1.0], [1.0, 3.0]])
+    for f in (lambda a: np.linalg.cholesky(a)[1, 0], lambda a: np.linalg.eigh(a)[0][0]):
+        g = tracejit.grad(f)(a)
+        assert g[0, 1] == g[1, 0] != 0

@@ -21,6 +21,8 @@ from tracejit.codegen.llvm.engine import (
     optimized_text,
 )
 
+pytestmark = pytest.mark.llvm_anew
+
 DOUBLE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 

@@ -121,6 +121,7 @@ def test_tangents_and_cotangents_agree(program: Program) -> None:
         assert abs(float(tangent) - np.sum(terms)) <= eps * size
 
 
+@pytest.mark.sampled(2)
 @ALL
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse and reverse over reverse mode give what differences of gradients do."""

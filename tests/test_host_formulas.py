@@ -74,6 +74,7 @@ POLYNOMIALS: list[tuple[F, tuple[tuple[int, ...], ...], str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(POLYNOMIALS)))
 def test_polynomials(k: int) -> None:
     f, shapes, kinds = POLYNOMIALS[k]

@@ -77,6 +77,7 @@ ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "i16", "b1", "f16"))
 @pytest.mark.parametrize("access", ACCESSES)

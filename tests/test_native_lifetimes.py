@@ -19,7 +19,10 @@ from tracejit.ops.control.templates import refer, referred
 from tracejit.runtime import native
 from tracejit.runtime.call.watch import watch
 
-pytestmark = pytest.mark.skipif(not native.available(), reason=native.why_not())
+pytestmark = [
+    pytest.mark.llvm_anew,
+    pytest.mark.skipif(not native.available(), reason=native.why_not()),
+]
 
 X = np.linspace(-1.0, 2.0, 4)
 

@@ -9,6 +9,7 @@ import pytest
 import tracejit
 import tracejit.ops
 from tests import formula_samples as samples
+from tests.support.sampling import in_slice
 from tracejit.frontend.numpy.ufunc_loops import _complex_formula, _described
 from tracejit.ir.fma import fma
 from tracejit.ir.op import OPS
@@ -199,7 +200,11 @@ def test_powers_by_every_kind_of_exponent(dtype) -> None:
     for f in samples.POWERS if floats else samples.POWERS[:2]:
         jitted = tracejit.jit(f)
         for value in SPECIAL:
-            for p, a in itertools.product(exponents(value), operands):
+            for p, (k, a) in itertools.product(exponents(value), enumerate(operands)):
+                # A compile serves all values of a kind.
+                kind = f"{f.__name__} {dtype} {k} {type(p).__name__} {np.asarray(p).dtype}"
+                if not in_slice(kind, 3):
+                    continue
                 where = f"{f.__name__} of {a!r} and {p!r}"
                 expected, actual = outcome(f, a, p), outcome(jitted, a, p)
                 uniform = floats and isinstance(a, np.ndarray) and np.dtype(dtype).itemsize > 2
@@ -207,6 +212,7 @@ def test_powers_by_every_kind_of_exponent(dtype) -> None:
                 check(expected, actual, where)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", BASES)
 def test_literal_and_stored_powers(dtype) -> None:
     x = base(dtype)

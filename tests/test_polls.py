@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
+
 from tracejit.codegen.support.interrupts import poll_address
+
+pytestmark = pytest.mark.llvm_anew
 
 
 def test_polls_become_rare() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.support import sampling
@@ -50,3 +54,29 @@ def test_cases_that_found_bugs_always_run(monkeypatch) -> None:
         assert {(7, "case[7]"), (8, "case[8]")} <= set(found) and len(found) < 200
     with pytest.raises(ValueError, match=r"no cases of these names: \['case\[x\]'\]"):
         sampled(NAMES, 10, always={"case[x]"})
+
+
+@pytest.mark.sampled(2, always=["test_marked[0]"])
+@pytest.mark.parametrize("k", range(20))
+def test_marked(k) -> None:
+    """What the next test looks at."""
+
+
+def collected(*options: str) -> set[str]:
+    """The cases of `test_marked` that a run takes."""
+    path = Path(__file__)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *options, str(path)],
+        capture_output=True,
+        text=True,
+        cwd=path.parent.parent,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line.split("::")[1] for line in done.stdout.splitlines() if "::test_marked[" in line}
+
+
+def test_runs_take_slices_of_marked_tests() -> None:
+    every = {f"test_marked[{k}]" for k in range(20)}
+    even, odd = (collected("--seed", seed) for seed in ("6", "7"))
+    assert even | odd == every and even & odd == {"test_marked[0]"} and min(len(even), len(odd)) > 4
+    assert collected("--all") == collected("--seed", "7", "-k", "marked") == every

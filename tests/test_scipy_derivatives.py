@@ -74,6 +74,7 @@ SYSTEMS: list[Case] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(SYSTEMS)))
 def test_systems(k: int) -> None:
     run_case(SYSTEMS[k])
@@ -130,6 +131,7 @@ DECOMPOSITIONS: list[Case] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(DECOMPOSITIONS)))
 def test_decompositions_and_functions(k: int) -> None:
     run_case(DECOMPOSITIONS[k])

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tracejit
 from tests.compare import assert_same
 from tests.programs import pieces
+
+pytestmark = pytest.mark.llvm_anew
 
 
 def together(work: Callable[[int], Any], workers: int = 8) -> list[Any]:

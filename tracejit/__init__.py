@@ -8,7 +8,7 @@
 compiled and why, and what was not.
 """
 
-from tracejit import errors
+from tracejit import config, errors
 from tracejit.api import (
     checkpoint,
     custom_jvp,
@@ -35,6 +35,7 @@ __all__ = [
     "__version__",
     "checkpoint",
     "cond",
+    "config",
     "custom_jvp",
     "custom_vjp",
     "eager",

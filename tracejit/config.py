@@ -1,4 +1,11 @@
-"""Settings: four environment variables, and the switch between compiled and eager execution."""
+"""Settings of a process, `tracejit.config`: what a program may set, and four environment variables.
+
+- `config.fallback = "ignore" | "warn" | "error"`, or TRACEJIT_FALLBACK: what is done where a
+  function runs eagerly because it cannot be compiled.
+- `with config.eager():`, or TRACEJIT_EAGER=1: decorated functions run as plain Python.
+- TRACEJIT_VERIFY=1: graphs are checked after every pass.
+- TRACEJIT_DUMP=<dir>: every compile leaves its stages in a folder there.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Each statement declares what its value may differ by between two right implement
 A noisy run applies a random error of that size after each statement, and one of a unit in the last
 place to every floating-point value computed from a value that already carries error, as stochastic
 arithmetic does (Vignes, A stochastic arithmetic for reliable scientific computation, 1993). Runs
-come in pairs with opposite errors, so that no element keeps one of two signs by chance. Results
+come in pairs with opposite signs of NaNs and zeros, so that none is kept by chance. Results
 that no noisy run moves have to agree bit for bit; others within a multiple of the observed spread.
 Elements that are discrete or not finite and differ between noisy runs decide nothing.
 """
@@ -24,7 +24,7 @@ Elements that are discrete or not finite and differ between noisy runs decide no
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -54,32 +54,24 @@ def allowances(program: Program, sizes: dict[str, int], plain: dict[str, Any]) -
     Raises `UnstableError` where no bound makes sense.
     """
     runs = []
-    for k in range(RUNS // 2):
-        runs.append(noisy_run(program, sizes, np.random.default_rng(k)))
-        runs.append(noisy_run(program, sizes, _Mirrored(np.random.default_rng(k))))
+    for k in range(RUNS):
+        runs.append(noisy_run(program, sizes, Draws(k)))
     return [_allowed(plain[name], [run[name] for run in runs]) for name in program.returns]
 
 
-class _Mirrored:
-    """Antithetic draws: an error is negated, and of two possible signs it is the other one."""
+class Draws:
+    """The random numbers of one run: of each pair of runs, the second has the opposite signs."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    def __init__(self, run: int) -> None:
+        self.errors, self.coins = np.random.default_rng([run, 0]), np.random.default_rng(run // 2)
+        self.opposite = run % 2 == 1
+        self.choice, self.uniform = self.errors.choice, self.errors.uniform
+        self.integers = self.errors.integers
 
-    def random(self, shape: tuple[int, ...]) -> Any:
-        return 1 - self.rng.random(shape)
-
-    def choice(self, pair: list[float], shape: tuple[int, ...] | None = None) -> Any:
-        return self.rng.choice(pair[::-1], shape)
-
-    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> Any:
-        return low + high - self.rng.uniform(low, high, shape)
-
-    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> Any:
-        return low + high - 1 - self.rng.integers(low, high, shape)
-
-
-Draws: TypeAlias = np.random.Generator | _Mirrored
+    def coin(self, shape: tuple[int, ...]) -> Any:
+        """Signs without a meaning, 1 or -1."""
+        drawn = self.coins.choice([-1.0, 1.0], shape)
+        return -drawn if self.opposite else drawn
 
 
 def noisy_run(program: Program, sizes: dict[str, int], rng: Draws) -> dict[str, Any]:
@@ -187,14 +179,14 @@ def _shift_ulps(value: Any, rng: Draws, ulps: float) -> Any:
 
 
 def _flip_zeros(array: Any, rng: Draws) -> Any:
-    return np.where((array == 0) & (rng.random(array.shape) < 0.5), -array, array)
+    return np.where((array == 0) & (rng.coin(array.shape) < 0), -array, array)
 
 
 def _any_nans(array: Any, rng: Draws) -> Any:
     """NaNs of a sign that is drawn anew, whatever it was: two changes of one sign may cancel."""
     if array.dtype.kind != "f":
         return array
-    signs = np.asarray(rng.random(array.shape) - 0.5, array.dtype)
+    signs = np.asarray(rng.coin(array.shape), array.dtype)
     return np.where(np.isnan(array), np.copysign(array, signs), array)
 
 

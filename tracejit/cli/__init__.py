@@ -106,9 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--inputs", metavar="F.npz", help="on arrays by the inputs' names")
     run.add_argument("--sizes", default="", help='sizes for --random, such as "n=8, m=3"')
     run.add_argument("--seed", type=int, default=0, help="for --random")
-    run.add_argument("--backend", choices=("llvm", "numpy"), default="llvm")
-    run.add_argument(
+    how = run.add_mutually_exclusive_group()
+    how.add_argument("--backend", choices=("llvm", "numpy"), default="llvm")
+    how.add_argument(
         "--compare", action="store_true", help="run both backends; exit 1 where they disagree"
+    )
+    how.add_argument(
+        "--each", action="store_true", help="run it after each pass; exit 1 at the first difference"
     )
 
     diff = add("diff", "what each stage of a dump changed")
@@ -148,6 +152,7 @@ def _run(name: str, options: argparse.Namespace) -> int:
             seed=options.seed,
             backend=options.backend,
             compare=options.compare,
+            each=options.each,
         )
     from tracejit.cli import about
 

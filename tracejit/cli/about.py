@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.api import jit
 from tracejit.cli.errors import Failure, Usage
 from tracejit.errors import CODES, Bailout, GraphError
 
-__all__ = ["doctor", "explain", "ops"]
+__all__ = ["doctor", "explain", "op_rows", "ops"]
 
 _GROUPS = ("b1", "i8 i16 i32 i64", "u8 u16 u32 u64", "f16", "f32 f64", "c64 c128")
 
@@ -54,21 +55,29 @@ def _wrapped(text: str) -> str:
 
 def ops(names: Sequence[str]) -> int:
     """Print a table of the ops, or what some of them mean."""
+    rows = op_rows(names)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    from tracejit.ir.op import OPS
+
+    for name in names:
+        print(f"\n{name}: {inspect.cleandoc(type(OPS[name]).__doc__ or '')}")
+    return 0
+
+
+def op_rows(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The table of these ops, or of all, by kind; its titles come first. Raises Usage."""
     import tracejit.ops  # noqa: F401 - fills the registry
     from tracejit.ir.op import OPS
 
     unknown = [name for name in names if name not in OPS]
     if unknown:
         raise Usage(f"there is no op {unknown[0]}")
-    rows = [("op", "kind", "NumPy", "parity", "compiled for", "host for")]
+    rows: list[tuple[str, ...]] = [("op", "kind", "NumPy", "parity", "compiled for", "host for")]
     with np.errstate(all="ignore"):
         rows += [_row(OPS[name]) for name in names or sorted(OPS, key=_order)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
-    for name in names:
-        print(f"\n{name}: {inspect.cleandoc(type(OPS[name]).__doc__ or '')}")
-    return 0
+    return rows
 
 
 def _order(name: str) -> tuple[str, str]:
@@ -204,8 +213,6 @@ def _entry() -> str:
 
 
 def _compile() -> str:
-    from tracejit.api import jit
-
     def add_one(x: Any) -> Any:
         return x + 1.0
 

@@ -79,7 +79,7 @@ f(np.array([1, 2, None])[:2].astype(np.int64))
     "TJ004": Explanation(
         "The function is known, but not with these arguments, such as a rarely used keyword, and "
         "the program cannot call it as it is either: it gives a view, or takes a function. "
-        "`tracejit ops` and the README list what there is.",
+        "`tracejit ops` lists what there is.",
         """
 @jit
 def f(x):

@@ -64,11 +64,23 @@ def lower(file: str, backend: str) -> int:
 
 
 def run(
-    file: str, *, inputs: str | None, sizes: str, seed: int, backend: str, compare: bool
+    file: str,
+    *,
+    inputs: str | None,
+    sizes: str,
+    seed: int,
+    backend: str,
+    compare: bool,
+    each: bool,
 ) -> int:
-    """Run a graph on arrays of a file or on random ones; print or compare the results."""
+    """Run a graph on arrays of a file or on random ones; print or compare the results.
+
+    With `each`, compare what it gives before the passes and after each of them.
+    """
     graph = _read(file)
     values = _random(graph, sizes, seed) if inputs is None else _load(graph, inputs)
+    if each:
+        return _run_each(graph, values)
     backends = ("numpy", "llvm") if compare else (backend,)
     results = [_run_on(graph, values, name) for name in backends]
     if not compare:
@@ -82,6 +94,28 @@ def run(
         agree = agree and same
         print(f"{name}: {text}")
     return 0 if agree else 1
+
+
+def _run_each(graph: Graph, values: list[Any]) -> int:
+    """Print where results begin to differ: after a pass, or in native code."""
+    expected, exact = _run_on(graph, values, "numpy"), _is_exact(graph)
+
+    def differs(name: str, after: Graph, backend: str) -> bool:
+        found = _run_on(after, values, backend)
+        for result, a, b in zip(_names(graph), expected, found, strict=True):
+            same, text = _compare(a, b, exact)
+            if not same:
+                print(f"{name}: {result}: {text}")
+                return True
+        print(f"{name}: the same")
+        return False
+
+    after = graph
+    for step in PASSES:
+        after, before = step(after), after
+        if after is not before and differs(step.__name__, after, "numpy"):
+            return 1
+    return int(differs("native code", graph, "llvm"))
 
 
 def diff(folder: str) -> int:
@@ -205,7 +239,7 @@ def _compare(expected: Any, found: Any, exact: bool) -> tuple[bool, str]:
             f"{type(x).__name__} {ArrayType(y.dtype, y.shape)}"
             for x, y in ((expected, a), (found, b))
         ]
-        return False, f"numpy gives {kinds[0]}, llvm {kinds[1]}"
+        return False, f"DIFFERENT: {kinds[0]} and {kinds[1]}"
     if a.dtype.kind not in "fc":
         same = bool(np.array_equal(a, b))
         return same, "equal" if same else "different"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.api import jit, value_and_grad
 from tracejit.cli.errors import Failure, Usage
 from tracejit.errors import FallbackError, GraphError, TraceError
 from tracejit.ir.dims import Poly
@@ -42,8 +43,6 @@ def show(target: str, args: str, stage: str, grad: str | None = None) -> int:
 
 
 def _value_and_grad(function: Any, numbers: str, values: list[Any]) -> Any:
-    from tracejit.api import value_and_grad
-
     try:
         places = [int(k) for k in numbers.split(",") if k.strip()]
     except ValueError:
@@ -56,8 +55,6 @@ def _value_and_grad(function: Any, numbers: str, values: list[Any]) -> Any:
 
 
 def _lower(function: Any, values: list[Any], target: str) -> Any:
-    from tracejit.api import jit
-
     try:
         compiled = function if hasattr(function, "lower") else jit(function)
         return compiled.lower(*values)

@@ -8,8 +8,8 @@ the rules of their ops see to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from tracejit.ir.calculus import Calculus
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import (
@@ -21,9 +21,6 @@ from tracejit.ir.types import (
     dtype_of,
     shape_of,
 )
-
-if TYPE_CHECKING:
-    from tracejit.ir.calculus import Calculus
 
 __all__ = ["BatchSite", "batched_type", "lane_numbers", "may_be_batched", "stretched"]
 

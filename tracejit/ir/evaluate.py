@@ -101,7 +101,10 @@ def bind_sizes(graph: Graph | DataflowGraph, inputs: Sequence[Any]) -> dict[str,
 
 def concrete_attrs(node: Node, sizes: Mapping[str, int]) -> dict[str, Any]:
     """The attributes of `node` with their sizes as integers."""
-    return {name: _concrete(attr, sizes) for name, attr in node.attrs.items()}
+    return {
+        name: _concrete(attr, sizes) if type(attr) in (tuple, Poly) else attr
+        for name, attr in node.attrs.items()
+    }
 
 
 def run_node(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> tuple[Any, ...]:
@@ -124,7 +127,7 @@ def run_node(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> tupl
             raise Bailout(f"the size {size} is negative")
         sizes[size] = int(concrete)
     for value, concrete in zip(node.outputs, results, strict=False):
-        _check(concrete, value.type, sizes, f"{node.op.name}: the result {value!r}")
+        _check(concrete, value, sizes, node.op.name, "result")
     return tuple(_laid_out(x, v.type) for v, x in zip(node.outputs, results, strict=False))
 
 
@@ -132,7 +135,7 @@ def _concrete(attr: Attr, sizes: Mapping[str, int]) -> Attr:
     if isinstance(attr, Poly):
         return dims.evaluate(attr, sizes)
     if isinstance(attr, tuple):
-        return tuple(_concrete(a, sizes) for a in attr)
+        return tuple([a if type(a) is int else _concrete(a, sizes) for a in attr])
     return attr
 
 
@@ -154,7 +157,7 @@ def bind_inputs(
     if len(inputs) != len(graph.inputs):
         raise GraphError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
     for value, concrete in zip(graph.inputs, inputs, strict=True):
-        _check(concrete, value.type, sizes, f"{graph.name}: the input {value!r}")
+        _check(concrete, value, sizes, graph.name, "input")
     return {v: _laid_out(x, v.type) for v, x in zip(graph.inputs, inputs, strict=True)}
 
 
@@ -173,27 +176,34 @@ def _laid_out(value: Any, declared: Type) -> Any:
 
     NumPy's last bits may depend on strides; here they are a function of the types alone.
     """
-    if isinstance(declared, ArrayType) and not value.transpose(declared.order).flags.c_contiguous:
+    if not isinstance(declared, ArrayType) or (value.flags.c_contiguous and declared.is_c):
+        return value
+    if not value.transpose(declared.order).flags.c_contiguous:
         back = np.argsort(declared.order)
         return np.ascontiguousarray(value.transpose(declared.order)).transpose(back)
     return value
 
 
-def _check(value: Any, declared: Type, sizes: Mapping[str, int], what: str) -> None:
-    """Raise GraphError unless `value` is of the declared type (its axis order left aside)."""
+def _check(given: Any, value: Value, sizes: Mapping[str, int], owner: str, role: str) -> None:
+    """Raise GraphError unless `given` is of the type of `value` (its axis order left aside)."""
+    declared = value.type
     if isinstance(declared, ArrayType):
-        if isinstance(value, np.ndarray) and value.dtype == declared.dtype:
-            shape = tuple(dims.evaluate(d, sizes) for d in declared.shape)
-            if value.shape == shape:
+        if isinstance(given, np.ndarray) and given.dtype == declared.dtype:
+            shape = tuple(
+                [d if type(d) is int else dims.evaluate(d, sizes) for d in declared.shape]
+            )
+            if given.shape == shape:
                 return
-            raise GraphError(f"{what} has the shape {value.shape}, not {shape}")
+            raise GraphError(
+                f"{owner}: the {role} {value!r} has the shape {given.shape}, not {shape}"
+            )
     elif isinstance(declared, NpScalar):
-        if isinstance(value, np.generic) and value.dtype == declared.dtype:
+        if isinstance(given, np.generic) and given.dtype == declared.dtype:
             return
     elif isinstance(declared, PyScalar):
-        if _PY_KINDS.get(type(value)) == declared.kind:
+        if _PY_KINDS.get(type(given)) == declared.kind:
             return
     else:
         return
-    found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-    raise GraphError(f"{what} is {found}")
+    found = f"an array of {given.dtype}" if isinstance(given, np.ndarray) else type(given).__name__
+    raise GraphError(f"{owner}: the {role} {value!r} is {found}")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.errors import GraphError, Where
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
-from tracejit.ir.types import Type, type_sizes
-
-if TYPE_CHECKING:
-    from tracejit.ir.op import Op
+from tracejit.ir.op import Op
+from tracejit.ir.types import Type, type_sizes, type_substitute
 
 __all__ = [
     "Attr",
@@ -70,7 +68,7 @@ def attr_sizes(attr: Attr) -> set[str]:
     if isinstance(attr, Poly):
         return free_symbols(attr)
     if isinstance(attr, tuple):
-        return set().union(*(attr_sizes(a) for a in attr))
+        return set().union(*(attr_sizes(a) for a in attr if type(a) in (tuple, Poly)))
     return set()
 
 
@@ -123,7 +121,8 @@ class Node:
 
     def sizes(self) -> set[str]:
         """The size symbols that the node reads: hidden operands in its attributes."""
-        return set().union(*(attr_sizes(a) for a in self.attrs.values()))
+        attrs = self.attrs.values()
+        return set().union(*(attr_sizes(a) for a in attrs if type(a) in (tuple, Poly)))
 
     def key(self) -> tuple[object, ...]:
         """Equal for nodes that compute the same from the same inputs (regions by identity)."""
@@ -245,8 +244,6 @@ def replay(
     table: dict[Value, Value] = {}
     for v in graph.inputs:
         if sizes:
-            from tracejit.ir.types import type_substitute
-
             table[v] = builder.input(type_substitute(v.type, sizes), v.name)
         else:
             builder.inputs.append(v)

@@ -8,19 +8,27 @@ whose defaults promise nothing. Instances carry no state; the registry is filled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from tracejit.errors import GraphError, Underivable
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.types import Type
 
-if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed
-
 __all__ = ["OPS", "Op", "for_each_op", "register", "require"]
+
+# Graphs are made of nodes, nodes of ops: here their types, and those of what rules are written with
+# (`graph.py`, `calculus.py`, `batching.py`), are mere names. An op's own rules state the real ones.
+Attrs: TypeAlias = Mapping[str, Any]
+Graph: TypeAlias = Any
+Node: TypeAlias = Any
+Value: TypeAlias = Any
+Calculus: TypeAlias = Any
+Site: TypeAlias = Any
+BatchSite: TypeAlias = Any
+Into: TypeAlias = Any
+NoTangent: TypeAlias = Any
+Zeroed: TypeAlias = Any
 
 OPS: dict[str, Op] = {}
 #: What is told of each op.

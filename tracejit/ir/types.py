@@ -166,7 +166,7 @@ def shape_of(t: Type) -> tuple[Dim, ...]:
 
 def type_sizes(t: Type) -> set[str]:
     """The size symbols that a type mentions."""
-    return set().union(*(free_symbols(d) for d in shape_of(t)))
+    return set().union(*(free_symbols(d) for d in shape_of(t) if not isinstance(d, int)))
 
 
 def type_substitute(t: Type, sizes: Mapping[str, Dim]) -> Type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from tracejit.errors import GraphError
 from tracejit.ir.dims import Poly, free_symbols
@@ -10,7 +11,7 @@ from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.text.print import node_lines
 from tracejit.ir.types import ArrayType, Type, type_sizes
 
-__all__ = ["STAGES", "verify"]
+__all__ = ["STAGES", "Verified", "verify"]
 
 #: The op whose region is one kernel.
 
@@ -25,8 +26,11 @@ def _fused(node: Node, in_fusion: bool) -> str:
     return ""
 
 
-#: What may occur after each stage: a rule gives the reason why a node may not, or "".
-STAGES: dict[str, Callable[[Node, bool], str]] = {
+#: The reason why a node may not occur after a stage, in a fusion or outside, or "".
+Rule: TypeAlias = Callable[[Node, bool], str]
+
+#: What may occur after each stage.
+STAGES: dict[str, Rule] = {
     "trace": _unfused,
     "expand_calls": _unfused,
     "simplify": _unfused,
@@ -50,24 +54,41 @@ STAGES: dict[str, Callable[[Node, bool], str]] = {
 }
 
 
-def verify(graph: Graph, stage: str = "fused") -> None:
+class Verified:
+    """What earlier checks found in order, so that what a pass keeps is not checked again.
+
+    Nodes, values and graphs are immutable: the type rule of a node gives the same as before, and a
+    graph, which is closed, is as good as before by the same rule.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: set[tuple[Graph, Rule, bool]] = set()
+        #: The sizes that a node reads, and those of a value's type.
+        self.nodes: dict[Node, set[str]] = {}
+        self.values: dict[Value, set[str]] = {}
+
+
+def verify(graph: Graph, stage: str = "fused", known: Verified | None = None) -> None:
     """Check `graph` as it must be after `stage` (a key of STAGES).
 
-    Raises GraphError with the nodes around the fault and the user's line.
+    What `known` holds is in order already; what else is in order is added to it. Raises GraphError
+    with the nodes around the fault and the user's line.
     """
-    _Verifier(graph, STAGES[stage], in_fusion=False).run()
+    _Verifier(graph, STAGES[stage], known or Verified(), in_fusion=False).run()
 
 
 class _Verifier:
     """Checks one graph; regions are closed, so each is checked by itself."""
 
-    def __init__(self, graph: Graph, rule: Callable[[Node, bool], str], *, in_fusion: bool) -> None:
-        self.graph, self.rule, self.in_fusion = graph, rule, in_fusion
+    def __init__(self, graph: Graph, rule: Rule, known: Verified, *, in_fusion: bool) -> None:
+        self.graph, self.rule, self.known, self.in_fusion = graph, rule, known, in_fusion
         self.sizes: set[str] = set()
         self.values: set[Value] = set()
 
     def run(self) -> None:
         graph = self.graph
+        if (graph, self.rule, self.in_fusion) in self.known.graphs:
+            return
         for size in graph.sizes:
             self.define_size(size, None)
         for value in graph.inputs:
@@ -80,6 +101,7 @@ class _Verifier:
         for dim in graph.size_outputs:
             self.sizes_defined(free_symbols(dim), None, "a returned size")
         self.results()
+        self.known.graphs.add((graph, self.rule, self.in_fusion))
 
     def fail(self, index: int | None, message: str) -> None:
         graph = self.graph
@@ -96,15 +118,24 @@ class _Verifier:
         if value in self.values:
             self.fail(index, f"{value!r} is defined twice")
         self.values.add(value)
+        sizes = self.known.values.get(value)
+        if sizes is None:
+            sizes = self.known.values[value] = self.well_formed(value, index)
+        if sizes:
+            self.sizes_defined(sizes, index, value)
+
+    def well_formed(self, value: Value, index: int | None) -> set[str]:
+        """The sizes in the type of a value."""
         kind = value.type
-        if isinstance(kind, ArrayType):
-            if any(type(d) is not int and not isinstance(d, Poly) for d in kind.shape):
-                self.fail(index, f"{value!r}: a size is an int or a polynomial")
-            if any(isinstance(d, int) and d < 0 for d in kind.shape):
-                self.fail(index, f"{value!r} has a negative size")
-            if sorted(kind.order) != list(range(kind.ndim)):
-                self.fail(index, f"{value!r}: {kind.order} does not list the axes")
-            self.sizes_defined(type_sizes(kind), index, value)
+        if not isinstance(kind, ArrayType):
+            return set()
+        if any(type(d) is not int and not isinstance(d, Poly) for d in kind.shape):
+            self.fail(index, f"{value!r}: a size is an int or a polynomial")
+        if any(isinstance(d, int) and d < 0 for d in kind.shape):
+            self.fail(index, f"{value!r} has a negative size")
+        if sorted(kind.order) != list(range(kind.ndim)):
+            self.fail(index, f"{value!r}: {kind.order} does not list the axes")
+        return type_sizes(kind)
 
     def define_size(self, size: str, index: int | None) -> None:
         if size in self.sizes:
@@ -122,15 +153,33 @@ class _Verifier:
         for value in node.inputs:
             if value not in self.values:
                 self.fail(index, f"{value!r} is read but not defined")
-        self.sizes_defined(node.sizes(), index, node.op.name)
-        for name, attr in node.attrs.items():
-            if not _is_attr(attr):
-                self.fail(index, f"the attribute {name} is a {type(attr).__name__}: {attr!r}")
+        sizes = self.known.nodes.get(node)
+        new = sizes is None
+        if sizes is None:
+            sizes = node.sizes()
+        if sizes:
+            self.sizes_defined(sizes, index, node.op.name)
+        if new:
+            self.attributes(index, node)
         reason = self.rule(node, self.in_fusion)
         if reason:
             self.fail(index, f"{node.op.name} is not allowed here: {reason}")
         for region in node.regions:
-            _Verifier(region, self.rule, in_fusion=node.op.kind == "fusion").run()
+            _Verifier(region, self.rule, self.known, in_fusion=node.op.kind == "fusion").run()
+        if new:
+            self.types(index, node)
+            self.known.nodes[node] = sizes
+        for size in node.binds:
+            self.define_size(size, index)
+        for value in node.outputs:
+            self.define(value, index)
+
+    def attributes(self, index: int, node: Node) -> None:
+        for name, attr in node.attrs.items():
+            if not _is_attr(attr):
+                self.fail(index, f"the attribute {name} is a {type(attr).__name__}: {attr!r}")
+
+    def types(self, index: int, node: Node) -> None:
         found: tuple[Type, ...] = ()
         try:
             found = node.op.infer(
@@ -142,10 +191,6 @@ class _Verifier:
             rule = ", ".join(map(str, found)) or "nothing"
             have = ", ".join(str(v.type) for v in node.outputs) or "nothing"
             self.fail(index, f"{node.op.name}: the type rule gives {rule}, the node has {have}")
-        for size in node.binds:
-            self.define_size(size, index)
-        for value in node.outputs:
-            self.define(value, index)
 
     def results(self) -> None:
         graph = self.graph

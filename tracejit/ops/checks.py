@@ -1,4 +1,7 @@
-"""Checks that the type rules share, from types and attributes to GraphError or narrowed types."""
+"""Checks that the type rules share, from types and attributes to GraphError or narrowed types.
+
+Messages are made where they are needed: each node of a trace passes here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import GraphError
 from tracejit.ir.dims import Dim, Poly
 from tracejit.ir.graph import Attrs
 from tracejit.ir.op import require
@@ -28,19 +32,23 @@ __all__ = [
 
 def take(name: str, inputs: Sequence[Type], count: int) -> None:
     """Require `count` inputs."""
-    require(len(inputs) == count, f"{name} takes {count} operands, not {len(inputs)}")
+    if len(inputs) != count:
+        raise GraphError(f"{name} takes {count} operands, not {len(inputs)}")
 
 
 def array_of(name: str, t: Type, min_ndim: int = 0) -> ArrayType:
     """`t` as an array type with at least `min_ndim` axes. Raises GraphError for anything else."""
-    require(isinstance(t, ArrayType), f"{name} takes an array, not {t}")
-    assert isinstance(t, ArrayType)
-    require(t.ndim >= min_ndim, f"{name} takes at least {min_ndim} axes, not {t.ndim}")
+    if not isinstance(t, ArrayType):
+        raise GraphError(f"{name} takes an array, not {t}")
+    if t.ndim < min_ndim:
+        raise GraphError(f"{name} takes at least {min_ndim} axes, not {t.ndim}")
     return t
 
 
 def only_attrs(name: str, attrs: Attrs, *needed: str, optional: tuple[str, ...] = ()) -> None:
     """Require exactly the attributes `needed`, and no others but `optional`."""
+    if not optional and tuple(attrs) == needed:
+        return
     missing = [a for a in needed if a not in attrs]
     require(not missing, f"{name} lacks the attributes {missing}")
     unknown = sorted(set(attrs) - set(needed) - set(optional))
@@ -50,8 +58,8 @@ def only_attrs(name: str, attrs: Attrs, *needed: str, optional: tuple[str, ...] 
 def axis_of(name: str, attrs: Attrs, t: ArrayType) -> int:
     """The attribute `axis`, which must be an axis of `t`."""
     axis = attrs["axis"]
-    valid = type(axis) is int and 0 <= axis < t.ndim
-    require(valid, f"{name}: {axis!r} is not an axis of {t}")
+    if type(axis) is not int or not 0 <= axis < t.ndim:
+        raise GraphError(f"{name}: {axis!r} is not an axis of {t}")
     return int(axis)
 
 
@@ -60,8 +68,8 @@ def sizes_attr(name: str, attrs: Attrs, key: str) -> tuple[Dim, ...]:
     sizes = attrs[key]
     require(isinstance(sizes, tuple), f"{name}: {key} must be a tuple")
     for d in sizes:
-        valid = isinstance(d, Poly) or (type(d) is int and d >= 0)
-        require(valid, f"{name}: {d!r} in {key} is not a size")
+        if not isinstance(d, Poly) and not (type(d) is int and d >= 0):
+            raise GraphError(f"{name}: {d!r} in {key} is not a size")
     return tuple(sizes)
 
 

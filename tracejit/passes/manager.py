@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tracejit.errors import GraphError
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import name_values
+from tracejit.ir.verify import Verified
 from tracejit.ir.verify import verify as verify_graph
 from tracejit.passes.control.simplify_control import control
 from tracejit.passes.control.tape_fields import stack_fields
@@ -68,8 +69,9 @@ def run_passes(
 
     Raises GraphError for a graph that is not well formed; the message names the pass.
     """
+    known = Verified()
     if verify:
-        verify_graph(graph, "trace")
+        verify_graph(graph, "trace", known)
     if observe is not None:
         name_values(graph)
     for step in passes:
@@ -81,7 +83,7 @@ def run_passes(
             observe(name, graph, seconds)
         if verify:
             try:
-                verify_graph(graph, name)
+                verify_graph(graph, name, known)
             except GraphError as error:
                 raise GraphError(f"after the pass {name}: {error}") from None
     return graph

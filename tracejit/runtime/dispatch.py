@@ -18,6 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
 from tracejit.runtime import native
@@ -302,8 +303,6 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 @functools.cache
 def _flatten() -> Any:
     """A decorated function costs no front end before it is called."""
-    from tracejit.frontend.tracing.pytree import flatten
-
     return flatten
 
 

@@ -15,15 +15,17 @@ from tracejit.ir.types import ArrayType
 from tracejit.ops.array.creation import DimValue
 from tracejit.ops.control.dataflow import Exit, Merge
 
-__all__ = ["byte_counts", "size_ranges", "stays_in_64_bits"]
+__all__ = ["Ranges", "byte_counts", "size_ranges", "stays_in_64_bits"]
 
 #: More iterations than a program lives for, and more bytes than can be addressed.
 _ITERATIONS, _BYTES = 2**50, 2**57
 
 _Range = tuple[int | None, int | None]
+#: The least and the greatest value of each size symbol that is bounded.
+Ranges = dict[str, _Range]
 
 
-def stays_in_64_bits(d: Dim, ranges: dict[str, _Range]) -> bool:
+def stays_in_64_bits(d: Dim, ranges: Ranges) -> bool:
     """Whether the value of a size fits. Intermediate sums may wrap: they come back.
 
     Not so the operands of a function: of those of min and max each must fit.
@@ -38,12 +40,12 @@ def stays_in_64_bits(d: Dim, ranges: dict[str, _Range]) -> bool:
     return low is not None and high is not None and low >= -(2**63) and high < 2**63
 
 
-def size_ranges(graph: DataflowGraph, strided: Container[int]) -> dict[str, _Range]:
+def size_ranges(graph: DataflowGraph, strided: Container[int]) -> Ranges:
     """Bounds of the graph's size symbols; one that is missing is at least 0.
 
     The inputs of the numbers in `strided` do not lie dense: their elements may be one.
     """
-    out: dict[str, _Range] = {}
+    out: Ranges = {}
     for k, v in enumerate(graph.inputs):
         if isinstance(v.type, ArrayType) and 0 not in v.type.shape and k not in strided:
             for d in v.type.shape:
@@ -61,7 +63,7 @@ def size_ranges(graph: DataflowGraph, strided: Container[int]) -> dict[str, _Ran
     return out
 
 
-def _counted(merge: Node, producer: dict[Value, Node], known: dict[str, _Range]) -> _Range:
+def _counted(merge: Node, producer: dict[Value, Node], known: Ranges) -> _Range:
     """The range of a size that a head's merge binds."""
     first, following = (producer[producer[v].inputs[0]] for v in merge.inputs)
     if not isinstance(first.op, DimValue) or not isinstance(following.op, DimValue):

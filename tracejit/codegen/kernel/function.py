@@ -41,7 +41,7 @@ def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
     params = [(kind, register(name)) for kind, name in kernel_signature(kernel)]
     fb = FunctionBuilder(module, kernel.name, params, "i32")
     fb.fail_label = ".failed"
-    _Emitter(kernel, fb, target).emit()
+    _KernelWriter(kernel, fb, target).emit()
     fb.ret("i32", "0")
     fb.block(".failed")
     fb.ret("i32", "1")
@@ -70,7 +70,7 @@ def _loads_from(buffer: str, expr: Expr) -> bool:
     return False
 
 
-class _Emitter:
+class _KernelWriter:
     """Writes the statements of one kernel."""
 
     def __init__(self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget) -> None:

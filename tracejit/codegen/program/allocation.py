@@ -7,18 +7,16 @@ Whoever calls the program sets it to zero, and gives the reference up where the 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container
+from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.python_calls import BAIL, DONE, call_python
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.exits import call_python
+from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, type_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["emit_new_array", "is_made_late"]
 
@@ -58,7 +56,7 @@ class _Maker:
         return np.ndarray(sizes, self.dtype, strides=strides)
 
 
-def emit_new_array(e: Emitter, v: Value, slot: str) -> str:
+def emit_new_array(e: ProgramContext, v: Value, slot: str) -> str:
     """Make the array for a result; the register of its memory. A run without memory bails out."""
     fb, t = e.fb, v.type
     assert isinstance(t, ArrayType)

@@ -1,84 +1,33 @@
-"""A fused graph becomes one native function `i32 program(ptr in, ptr out)`, as LLVM text.
+"""A program under emission: its state, and the primitives that write instructions.
 
-The graph is lowered to its flat form, whose sections are the function's blocks and whose merges its
-phis; kernels are internal functions of the same module. Scalars live in registers, arrays where
-`analysis/buffer_plan.py` puts them. The slots of `in` and `out` are those of
-`runtime/call/entry_spec.py`. The function returns 0, or 1 where the call must be repeated eagerly,
-or an exception is pending.
+What writes a program's nodes is functions of a `ProgramContext`; `emit.py` makes one and drives
+them. The program is one native function `i32 program(ptr in, ptr out)` in a module of its own.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, Protocol
 
-from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
+from tracejit.codegen.analysis.buffer_plan import BufferPlan
 from tracejit.codegen.analysis.int_ranges import IntRanges
-from tracejit.codegen.analysis.liveness import is_array, written_inputs
-from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges, stays_in_64_bits
-from tracejit.codegen.analysis.zero_results import zero_results
+from tracejit.codegen.analysis.size_ranges import Ranges, stays_in_64_bits
 from tracejit.codegen.kernel.function import emit_kernel
 from tracejit.codegen.llvm.lanes import load_element, register_type, store_element
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
-from tracejit.codegen.program.allocation import emit_new_array, is_made_late
-from tracejit.codegen.program.control_flow import emit_sections
-from tracejit.codegen.program.copies import Transfer, copy_elements, transfer_all
-from tracejit.codegen.program.effects import emit_output_end, emit_output_left
-from tracejit.codegen.program.host_calls import HostCall
-from tracejit.codegen.program.host_results import emit_held_left
-from tracejit.codegen.program.memory import ProgramMemory
-from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
-from tracejit.codegen.program.scalars import bind_register
-from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.scalar.functions import emit_dim, emit_expr
-from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, block_address
-from tracejit.codegen.support.python_calls import call_plainly, no_memory
+from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
+from tracejit.codegen.support.python_calls import call_address, no_memory
 from tracejit.ir.dataflow import DataflowGraph, Section
-from tracejit.ir.dims import Dim, Poly, free_symbols, symbol
-from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.kernel import Kernel
+from tracejit.ir.dims import Dim, Poly, symbol
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.kernel import Kernel, Var
 from tracejit.ir.types import Type, dtype_name, dtype_of
 from tracejit.locks import once
 from tracejit.ops.array.elementwise import Element, parts_dtype
-from tracejit.passes.control.lower import lower_control_flow
 
-__all__ = ["Emitter", "InputSlot", "Program", "emit_program"]
-
-
-@dataclass(frozen=True)
-class InputSlot:
-    """Where an input of the graph lies: its slot, and its element strides where it is not dense."""
-
-    slot: int
-    strides: tuple[Dim, ...] | None = None
-
-
-@dataclass
-class Program:
-    """LLVM text, what it must be linked with, and what must live as long as it.
-
-    `plan` tells where the arrays lie and which of them are copied. The outputs with the numbers
-    `zeroed` have to be filled with zeros before a run.
-    """
-
-    name: str
-    text: str
-    symbols: dict[str, int]
-    kernels: list[Kernel]
-    plan: BufferPlan
-    keep: list[Any] = field(default_factory=list)
-    zeroed: frozenset[int] = frozenset()
-
-    @property
-    def host_nodes(self) -> list[Node]:
-        """The nodes that are calls of NumPy or Python while the program runs.
-
-        This is what "host" means, in reports, under `strict` and in `tracejit ops`.
-        """
-        return [site.node for site in self.keep if isinstance(site, HostCall)]
+__all__ = ["Pointers", "ProgramContext"]
 
 
 @once
@@ -86,6 +35,32 @@ def _c_library() -> dict[str, int]:
     lib = ctypes.CDLL(None)
     names = ("memcpy",)
     return {n: ctypes.cast(getattr(lib, n), ctypes.c_void_p).value or 0 for n in names}
+
+
+class Pointers(Protocol):
+    """What writing a node asks of the program's memory, which is `memory.ProgramMemory`."""
+
+    def __getitem__(self, v: Value) -> str:
+        """The register of the pointer to an array, to use in the present block."""
+        ...
+
+    def __setitem__(self, v: Value, pointer: str) -> None: ...
+
+    def require(self, v: Value) -> None:
+        """Make room for a value that is about to be written, if its storage grows."""
+        ...
+
+    def stores(self, v: Value) -> None:
+        """Note that the present section writes `v`, whose memory may be an argument's."""
+        ...
+
+    def note_check(self) -> None:
+        """Note that the present section may bail out here."""
+        ...
+
+    def write_arguments(self, states: Sequence[tuple[int, Value]]) -> None:
+        """Let the memory of arguments hold these values."""
+        ...
 
 
 class _CheckedBuilder(FunctionBuilder):
@@ -100,32 +75,38 @@ class _CheckedBuilder(FunctionBuilder):
         super().check(failed)
 
 
-class Emitter:
+class ProgramContext:
     """A program under emission: what the modules that write its nodes have in common.
 
     `env` binds variables and size symbols to registers, `scalars` are expressions over them.
     `pointer[v]` is the register of the pointer to an array, `strides` has the element strides of
     those that are not dense, `scratch` the temporaries of library calls. A view begins `offsets[v]`
     elements behind its array's first; `scattered` names the operand of a reshape that no strides
-    describe. `fb.fail_label` is the block for bailing out: it undoes stores into arguments.
+    describe. `checked_indices` are those of the present section. `fb.fail_label` is the block for
+    bailing out: it undoes stores into arguments.
     """
+
+    #: Set once by the driver, since memory is written with these primitives.
+    pointer: Pointers
 
     def __init__(
         self,
         graph: DataflowGraph,
-        inputs: Sequence[InputSlot],
-        out_slots: Sequence[int],
-        sizes: Mapping[str, int],
+        plan: BufferPlan,
+        ranges: Ranges,
+        zeroed: Container[Node],
         name: str,
         target: Any,
-        may_zero: bool,
     ) -> None:
-        self.graph, self.name, self.target = graph, name, target
+        self.graph, self.plan, self.target = graph, plan, target
+        self.ranges, self.int_ranges = ranges, IntRanges(graph, ranges)
+        #: The nodes that need not run, since outputs are allocated as zeros.
+        self.zeroed = zeroed
         self.module = Module()
         fb = _CheckedBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )
-        fb.on_check = lambda: self.pointer.note(None)
+        fb.on_check = lambda: self.pointer.note_check()
         self.fb: FunctionBuilder = fb
         self.env: dict[str, str] = {}
         self.scalars: dict[Value, Element] = {}
@@ -137,77 +118,21 @@ class Emitter:
         self.kernels: list[Kernel] = []
         self.symbols: dict[str, int] = {}
         self.keep: list[Any] = []
-        self.inputs, self.sizes = inputs, sizes
         self.section: Section | None = None
-        self.count = 0
-        given = {k: i.strides for k, i in enumerate(inputs) if i.strides is not None}
-        self.plan = plan_buffers(graph, frozenset(sizes), given)
-        #: The nodes that need not run, since these outputs are allocated as zeros.
-        self.zeroed = zero_results(graph, self.plan) if may_zero else {}
-        self.pointer = ProgramMemory(self, self.plan)
-        self.stacks = Stacks(self)
-        self.ranges = size_ranges(graph, given)
-        self.int_ranges = IntRanges(graph, self.ranges)
-        self.written = written_inputs(graph)
-        results = [v for v, r in _results(graph) if not r.startswith("write ")]
-        #: The graph's outputs other than what arguments hold at the end, with their slots.
-        self.results = dict(enumerate(zip(results, out_slots, strict=True)))
-        self._states: list[tuple[int, Value]] = []
+        #: What the memory of which inputs holds where the program leaves by an exception.
+        self.states: list[tuple[int, Value]] = []
         #: Stands for what the run has printed, if it prints.
         self.printed: str | None = None
         #: Stands for the arrays of a host call for which there is no room yet, if there are any.
         self.held: str | None = None
         #: Stands for the state of the global random numbers before the run, if it draws some.
         self.drawn: str | None = None
-
-    # Skeleton -----------------------------------------------------------------------------------
-
-    def run(self) -> Program:
-        """Write the whole function."""
-        fb = self.fb
-        fb.fail_label = "refuse"
-        for name, slot in self.sizes.items():
-            self.env[name] = fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
-        for k, given in enumerate(self.inputs):
-            self._load_input(k, given)
-        for d in sorted(byte_counts(self.graph), key=str):
-            if free_symbols(d) <= self.env.keys():
-                self.checked_dim(d)
-        self._load_outputs()
-        self.pointer.begin()
-        self.stacks.begin()
-        fb.fail_label = "bail"
-        emit_sections(self)
-        self.section = None
-        fb.block("bail")
-        fb.fail_label = "leave"
-        self.pointer.undo()
-        emit_drawn_back(self)
-        fb.br("leave")
-        fb.block("done")
-        emit_drawn_end(self)
-        self.stacks.free()
-        self.pointer.free()
-        fb.ret("i32", "0")
-        self.stacks.failures()
-        fb.block("leave")
-        emit_held_left(self)
-        emit_drawn_end(self)
-        emit_output_left(self)
-        self.stacks.free()
-        self.pointer.free()
-        fb.br("refuse")
-        fb.block("refuse")
-        fb.ret("i32", "1")
-        fb.finish()
-        text = self.module.text()
-        zeroed = frozenset(self._numbers().index(k) for k in self.zeroed.values())
-        return Program(self.name, text, self.symbols, self.kernels, self.plan, self.keep, zeroed)
+        self._count = 0
 
     def fresh(self, stem: str) -> str:
         """A new name."""
-        self.count += 1
-        return f"{stem}{self.count}"
+        self._count += 1
+        return f"{stem}{self._count}"
 
     def declare(self, name: str, result: str, args: Sequence[str]) -> None:
         """Declare a function of the C library."""
@@ -225,24 +150,46 @@ class Emitter:
         self.fb.line(call)
         return ""
 
-    def leave(self) -> None:
-        """Leave the program with a pending exception: what it has stored stays.
+    def call_plainly(self, function: Callable[..., int], *arguments: str) -> str:
+        """A call of Python; the register of how it ended: see `support/python_calls.py`."""
+        self.keep.append(function)
+        name = self.fresh("function")
+        self.symbols[name] = id(function)
+        self.module.add_global(name, "external global i8")
+        self.symbols["tj_call"] = call_address()
+        self.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
+        given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
+        return self.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
 
-        What follows is written to a block that is never reached.
+    # Blocks of memory ---------------------------------------------------------------------------
+
+    def place(self) -> str:
+        """Where an allocation leaves its block for the next call: one for each in the code."""
+        name, place = self.fresh("kept"), Place()
+        self.module.add_global(name, "external global ptr")
+        self.symbols[name] = place.address
+        self.keep.append(place)
+        return f"@{name}"
+
+    def allocate(self, place: str, amount: str, failed: str | None = None) -> str:
+        """A block that is aligned; without it the program leaves for `failed`, or else raises
+        MemoryError.
+
+        Its contents are undefined. It is given back by `release` with the same place.
         """
-        transfer_all(self, self.pointer.to_arguments(self._states))
-        self.fb.br("leave")
-        self.fb.block(self.fb.fresh_label("never"))
+        fb = self.fb
+        block = self.call_block("tj_take", f"ptr {place}, i64 {amount}")
+        if failed is None:
+            self.require_memory(block)
+        else:
+            null, ok = fb.emit(f"icmp eq ptr {block}, null"), fb.fresh_label("allocated")
+            fb.cond_br(null, failed, ok)
+            fb.block(ok)
+        return block
 
-    def leave_if(self, condition: str) -> None:
-        """Leave the program with a pending exception where the i1 holds."""
-        leaving, after = self.fb.fresh_label("leaving"), self.fb.fresh_label("stays")
-        self.fb.cond_br(condition, leaving if self._states else "leave", after)
-        if self._states:
-            self.fb.block(leaving)
-            transfer_all(self, self.pointer.to_arguments(self._states))
-            self.fb.br("leave")
-        self.fb.block(after)
+    def release(self, place: str, block: str) -> None:
+        """Give a block back, or nothing if it is null."""
+        self.call_block("tj_give", f"ptr {place}, ptr {block}")
 
     def require_memory(self, block: str) -> None:
         """Leave the program by a MemoryError where there is no block, as NumPy would."""
@@ -250,71 +197,27 @@ class Emitter:
         missing, after = fb.fresh_label("missing"), fb.fresh_label("allocated")
         fb.cond_br(fb.emit(f"icmp eq ptr {block}, null"), missing, after)
         fb.block(missing)
-        call_plainly(self, no_memory)
+        self.call_plainly(no_memory)
         fb.br("leave")
         fb.block(after)
 
-    @contextmanager
-    def holding(self, states: Sequence[tuple[int, Value]]) -> Iterator[None]:
-        """Where the program leaves, the memory of these inputs holds these values."""
-        self._states, outer = list(states), self._states
-        yield
-        self._states = outer
-
-    # Inputs and outputs -------------------------------------------------------------------------
-
-    def _slot(self, base: str, index: int) -> str:
-        return self.fb.emit(f"getelementptr i64, ptr {base}, i64 {index}")
-
-    def _load_input(self, k: int, given: InputSlot) -> None:
-        v, address = self.graph.inputs[k], self._slot("%in", given.slot)
-        if not is_array(v):
-            self.scalars[v] = self.load_scalar(address, v.type)
-            return
-        pointer = self.fb.emit(f"load ptr, ptr {address}")
-        if k in self.written:
-            self.pointer.arguments[k] = pointer
-        else:
-            self.pointer[v] = pointer
-        if given.strides is not None:
-            self.strides[v] = given.strides
-
-    def _numbers(self) -> list[int]:
-        """The numbers of the graph's outputs that the caller allocates memory for, or boxes."""
-        return [k for k, (_, r) in enumerate(_results(self.graph)) if not r.startswith("write ")]
-
-    def _load_outputs(self) -> None:
-        for number, (v, slot) in zip(self._numbers(), self.results.values(), strict=True):
-            if is_array(v) and not is_made_late(v, self.sizes):
-                load = f"load ptr, ptr {self._slot('%out', slot)}"
-                self.pointer.outputs[number] = self.fb.emit(load)
-
-    def finish(self) -> None:
-        """Bring results and written arguments to their places, and return."""
-        emit_output_end(self)
-        transfers: list[Transfer] = []
-        for number, (v, slot) in zip(self._numbers(), self.results.values(), strict=True):
-            if not is_array(v):
-                self.store_scalar(self.scalars[v], self._slot("%out", slot))
-                continue
-            if is_made_late(v, self.sizes):
-                self.pointer.outputs[number] = emit_new_array(self, v, self._slot("%out", slot))
-            transfers += self.pointer.to_output(v, number)
-        transfers += self.pointer.to_arguments(list(self.written.items()))
-        transfer_all(self, transfers)
-        self.fb.br("done")
-
     # Scalars ------------------------------------------------------------------------------------
+
+    def bind(self, register: str, dtype: str) -> Var:
+        """A variable for a register."""
+        name = self.fresh("x")
+        self.env[name] = register
+        return Var(name, dtype)
 
     def load_scalar(self, address: str, t: Type) -> Element:
         """A scalar from memory, bound to variables."""
         dtype = dtype_name(dtype_of(t))
         part = parts_dtype(dtype)
-        first = bind_register(self, load_element(self.fb, address, part), part)
+        first = self.bind(load_element(self.fb, address, part), part)
         if part == dtype:
             return first
         second = self._second(address, part)
-        return first, bind_register(self, load_element(self.fb, second, part), part)
+        return first, self.bind(load_element(self.fb, second, part), part)
 
     def store_scalar(self, element: Element, address: str) -> None:
         """A scalar to memory; a bool takes a whole slot."""
@@ -387,34 +290,3 @@ class Emitter:
         status = fb.emit(f"call i32 @{name}({', '.join(args)})")
         if self.module.may_fail(name):
             fb.check(fb.emit(f"icmp ne i32 {status}, 0"))
-
-    def copy_array(self, v: Value, target: str, order: tuple[int, ...] | None = None) -> None:
-        """Copy an array, however it lies, to dense memory with its axes in `order`."""
-        copy_elements(self, v, self.pointer[v], target, self.strides.get(v), None, order)
-
-
-def _results(graph: DataflowGraph) -> list[tuple[Value, str]]:
-    texts = [*graph.results, *("fresh" for _ in graph.outputs[len(graph.results) :])]
-    return list(zip(graph.outputs, texts, strict=True))
-
-
-def emit_program(
-    graph: Graph | DataflowGraph,
-    inputs: Sequence[InputSlot],
-    out_slots: Sequence[int],
-    sizes: Mapping[str, int],
-    name: str,
-    target: Any,
-    *,
-    may_zero: bool = False,
-) -> Program:
-    """The native program of a fused graph, or of its flat form.
-
-    With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
-
-    `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
-    argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
-    TraceError for what has no native code.
-    """
-    flat = lower_control_flow(graph) if isinstance(graph, Graph) else graph
-    return Emitter(flat, inputs, out_slots, sizes, name, target, may_zero).run()

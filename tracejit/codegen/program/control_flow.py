@@ -7,15 +7,19 @@ to polls for signals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tracejit.codegen.analysis.branch_hints import LoopExits
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import Chunk
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.exits import leave_if
 from tracejit.codegen.program.if_conversion import emit_diamond, find_diamond
+from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.nodes import emit_node
-from tracejit.codegen.program.scalars import bind_register, part_dtypes
+from tracejit.codegen.program.scalars import part_dtypes
+from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.program.views import name_view
 from tracejit.codegen.support.interrupts import LIGHT_PERIOD, poll_address
 from tracejit.ir.dataflow import Section
@@ -27,18 +31,17 @@ from tracejit.ops.array.shape import Element
 from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
-
 __all__ = ["emit_sections"]
 
 #: What never goes through whole arrays.
 _LIGHT = (Merge, Constant, Undefined, Element, ReadItem, WriteItem)
 
 
-def emit_sections(e: Emitter) -> None:
-    """Write the blocks of all sections, from the present one on to the return."""
-    flow = _Flow(e)
+def emit_sections(
+    e: ProgramContext, memory: ProgramMemory, stacks: Stacks, finish: Callable[[], None]
+) -> None:
+    """Write the blocks of all sections, from the present one on; `finish` writes the return."""
+    flow = _Flow(e, memory, stacks, finish)
     for section in e.graph.sections:
         if section.id not in flow.within:
             flow.section(section)
@@ -54,8 +57,10 @@ class _Phi:
 
 
 class _Flow:
-    def __init__(self, e: Emitter) -> None:
-        self.e = e
+    def __init__(
+        self, e: ProgramContext, memory: ProgramMemory, stacks: Stacks, finish: Callable[[], None]
+    ) -> None:
+        self.e, self.memory, self.stacks, self.return_ = e, memory, stacks, finish
         sections = e.graph.sections
         self.labels = [e.fb.fresh_label(s.kind) for s in sections]
         self.chunks: dict[int, Chunk] = {}
@@ -77,7 +82,7 @@ class _Flow:
     def is_scalar(self, v: Value) -> bool:
         """Whether registers hold a value; of a stack it is the top."""
         if v.type == TOKEN:
-            return v in self.e.stacks.tokens
+            return v in self.stacks.tokens
         return not is_array(v) and v.type != NONE
 
     # Blocks -------------------------------------------------------------------------------------
@@ -100,8 +105,8 @@ class _Flow:
     def save_here(self, section: Section) -> None:
         """Let arguments that the program may have to restore be saved when a side begins."""
         fb = self.e.fb
-        if self.e.pointer.arguments:
-            self.e.pointer.saving[section.id] = fb.insertion_point()
+        if self.memory.arguments:
+            self.memory.saving[section.id] = fb.insertion_point()
             inside = fb.fresh_label(section.kind)
             fb.br(inside)
             fb.block(inside)
@@ -114,7 +119,7 @@ class _Flow:
         elif node.op.renames:
             self.rename(node)
         else:
-            emit_node(e, node)
+            emit_node(e, node, self.stacks)
 
     def merge(self, section: Section, node: Node) -> None:
         e, (out,) = self.e, node.outputs
@@ -125,7 +130,7 @@ class _Flow:
         if not self.is_scalar(out):
             return
         phis, dtypes = self.phis_of(section.id, node), part_dtypes(out)
-        parts = [bind_register(e, p.name, d) for p, d in zip(phis, dtypes, strict=True)]
+        parts = [e.bind(p.name, d) for p, d in zip(phis, dtypes, strict=True)]
         e.scalars[out] = (parts[0], parts[1]) if len(parts) == 2 else parts[0]
         for size in node.binds:
             e.env[size] = phis[0].name
@@ -147,7 +152,7 @@ class _Flow:
         """What the section's edges do, and its branch."""
         e, fb = self.e, self.e.fb
         if not section.successors:
-            e.finish()
+            self.return_()
         elif len(section.successors) == 2:
             unlikely = section.unlikely
             if unlikely is None:
@@ -166,7 +171,7 @@ class _Flow:
             fb.cond_br(register, then, otherwise, unlikely)
         else:
             (after,) = section.successors
-            e.pointer.edge(section.id, after)
+            self.memory.edge(section.id, after)
             given = self.hand_on(section, after)
             self.count(section, after)
             for phi, register in given:
@@ -246,7 +251,7 @@ class _Flow:
         fb.cond_br(condition, go_on, poll)
         fb.block(poll)
         status = fb.emit(f"call i32 @tj_poll(ptr {self.poll_state()})")
-        e.leave_if(fb.emit(f"icmp ne i32 {status}, 0"))
+        leave_if(e, fb.emit(f"icmp ne i32 {status}, 0"))
         again = fb.label
         fb.br(go_on)
         fb.block(go_on)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.buffer_plan import byte_count
 from tracejit.codegen.lowering.fusion import lower_fusion
+from tracejit.codegen.program.context import ProgramContext
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
-
-__all__ = ["Transfer", "copy_elements", "transfer_all"]
+__all__ = ["Transfer", "copy_array", "copy_elements", "transfer_all"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Transfer:
 
 
 def copy_elements(
-    e: Emitter,
+    e: ProgramContext,
     v: Value,
     source: str,
     target: str,
@@ -65,7 +62,14 @@ def copy_elements(
     e.call_kernel(lower_fusion(region, given), [source, target], (), {})
 
 
-def transfer_all(e: Emitter, transfers: Sequence[Transfer]) -> None:
+def copy_array(
+    e: ProgramContext, v: Value, target: str, order: tuple[int, ...] | None = None
+) -> None:
+    """Copy an array, however it lies, to dense memory with its axes in `order`."""
+    copy_elements(e, v, e.pointer[v], target, e.strides.get(v), None, order)
+
+
+def transfer_all(e: ProgramContext, transfers: Sequence[Transfer]) -> None:
     """Make all transfers as if at once."""
     pending = list(transfers)
     temporary: list[tuple[str, str]] = []
@@ -75,8 +79,8 @@ def transfer_all(e: Emitter, transfers: Sequence[Transfer]) -> None:
         if x is None:
             # Each would overwrite what another needs: one of them steps aside.
             x = pending.pop(0)
-            place = e.pointer.place()
-            block = e.pointer.allocate(place, e.dim(byte_count(x.source)))
+            place = e.place()
+            block = e.allocate(place, e.dim(byte_count(x.source)))
             temporary.append((place, block))
             copy_elements(e, x.source, x.pointer, block, x.strides)
             aside = replace(x, pointer=block, strides=None, origin=None)
@@ -87,11 +91,11 @@ def transfer_all(e: Emitter, transfers: Sequence[Transfer]) -> None:
         with _unless_same(e, x, target):
             copy_elements(e, x.source, x.pointer, target, x.strides, x.target_strides)
     for place, block in temporary:
-        e.pointer.release(place, block)
+        e.release(place, block)
 
 
 @contextmanager
-def _unless_same(e: Emitter, x: Transfer, target: str) -> Iterator[None]:
+def _unless_same(e: ProgramContext, x: Transfer, target: str) -> Iterator[None]:
     fb = e.fb
     if not x.perhaps_same:
         yield

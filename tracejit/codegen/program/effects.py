@@ -16,23 +16,21 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host_calls import HostCall, array_at, slot_count
 from tracejit.codegen.support.pending_exception import set_pending
 from tracejit.codegen.support.printing import Output, note_left
-from tracejit.codegen.support.python_calls import call_plainly, call_python
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
 from tracejit.ir.types import ArrayType, PyScalar, Type, dtype_of, type_sizes
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.ops.control.templates import renderer
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["emit_effect", "emit_output_end", "emit_output_left"]
 
@@ -204,7 +202,7 @@ def _output_left(printed: int, *_: int) -> int:
 # In the program ----------------------------------------------------------------------------------
 
 
-def emit_effect(e: Emitter, node: Node) -> None:
+def emit_effect(e: ProgramContext, node: Node) -> None:
     """The code of a `print_text` or a `raise_error`; what follows the latter is not reached."""
     fb = e.fb
     operands = node.inputs[1 : len(node.inputs) - len(node.attrs.get("states", ()))]
@@ -237,17 +235,17 @@ def emit_effect(e: Emitter, node: Node) -> None:
         fb.block(fb.fresh_label("dead"))
 
 
-def emit_output_end(e: Emitter) -> None:
+def emit_output_end(e: ProgramContext) -> None:
     """Before the program ends: write what it has printed. It may still bail out here."""
     _if_printed(e, lambda printed: call_python(e, _output_end, printed))
 
 
-def emit_output_left(e: Emitter) -> None:
+def emit_output_left(e: ProgramContext) -> None:
     """Before the program returns without its end: keep what it has printed."""
-    _if_printed(e, lambda printed: call_plainly(e, _output_left, printed))
+    _if_printed(e, lambda printed: e.call_plainly(_output_left, printed))
 
 
-def _if_printed(e: Emitter, act: Callable[[str], object]) -> None:
+def _if_printed(e: ProgramContext, act: Callable[[str], object]) -> None:
     if e.printed is None:
         return
     fb, printed = e.fb, e.printed

@@ -13,21 +13,20 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit.codegen.analysis.liveness import is_array
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host_calls import HostCall, array_at, slot_count, write_scalar
 from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
-from tracejit.codegen.support.python_calls import BAIL, DONE, call_plainly, call_python
+from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
 from tracejit.ops.host.random import HostDraw
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["emit_held_left", "emit_host_results"]
 
@@ -85,7 +84,7 @@ def _drop(held: int, *_: int) -> int:
     return DONE
 
 
-def emit_host_results(e: Emitter, node: Node) -> None:
+def emit_host_results(e: ProgramContext, node: Node) -> None:
     """The code of a host call that binds sizes, or draws random numbers."""
     fb = e.fb
     site = _HostResults(node, [e.strides.get(v) for v in node.inputs])
@@ -129,14 +128,14 @@ def emit_host_results(e: Emitter, node: Node) -> None:
     call_python(e, site.finish, *words)
 
 
-def emit_held_left(e: Emitter) -> None:
+def emit_held_left(e: ProgramContext) -> None:
     """Before the program returns without its end: let go of what a host call has given."""
     if e.held is None:
         return
     fb, held = e.fb, e.held
 
     def then() -> Sequence[str]:
-        call_plainly(e, _drop, fb.emit(f"ptrtoint ptr {held} to i64"))
+        e.call_plainly(_drop, fb.emit(f"ptrtoint ptr {held} to i64"))
         return ()
 
     number = fb.emit(f"load i64, ptr {held}")

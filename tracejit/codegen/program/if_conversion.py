@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
-from tracejit.codegen.program.scalars import Registers, bind_register, part_dtypes, scalar_rule
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.scalars import part_dtypes, scalar_rule
 from tracejit.codegen.scalar.functions import emit_expr
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Node, Value
@@ -130,7 +131,7 @@ def _is_positive_literal(e: Expr) -> bool:
 
 
 def emit_diamond(
-    e: Registers, section: Section, diamond: Diamond, emit: Callable[[Node], None]
+    e: ProgramContext, section: Section, diamond: Diamond, emit: Callable[[Node], None]
 ) -> None:
     """Write both sides through `emit`, and the join's merges as selects, in the present block."""
     first, second, join = diamond
@@ -151,13 +152,13 @@ def emit_diamond(
             _select(e, node, predicate, join.predecessors.index(first.id))
 
 
-def _register(e: Registers, v: Value) -> str:
+def _register(e: ProgramContext, v: Value) -> str:
     element = e.scalars[v]
     assert not isinstance(element, tuple)
     return emit_expr(e.fb, element, e.env)
 
 
-def _select(e: Registers, merge: Node, predicate: str, first: int) -> None:
+def _select(e: ProgramContext, merge: Node, predicate: str, first: int) -> None:
     (out,) = merge.outputs
     if merge.inputs[first] not in e.scalars:
         # A token: nothing to choose from.
@@ -169,5 +170,5 @@ def _select(e: Registers, merge: Node, predicate: str, first: int) -> None:
         parts = [s[k] if isinstance(s, tuple) else s for s in sides]
         a, b = (emit_expr(e.fb, part, e.env) for part in parts)
         chosen = a if a == b else lanes.select(predicate, dtype, a, b)
-        variables.append(bind_register(e, chosen, dtype))
+        variables.append(e.bind(chosen, dtype))
     e.scalars[out] = (variables[0], variables[1]) if len(variables) == 2 else variables[0]

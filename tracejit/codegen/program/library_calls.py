@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.lowering.index_maps import dense_strides
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.blas import HELPERS, helper_address
 from tracejit.codegen.support.routines import array_of, helper_of
@@ -22,15 +23,12 @@ from tracejit.ir.types import ArrayType
 from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
 from tracejit.ops.array.masks import TruePositions
 
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
-
 __all__ = ["emit_library"]
 
 _F = (1, 0)
 
 
-def emit_library(e: Emitter, node: Node) -> bool:
+def emit_library(e: ProgramContext, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
     if isinstance(node.op, TruePositions):
         return _positions(e, node)
@@ -43,7 +41,7 @@ def emit_library(e: Emitter, node: Node) -> bool:
     return True
 
 
-def _call(e: Emitter, name: str, arguments: str) -> str:
+def _call(e: ProgramContext, name: str, arguments: str) -> str:
     result, parameters = HELPERS[name]
     e.module.declare(name, result, parameters.split(", "))
     address = helper_address(name)
@@ -82,7 +80,7 @@ done:
 """
 
 
-def _positions(e: Emitter, node: Node) -> bool:
+def _positions(e: ProgramContext, node: Node) -> bool:
     """The places of the true elements: as many as `size` says, which the program has counted."""
     (mask,), (out,) = node.inputs, node.outputs
     if mask in e.strides:
@@ -122,7 +120,7 @@ def _form(t: ArrayType, strides: tuple[Dim, ...]) -> tuple[bool, Dim] | None:
 
 
 @contextmanager
-def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
+def _operand(e: ProgramContext, v: Value) -> Iterator[_Operand]:
     """An operand as BLAS takes it; a view that it does not take is copied for as long as needed."""
     t = array_of(v)
     strides = strides_of(e, v)
@@ -139,7 +137,7 @@ def _operand(e: Emitter, v: Value) -> Iterator[_Operand]:
         yield _Operand(block, strides, *form)
 
 
-def _are_taken(e: Emitter, operands: Sequence[Value]) -> bool:
+def _are_taken(e: ProgramContext, operands: Sequence[Value]) -> bool:
     """Whether BLAS gets the operands. NumPy takes arrays with gaps as they lie, views go copied."""
     if any(v in e.offsets for v in operands):
         return True
@@ -149,7 +147,7 @@ def _are_taken(e: Emitter, operands: Sequence[Value]) -> bool:
     )
 
 
-def _matmul(e: Emitter, node: Node, name: str) -> bool:
+def _matmul(e: ProgramContext, node: Node, name: str) -> bool:
     if not _are_taken(e, node.inputs):
         return False
     with _operand(e, node.inputs[0]) as a, _operand(e, node.inputs[1]) as b:
@@ -157,7 +155,7 @@ def _matmul(e: Emitter, node: Node, name: str) -> bool:
     return True
 
 
-def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> None:
+def _product(e: ProgramContext, node: Node, name: str, a: _Operand, b: _Operand) -> None:
     ta, tb = (array_of(v) for v in node.inputs)
     out = e.pointer[node.outputs[0]]
     size = [e.dim(d) for d in ta.shape], [e.dim(d) for d in tb.shape]
@@ -188,7 +186,7 @@ def _product(e: Emitter, node: Node, name: str, a: _Operand, b: _Operand) -> Non
 
 
 def _each_matrix(
-    e: Emitter,
+    e: ProgramContext,
     node: Node,
     pointers: list[str],
     strides: list[tuple[Dim, ...]],
@@ -237,17 +235,17 @@ def _each_matrix(
     walk(0, ["0"] * len(types))
 
 
-def _column_major(e: Emitter, v: Value, target: str) -> Value:
+def _column_major(e: ProgramContext, v: Value, target: str) -> Value:
     """A column-major copy of `v` at `target`, as a value of its own."""
     t = array_of(v)
     order = _F if t.ndim == 2 else (0,)
-    e.copy_array(v, target, order)
+    copy_array(e, v, target, order)
     copy = Value(ArrayType(t.dtype, t.shape, order))
     e.pointer[copy] = target
     return copy
 
 
-def _factor(e: Emitter, node: Node, name: str) -> None:
+def _factor(e: ProgramContext, node: Node, name: str) -> None:
     a = node.inputs[0]
     (result,) = node.outputs
     scratch = e.scratch[node]
@@ -270,4 +268,4 @@ def _factor(e: Emitter, node: Node, name: str) -> None:
         return
     info = _call(e, name, arguments)
     e.fb.check(e.fb.emit(f"icmp ne i64 {info}, 0"))
-    e.copy_array(right, e.pointer[result], array_of(result).order)
+    copy_array(e, right, e.pointer[result], array_of(result).order)

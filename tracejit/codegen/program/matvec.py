@@ -13,16 +13,13 @@ u[i]. To w[j], which starts at +0.0, four rows add (r[i] A[i,j] + r[i+1] A[i+1,j
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
+from tracejit.codegen.program.context import ProgramContext
 from tracejit.ir.graph import Node
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, dtype_name
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["emit_both"]
 
@@ -129,7 +126,7 @@ class _Both:
         return lanes
 
 
-def emit_both(e: Emitter, node: Node, separately: Callable[[Node], None]) -> None:
+def emit_both(e: ProgramContext, node: Node, separately: Callable[[Node], None]) -> None:
     """Write a `matmul_both`: in one pass, or its products `separately`, as nodes of their own."""
     a, p, r = node.inputs
     u, w = node.outputs

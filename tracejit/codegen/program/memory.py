@@ -9,19 +9,16 @@ argument is undone if it bails out later: the argument is copied before that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from tracejit.codegen.analysis.buffer_plan import BufferPlan, Copy, Move, Storage, byte_count
+from tracejit.codegen.analysis.buffer_plan import Copy, Move, Storage, byte_count
 from tracejit.codegen.analysis.dominators import common_dominator
 from tracejit.codegen.llvm.text import Chunk
+from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import Transfer, copy_elements, transfer_all
-from tracejit.codegen.support.allocator import Place
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["ProgramMemory"]
 
@@ -35,8 +32,8 @@ Event: TypeAlias = "Storage | None"
 class ProgramMemory:
     """Pointers by value, under any of its names; what has been given one explicitly keeps it."""
 
-    def __init__(self, e: Emitter, plan: BufferPlan) -> None:
-        self.e, self.plan = e, plan
+    def __init__(self, e: ProgramContext) -> None:
+        self.e, self.plan = e, e.plan
         self.arguments: dict[int, str] = {}
         self.outputs: dict[int, str] = {}
         self.events: dict[int, list[Event]] = {}
@@ -95,7 +92,7 @@ class ProgramMemory:
         for storage in all_storage:
             if storage.grows:
                 self._cells[storage] = fb.alloca("{ ptr, i64 }", 8, "zeroinitializer")
-                self._places[storage] = self.place()
+                self._places[storage] = self.e.place()
         self._reserve()
         for storage in all_storage:
             if storage.moves and not storage.grows:
@@ -130,8 +127,8 @@ class ProgramMemory:
         if total[0] != "%" and int(total) <= _STACK:
             base = fb.alloca(f"[{total} x i8]", _ALIGN)
         else:
-            place = self.place()
-            base = self.allocate(place, total, "refuse")
+            place = self.e.place()
+            base = self.e.allocate(place, total, "refuse")
             self._blocks.append((place, base))
         self._slots = [fb.emit(f"getelementptr i8, ptr {base}, i64 {o}") for o in offsets]
 
@@ -143,34 +140,6 @@ class ProgramMemory:
             more = self.e.fb.emit(f"icmp sgt i64 {other}, {largest}")
             largest = self.e.fb.emit(f"select i1 {more}, i64 {other}, i64 {largest}")
         return largest
-
-    def place(self) -> str:
-        """Where an allocation leaves its block for the next call: one for each in the code."""
-        name, place = self.e.fresh("kept"), Place()
-        self.e.module.add_global(name, "external global ptr")
-        self.e.symbols[name] = place.address
-        self.e.keep.append(place)
-        return f"@{name}"
-
-    def allocate(self, place: str, amount: str, failed: str | None = None) -> str:
-        """A block that is aligned; without it the program leaves for `failed`, or else raises
-        MemoryError.
-
-        Its contents are undefined. It is given back by `release` with the same place.
-        """
-        fb = self.e.fb
-        block = self.e.call_block("tj_take", f"ptr {place}, i64 {amount}")
-        if failed is None:
-            self.e.require_memory(block)
-        else:
-            null, ok = fb.emit(f"icmp eq ptr {block}, null"), fb.fresh_label("allocated")
-            fb.cond_br(null, failed, ok)
-            fb.block(ok)
-        return block
-
-    def release(self, place: str, block: str) -> None:
-        """Give a block back, or nothing if it is null."""
-        self.e.call_block("tj_give", f"ptr {place}, ptr {block}")
 
     def require(self, v: Value) -> None:
         """Make room for a value that is about to be written, if its storage grows."""
@@ -197,7 +166,7 @@ class ProgramMemory:
         cells += [(self._places[s], cell) for s, cell in self._cells.items() if s.grows]
         loaded = [(place, fb.emit(f"load ptr, ptr {cell}")) for place, cell in cells]
         for place, block in (*self._blocks, *loaded):
-            self.release(place, block)
+            self.e.release(place, block)
 
     # Copies -------------------------------------------------------------------------------------
 
@@ -222,6 +191,10 @@ class ProgramMemory:
                 # An input that the program never writes holds its value.
                 assert self.plan.live.root(v) is argument
         return out
+
+    def write_arguments(self, states: Sequence[tuple[int, Value]]) -> None:
+        """Let the memory of arguments hold these values, from here on."""
+        transfer_all(self.e, self.to_arguments(states))
 
     def _bring(
         self, v: Value, home: Storage | None, pointer: str, strides: tuple[Dim, ...] | None
@@ -299,6 +272,10 @@ class ProgramMemory:
         if storage is not None and self.arguments:
             self.note(self.group(storage))
 
+    def note_check(self) -> None:
+        """Note that the present section may bail out here."""
+        self.note(None)
+
     def note(self, event: Event) -> None:
         """Remember an event of the present section."""
         if self.e.section is not None:
@@ -313,12 +290,12 @@ class ProgramMemory:
                 continue
             v, pointer = e.graph.inputs[k], self.arguments[k]
             place = common_dominator(e.graph, sections, self.saving)
-            cell, kept = fb.alloca("ptr", 8, "zeroinitializer"), self.place()
+            cell, kept = fb.alloca("ptr", 8, "zeroinitializer"), self.e.place()
             at = self._start if place is None else self.saving[place]
             assert at is not None
             with fb.at(at):
                 room = e.dim(byte_count(v))
-                block = self.allocate(kept, room, "leave" if place is None else "bail")
+                block = self.e.allocate(kept, room, "leave" if place is None else "bail")
                 fb.line(f"store ptr {block}, ptr {cell}")
                 copy_elements(e, v, pointer, block, e.strides.get(v))
             self._saved.append((kept, cell))

@@ -5,18 +5,19 @@ Scalars and single elements are those of `scalars.py`; effects those of `effects
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.kernel.early_exits import fails_first
 from tracejit.codegen.lowering.fusion import lower_fusion
+from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.effects import emit_effect
+from tracejit.codegen.program.exits import holding, leave_if
 from tracejit.codegen.program.host_calls import HostCall, host_entry, slot_count
 from tracejit.codegen.program.host_results import emit_host_results
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
 from tracejit.codegen.program.scalars import emit_scalar_node
+from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.support.interrupts import interrupt_address
 from tracejit.errors import TraceError
 from tracejit.ir.dims import symbol
@@ -30,13 +31,10 @@ from tracejit.ops.array.linalg import MatMulBoth
 from tracejit.ops.control.effects import Check, StartToken, Undefined
 from tracejit.ops.host.random import HostDraw
 
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
-
 __all__ = ["emit_node"]
 
 
-def emit_node(e: Emitter, node: Node) -> None:
+def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     """Write a node's code. Raises TraceError where it has none."""
     op = node.op
     if isinstance(op, Undefined):
@@ -69,7 +67,7 @@ def emit_node(e: Emitter, node: Node) -> None:
     elif isinstance(op, BindSize):
         _bind_size(e, node)
     elif op.kind == "stack":
-        e.stacks.emit(node)
+        stacks.emit(node)
     elif op.kind == "effect":
         _effect(e, node)
     elif emit_scalar_node(e, node):
@@ -80,7 +78,7 @@ def emit_node(e: Emitter, node: Node) -> None:
         _other(e, node)
 
 
-def _prepare(e: Emitter, v: Value, overwrites: bool) -> None:
+def _prepare(e: ProgramContext, v: Value, overwrites: bool) -> None:
     """Room for a result."""
     if not overwrites:
         e.pointer.require(v)
@@ -89,7 +87,7 @@ def _prepare(e: Emitter, v: Value, overwrites: bool) -> None:
         e.strides[v] = storage.strides
 
 
-def _undefined(e: Emitter, node: Node) -> None:
+def _undefined(e: ProgramContext, node: Node) -> None:
     """A value that nobody reads: zero, or memory as it is."""
     (out,) = node.outputs
     if is_array(out) or out.type == NONE:
@@ -100,7 +98,7 @@ def _undefined(e: Emitter, node: Node) -> None:
     e.scalars[out] = zero if part == dtype else (zero, zero)
 
 
-def _constant(e: Emitter, node: Node) -> None:
+def _constant(e: ProgramContext, node: Node) -> None:
     """An array of the compiler's own memory."""
     (out,) = node.outputs
     array = node.attrs["value"].array
@@ -111,7 +109,7 @@ def _constant(e: Emitter, node: Node) -> None:
     e.pointer[out] = f"@{name}"
 
 
-def _bind_size(e: Emitter, node: Node) -> None:
+def _bind_size(e: ProgramContext, node: Node) -> None:
     (register,) = e.registers(e.scalars[node.inputs[0]])
     if e.int_ranges.of(node.inputs[0])[0] < 0:
         e.fb.check(e.fb.emit(f"icmp slt i64 {register}, 0"))
@@ -119,14 +117,14 @@ def _bind_size(e: Emitter, node: Node) -> None:
     e.env[size] = register
 
 
-def _copy_first(e: Emitter, node: Node) -> None:
+def _copy_first(e: ProgramContext, node: Node) -> None:
     """The old array, for an update of one element to go on from."""
     old, (out,) = node.inputs[0], node.outputs
     source, target = e.pointer[old], e.pointer[out]
     copy_elements(e, old, source, target, e.strides.get(old), e.strides.get(out))
 
 
-def _fusion(e: Emitter, node: Node, overwritten: dict[Value, Value]) -> None:
+def _fusion(e: ProgramContext, node: Node, overwritten: dict[Value, Value]) -> None:
     (region,) = node.regions
     inner = dict(zip(node.inputs, region.inputs, strict=True))
     strides = {
@@ -155,19 +153,19 @@ def _fusion(e: Emitter, node: Node, overwritten: dict[Value, Value]) -> None:
         _note_stores(e, node)
 
 
-def _note_stores(e: Emitter, node: Node) -> None:
+def _note_stores(e: ProgramContext, node: Node) -> None:
     for v in node.outputs:
         e.pointer.stores(v)
 
 
-def _effect(e: Emitter, node: Node) -> None:
+def _effect(e: ProgramContext, node: Node) -> None:
     states = node.attrs.get("states", ())
     values = node.inputs[len(node.inputs) - len(states) :]
-    with e.holding(list(zip(states, values, strict=True))):
+    with holding(e, list(zip(states, values, strict=True))):
         emit_effect(e, node)
 
 
-def _other(e: Emitter, node: Node) -> None:
+def _other(e: ProgramContext, node: Node) -> None:
     """A library call, or a call of NumPy."""
     for v in node.outputs:
         e.pointer.stores(v)
@@ -181,12 +179,12 @@ def _other(e: Emitter, node: Node) -> None:
         _library(e, node)
 
 
-def _library(e: Emitter, node: Node) -> None:
+def _library(e: ProgramContext, node: Node) -> None:
     if not emit_library(e, node):
         _host(e, node)
 
 
-def _host(e: Emitter, node: Node) -> None:
+def _host(e: ProgramContext, node: Node) -> None:
     """Run the op through NumPy."""
     fb = e.fb
     if any(v in e.scattered for v in node.inputs):
@@ -223,12 +221,12 @@ def _host(e: Emitter, node: Node) -> None:
     e.symbols["tj_host"] = host_entry()
     # A signal that came before this would otherwise be raised, and lost, on the way into Python.
     signal = fb.emit("call i32 @tj_interrupted()")
-    e.leave_if(fb.emit(f"icmp ne i32 {signal}, 0"))
+    leave_if(e, fb.emit(f"icmp ne i32 {signal}, 0"))
     done = slot()
     fb.line(f"store i64 {HostCall.BAIL}, ptr {done}")
     fb.line(f"call void @tj_host(i64 {site.id}, ptr {slots})")
     status = fb.emit(f"load i64, ptr {done}")
     fb.check(fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
-    e.leave_if(fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))
+    leave_if(e, fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))
     for v, address in results:
         e.scalars[v] = e.load_scalar(address, v.type)

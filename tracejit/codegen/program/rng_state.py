@@ -9,14 +9,12 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.python_calls import DONE, call_plainly
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.support.python_calls import DONE
 
 __all__ = ["emit_drawn_back", "emit_drawn_end", "emit_drawn_word", "save_state"]
 
@@ -45,29 +43,29 @@ def _forget(drawn: int, *_: int) -> int:
     return DONE
 
 
-def emit_drawn_word(e: Emitter) -> str:
+def emit_drawn_word(e: ProgramContext) -> str:
     """The pointer to the word of this activation."""
     e.drawn = e.drawn or e.fb.alloca("i64", 8, "0")
     return e.drawn
 
 
-def emit_drawn_back(e: Emitter) -> None:
+def emit_drawn_back(e: ProgramContext) -> None:
     """Where the run bails out: as if nothing had been drawn."""
     _if_drawn(e, _give_back)
 
 
-def emit_drawn_end(e: Emitter) -> None:
+def emit_drawn_end(e: ProgramContext) -> None:
     """Before the program returns in whatever way."""
     _if_drawn(e, _forget)
 
 
-def _if_drawn(e: Emitter, function: Callable[..., int]) -> None:
+def _if_drawn(e: ProgramContext, function: Callable[..., int]) -> None:
     if e.drawn is None:
         return
     fb, drawn = e.fb, e.drawn
 
     def then() -> Sequence[str]:
-        call_plainly(e, function, fb.emit(f"ptrtoint ptr {drawn} to i64"))
+        e.call_plainly(function, fb.emit(f"ptrtoint ptr {drawn} to i64"))
         return ()
 
     number = fb.emit(f"load i64, ptr {drawn}")

@@ -10,9 +10,8 @@ There is no kernel, no call and no array in memory for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, IntRanges, product_limit
+from tracejit.codegen.analysis.int_ranges import INT_MAX, INT_MIN, product_limit
 from tracejit.codegen.llvm.lanes import (
     Lanes,
     load_element,
@@ -22,6 +21,7 @@ from tracejit.codegen.llvm.lanes import (
 )
 from tracejit.codegen.llvm.text import FunctionBuilder
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
+from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.scalar.functions import emit_call, emit_dim, emit_expr
 from tracejit.codegen.scalar.integers import with_overflow
 from tracejit.ir.dims import Dim
@@ -36,7 +36,7 @@ from tracejit.ops.array.shape import Element as ElementOp
 from tracejit.ops.python.arithmetic import PyAbs, PyAdd, PyMultiply, PyNegative, PySubtract
 from tracejit.ops.python.scalar_exprs import ScalarRule
 
-__all__ = ["Registers", "bind_register", "emit_scalar_node", "part_dtypes", "scalar_rule"]
+__all__ = ["emit_scalar_node", "part_dtypes", "scalar_rule"]
 
 
 #: Ops on ints: the operation's name, and LLVM's.
@@ -47,44 +47,12 @@ _ARITHMETIC: dict[type[Op], tuple[str, str]] = {
 }
 
 
-class Pointers(Protocol):
-    """Registers of pointers, for use in the present block."""
+def emit_scalar_node(e: ProgramContext, node: Node) -> bool:
+    """Write the code of a node that gives scalars or writes one element; False for any other.
 
-    def __getitem__(self, v: Value) -> str: ...
-
-
-class Registers(Protocol):
-    """What a program's emitter knows: scalars by value, arrays by pointer.
-
-    `env` binds variables and size symbols to registers; `strides` has the element strides of arrays
-    that are not dense. `checked_indices` are those of the present section. `pointer` of a
-    `write_item`'s result is the memory to write, which holds the old array's other elements
-    already.
+    `pointer` of a `write_item`'s result is the memory to write, which holds the old array's other
+    elements already.
     """
-
-    fb: FunctionBuilder
-    env: dict[str, str]
-    scalars: dict[Value, Element]
-    checked_indices: dict[tuple[Value, Dim], str]
-    strides: dict[Value, tuple[Dim, ...]]
-
-    @property
-    def int_ranges(self) -> IntRanges: ...
-
-    @property
-    def pointer(self) -> Pointers: ...
-
-    def fresh(self, stem: str) -> str:
-        """A new name."""
-        ...
-
-    def checked_dim(self, d: Dim) -> str:
-        """A size as a register; the run is refused where it leaves 64 bits."""
-        ...
-
-
-def emit_scalar_node(e: Registers, node: Node) -> bool:
-    """Write the code of a node that gives scalars or writes one element; False for any other."""
     if isinstance(node.op, WriteItem):
         _write_item(e, node)
         return True
@@ -95,7 +63,7 @@ def emit_scalar_node(e: Registers, node: Node) -> bool:
         case Constant():
             e.scalars[out] = _literal(node)
         case DimValue():
-            e.scalars[out] = bind_register(e, e.checked_dim(node.attrs["dim"]), "i64")
+            e.scalars[out] = e.bind(e.checked_dim(node.attrs["dim"]), "i64")
         case ElementOp():
             e.scalars[out] = _load(e, out, e.pointer[node.inputs[0]])
         case ReadItem():
@@ -112,13 +80,6 @@ def part_dtypes(v: Value) -> list[str]:
     dtype = dtype_name(dtype_of(v.type))
     part = parts_dtype(dtype)
     return [part] if part == dtype else [part, part]
-
-
-def bind_register(e: Registers, register: str, dtype: str) -> Var:
-    """A variable for a register."""
-    name = e.fresh("x")
-    e.env[name] = register
-    return Var(name, dtype)
 
 
 def _literal(node: Node) -> Element:
@@ -149,7 +110,7 @@ def scalar_rule(node: Node, args: Sequence[Element]) -> ScalarRule | None:
     return found
 
 
-def _scalar(e: Registers, node: Node) -> bool:
+def _scalar(e: ProgramContext, node: Node) -> bool:
     """An op on scalars. False where it has no expression."""
     if not all(v in e.scalars for v in node.inputs):
         return False
@@ -170,7 +131,7 @@ def _scalar(e: Registers, node: Node) -> bool:
     return True
 
 
-def _arithmetic(e: Registers, node: Node) -> None:
+def _arithmetic(e: ProgramContext, node: Node) -> None:
     """A sum, difference or product of Python ints, checked only where it may leave 64 bits."""
     fb = e.fb
     a, b = (_operand(e, v) for v in node.inputs)
@@ -181,17 +142,17 @@ def _arithmetic(e: Registers, node: Node) -> None:
     constants = [(v, k) for v, (k, same) in factors if k == same != 0]
     fits = INT_MIN <= low and high <= INT_MAX
     if fits or (short == "mul" and constants):
-        e.scalars[out] = bind_register(e, fb.emit(f"{short} i64 {a}, {b}"), "i64")
+        e.scalars[out] = e.bind(fb.emit(f"{short} i64 {a}, {b}"), "i64")
         if not fits:
             # In front of the check, which ends a block: what follows may overlap with it.
             fb.check_at_once(_too_large(e, *constants[0]))
         return
     value, overflow = with_overflow(Lanes(fb), operation, "i64", a, b)
     fb.check(overflow)
-    e.scalars[out] = bind_register(e, value, "i64")
+    e.scalars[out] = e.bind(value, "i64")
 
 
-def _too_large(e: Registers, v: Value, constant: int) -> str:
+def _too_large(e: ProgramContext, v: Value, constant: int) -> str:
     """Whether the product with a constant may leave 64 bits: the factor alone tells.
 
     The product itself then need not wait for the check, nor be formed by a multiplication.
@@ -207,14 +168,16 @@ def _too_large(e: Registers, v: Value, constant: int) -> str:
     return fb.emit(f"icmp ugt i64 {shifted}, {2 * limit}")
 
 
-def _evaluate(e: Registers, element: Element, known: dict[object, str] | None = None) -> Element:
+def _evaluate(
+    e: ProgramContext, element: Element, known: dict[object, str] | None = None
+) -> Element:
     """Compute an expression now and bind it."""
     known = {} if known is None else known
 
     def one(expr: Expr) -> Expr:
         if isinstance(expr, (Var, Const)):
             return expr
-        return bind_register(e, emit_expr(e.fb, expr, e.env, known=known), expr.dtype)
+        return e.bind(emit_expr(e.fb, expr, e.env, known=known), expr.dtype)
 
     return (one(element[0]), one(element[1])) if isinstance(element, tuple) else one(element)
 
@@ -222,7 +185,7 @@ def _evaluate(e: Registers, element: Element, known: dict[object, str] | None = 
 # Elements of arrays -------------------------------------------------------------------------------
 
 
-def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> str:
+def _address(e: ProgramContext, x: Value, indices: Sequence[Value], node: Node) -> str:
     """The address of the element at a node's place; bails out where an index is out of range."""
     t, fb = x.type, e.fb
     assert isinstance(t, ArrayType)
@@ -242,7 +205,7 @@ def _address(e: Registers, x: Value, indices: Sequence[Value], node: Node) -> st
     return fb.emit(f"getelementptr {kind}, ptr {e.pointer[x]}, i64 {offset}")
 
 
-def _wrapped(e: Registers, v: Value, size: Dim, checked: bool) -> str:
+def _wrapped(e: ProgramContext, v: Value, size: Dim, checked: bool) -> str:
     """An index from 0; in one section the same index is checked once."""
     low, high = e.int_ranges.of(v)
     if low >= 0 and (not checked or isinstance(size, int) and high < size):
@@ -264,16 +227,16 @@ def _wrapped(e: Registers, v: Value, size: Dim, checked: bool) -> str:
     return e.checked_indices[key]
 
 
-def _operand(e: Registers, v: Value) -> str:
+def _operand(e: ProgramContext, v: Value) -> str:
     element = e.scalars[v]
     assert not isinstance(element, tuple)
     return emit_expr(e.fb, element, e.env)
 
 
-def _load(e: Registers, out: Value, address: str) -> Element:
+def _load(e: ProgramContext, out: Value, address: str) -> Element:
     parts = part_dtypes(out)
     variables = [
-        bind_register(e, load_element(e.fb, _part(e.fb, address, k, dtype), dtype), dtype)
+        e.bind(load_element(e.fb, _part(e.fb, address, k, dtype), dtype), dtype)
         for k, dtype in enumerate(parts)
     ]
     return (variables[0], variables[1]) if len(variables) == 2 else variables[0]
@@ -285,7 +248,7 @@ def _part(fb: FunctionBuilder, address: str, k: int, dtype: str) -> str:
     )
 
 
-def _write_item(e: Registers, node: Node) -> None:
+def _write_item(e: ProgramContext, node: Node) -> None:
     (out,) = node.outputs
     v = node.inputs[1]
     address = _address(e, out, node.inputs[2:], node)

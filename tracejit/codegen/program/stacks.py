@@ -19,23 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse, check_stacks, stack_tokens
 from tracejit.codegen.llvm.lanes import store_element
-from tracejit.codegen.program.copies import copy_elements
-from tracejit.codegen.program.scalars import bind_register, part_dtypes
-from tracejit.codegen.support.python_calls import call_plainly, no_memory
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.copies import copy_array, copy_elements
+from tracejit.codegen.program.scalars import part_dtypes
+from tracejit.codegen.support.python_calls import no_memory
 from tracejit.errors import GraphError, TraceError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, c_order, dtype_name, dtype_of, shape_of
 from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.control.stack import StackNew, StackPush, record_of
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["Stacks"]
 
@@ -56,7 +53,7 @@ class _Memory:
     cell: str = ""
     place: str = ""
 
-    def room(self, e: Emitter) -> str:
+    def room(self, e: ProgramContext) -> str:
         """The address of the capacity."""
         return e.fb.emit(f"getelementptr {_CELL}, ptr {self.cell}, i32 0, i32 1")
 
@@ -78,7 +75,7 @@ def _upward(n: int, unit: int) -> int:
 class Stacks:
     """The stacks of one program. Raises TraceError for a graph that cannot have them."""
 
-    def __init__(self, e: Emitter) -> None:
+    def __init__(self, e: ProgramContext) -> None:
         self.e = e
         self.tokens = stack_tokens(e.graph)
         self._memory: dict[str, _Memory] = {}
@@ -105,7 +102,7 @@ class Stacks:
         first = min(_FIRST, _FIRST_OF_ALL // len(self._memory) // _ALIGN * _ALIGN)
         for m in self._memory.values():
             m.cell = fb.alloca(_CELL, 8, "zeroinitializer")
-            m.place = self.e.pointer.place()
+            m.place = self.e.place()
             if first:
                 own = fb.alloca(f"[{first} x i8]", _ALIGN)
                 fb.line(f"store ptr {own}, ptr {m.cell}")
@@ -124,7 +121,7 @@ class Stacks:
             most = fb.emit(f"select i1 {more}, i64 {now}, i64 {before}")
             fb.line(f"store i64 {most}, ptr @{note}")
             at = fb.emit(f"getelementptr {_CELL}, ptr {m.cell}, i32 0, i32 2")
-            e.pointer.release(m.place, fb.emit(f"load ptr, ptr {at}"))
+            e.release(m.place, fb.emit(f"load ptr, ptr {at}"))
 
     def failures(self) -> None:
         """The blocks to which pushes and pops leave the program, in front of its end."""
@@ -135,7 +132,7 @@ class Stacks:
         ):
             if label is not None:
                 fb.block(label)
-                call_plainly(e, function)
+                e.call_plainly(function)
                 fb.br("leave")
 
     def _failure(self, kind: str) -> str:
@@ -176,7 +173,7 @@ class Stacks:
         return register
 
     def _set_top(self, node: Node, register: str) -> None:
-        self.e.scalars[node.outputs[0]] = bind_register(self.e, register, "i64")
+        self.e.scalars[node.outputs[0]] = self.e.bind(register, "i64")
 
     def _following(self, m: _Memory, node: Node) -> int:
         """The bytes of the records that a section moves after this one, in the same direction.
@@ -238,7 +235,7 @@ class Stacks:
             assert isinstance(v.type, ArrayType) and isinstance(whole.type, ArrayType)
             if not v.type.is_c:
                 raise TraceError("TJ015", "such a view has no native code on a stack")
-            e.copy_array(whole, address, c_order(whole.type.ndim))
+            copy_array(e, whole, address, c_order(whole.type.ndim))
             return
         parts = part_dtypes(v)
         step = DTYPES[parts[0]].itemsize
@@ -300,7 +297,7 @@ class Stacks:
         return places, fb.integer("add", at, str(_upward(used, m.unit)))
 
 
-def _aligned(e: Emitter, offset: str) -> str:
+def _aligned(e: ProgramContext, offset: str) -> str:
     beyond = e.fb.integer("add", offset, str(_ALIGN - 1))
     return e.fb.integer("and", beyond, str(-_ALIGN))
 

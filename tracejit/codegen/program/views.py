@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tracejit.codegen.lowering.index_maps import dense_strides, linear
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.copies import copy_array
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order
 from tracejit.ops.array.shape import Reshape, Slice, Transpose
 from tracejit.passes.fusion.views import keeps_axes
-
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
 
 __all__ = ["copied", "name_view", "strides_of"]
 
@@ -29,12 +27,12 @@ def _array(v: Value) -> ArrayType:
     return v.type
 
 
-def strides_of(e: Emitter, v: Value) -> tuple[Dim, ...] | None:
+def strides_of(e: ProgramContext, v: Value) -> tuple[Dim, ...] | None:
     """The element strides of an array; None where none describe it."""
     return None if v in e.scattered else e.strides.get(v) or dense_strides(_array(v))
 
 
-def name_view(e: Emitter, node: Node, out: Value) -> None:
+def name_view(e: ProgramContext, node: Node, out: Value) -> None:
     """Note where another name of memory, a view perhaps, has its elements."""
     v, op, attrs = node.inputs[0], node.op, node.attrs
     offset, strides = e.offsets.get(v, 0), e.strides.get(v)
@@ -72,11 +70,11 @@ def _with_axes(
 
 
 @contextmanager
-def copied(e: Emitter, v: Value) -> Iterator[str]:
+def copied(e: ProgramContext, v: Value) -> Iterator[str]:
     """A dense copy of a view in C order, for as long as the block."""
     fb, source, t = e.fb, e.scattered.get(v, v), _array(v)
-    place = e.pointer.place()
-    block = e.pointer.allocate(place, fb.integer("add", e.dim(t.size * t.dtype.itemsize), "1"))
-    e.copy_array(source, block, c_order(_array(source).ndim))
+    place = e.place()
+    block = e.allocate(place, fb.integer("add", e.dim(t.size * t.dtype.itemsize), "1"))
+    copy_array(e, source, block, c_order(_array(source).ndim))
     yield block
-    e.pointer.release(place, block)
+    e.release(place, block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
-from tracejit.codegen.scalar.integers import COMPARISONS, Emitter, constant, same, simple
+from tracejit.codegen.scalar.integers import COMPARISONS, ScalarEmitter, constant, same, simple
 
 __all__ = ["BOOLEAN"]
 
@@ -34,7 +34,7 @@ def _not(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.op("xor", "b1", a[0], s.const(True, "b1"))
 
 
-BOOLEAN: dict[str, Emitter] = {
+BOOLEAN: dict[str, ScalarEmitter] = {
     **COMPARISONS,
     "logical_and": _and,
     "logical_or": _or,

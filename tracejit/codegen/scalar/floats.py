@@ -12,18 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracejit.codegen.llvm.lanes import Lanes, register_type
-from tracejit.codegen.scalar.integers import Emitter, simple
+from tracejit.codegen.scalar.integers import ScalarEmitter, simple
 from tracejit.codegen.scalar.math import MATH, libm
 
 __all__ = ["FLOAT"]
 
 
-def comparison(predicate: str) -> Emitter:
+def comparison(predicate: str) -> ScalarEmitter:
     """A comparison, whose predicate decides what NaN gives."""
     return lambda s, a, t, r: s.compare(predicate, t[0], a[0], a[1])
 
 
-def intrinsic(name: str) -> Emitter:
+def intrinsic(name: str) -> ScalarEmitter:
     """An LLVM intrinsic that the targets have an instruction for."""
     return lambda s, a, t, r: s.intrinsic(name, r, *a)
 
@@ -40,7 +40,7 @@ def _sign(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.select(s.compare("ogt", r, x, zero), r, s.const(1.0, r), rest)
 
 
-def _extreme(predicate: str, other_if_nan: bool) -> Emitter:
+def _extreme(predicate: str, other_if_nan: bool) -> ScalarEmitter:
     """The larger or smaller: NaN propagates, or yields to the other operand.
 
     `select(a > b, a, b)` is one instruction on x86 and b where either is NaN.
@@ -54,7 +54,7 @@ def _extreme(predicate: str, other_if_nan: bool) -> Emitter:
     return emit
 
 
-def _classify(predicate: str) -> Emitter:
+def _classify(predicate: str) -> ScalarEmitter:
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         magnitude = s.intrinsic("fabs", t[0], a[0])
         return s.compare(predicate, t[0], magnitude, s.const(math.inf, t[0]))
@@ -197,7 +197,7 @@ def _floor_divide(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.select(s.compare("oeq", r, y, zero), r, quotient, result)
 
 
-def _logaddexp(exp: str, log1p: str, equal_case: float) -> Emitter:
+def _logaddexp(exp: str, log1p: str, equal_case: float) -> ScalarEmitter:
     """log(exp(x) + exp(y)) as max + log1p(exp(-|x - y|)), in the base that the names have."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -222,7 +222,7 @@ def _log1p_in_base(s: Lanes, r: str, x: str, name: str) -> str:
     return value
 
 
-def _scaled(to_radians: bool) -> Emitter:
+def _scaled(to_radians: bool) -> ScalarEmitter:
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         # The factor is a quotient rounded in the operand's own precision.
         number = np.float64 if r == "f64" else np.float32
@@ -233,7 +233,7 @@ def _scaled(to_radians: bool) -> Emitter:
     return emit
 
 
-FLOAT: dict[str, Emitter] = {
+FLOAT: dict[str, ScalarEmitter] = {
     "add": simple("fadd"),
     "subtract": simple("fsub"),
     "multiply": simple("fmul"),

@@ -17,7 +17,7 @@ from tracejit.codegen.llvm.text import FunctionBuilder
 from tracejit.codegen.scalar.booleans import BOOLEAN
 from tracejit.codegen.scalar.casts import cast
 from tracejit.codegen.scalar.floats import FLOAT
-from tracejit.codegen.scalar.integers import INTEGER, Emitter, with_overflow
+from tracejit.codegen.scalar.integers import INTEGER, ScalarEmitter, with_overflow
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Var
 
@@ -39,9 +39,9 @@ def _table(dtype: str) -> Mapping[str, object]:
 def define(
     name: str,
     *,
-    floats: Emitter | None = None,
-    integers: Emitter | None = None,
-    booleans: Emitter | None = None,
+    floats: ScalarEmitter | None = None,
+    integers: ScalarEmitter | None = None,
+    booleans: ScalarEmitter | None = None,
 ) -> None:
     """Add a scalar function, with its code for elements of each kind.
 

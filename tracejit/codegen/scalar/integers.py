@@ -15,7 +15,7 @@ from tracejit.codegen.llvm.lanes import Lanes, bits, is_signed, register_type
 __all__ = [
     "COMPARISONS",
     "INTEGER",
-    "Emitter",
+    "ScalarEmitter",
     "constant",
     "literal",
     "same",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 #: (lanes, operands, their dtypes, the result's dtype) -> the result's register.
-Emitter: TypeAlias = Callable[[Lanes, Sequence[str], Sequence[str], str], str]
+ScalarEmitter: TypeAlias = Callable[[Lanes, Sequence[str], Sequence[str], str], str]
 
 
 def literal(operand: str) -> int | None:
@@ -33,12 +33,12 @@ def literal(operand: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-def simple(opcode: str) -> Emitter:
+def simple(opcode: str) -> ScalarEmitter:
     """One instruction over operands of one dtype."""
     return lambda s, a, t, r: s.op(opcode, t[0], *a)
 
 
-def comparison(signed: str, unsigned: str) -> Emitter:
+def comparison(signed: str, unsigned: str) -> ScalarEmitter:
     """A comparison; a signed operand against an unsigned one compares their true values."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -322,7 +322,7 @@ def _lcm(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return _zero_where(s, none, r, s.op("mul", r, part, y))
 
 
-def _extreme(name: str) -> Emitter:
+def _extreme(name: str) -> ScalarEmitter:
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         prefix = "s" if is_signed(r) else "u"
         return s.intrinsic(prefix + name, r, a[0], a[1])
@@ -335,12 +335,12 @@ def same(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return a[0]
 
 
-def constant(value: bool) -> Emitter:
+def constant(value: bool) -> ScalarEmitter:
     """A truth that does not depend on the operand."""
     return lambda s, a, t, r: s.const(value, r)
 
 
-COMPARISONS: dict[str, Emitter] = {
+COMPARISONS: dict[str, ScalarEmitter] = {
     "equal": comparison("eq", "eq"),
     "not_equal": comparison("ne", "ne"),
     "less": comparison("slt", "ult"),
@@ -403,11 +403,11 @@ def _power_exceeds(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.helper(f"power_exceeds.{t[0]}", "b1", t, a, build)
 
 
-def _overflows(operation: str) -> Emitter:
+def _overflows(operation: str) -> ScalarEmitter:
     return lambda s, a, t, r: with_overflow(s, operation, t[0], a[0], a[1])[1]
 
 
-INTEGER: dict[str, Emitter] = {
+INTEGER: dict[str, ScalarEmitter] = {
     "add_overflows": _overflows("add"),
     "subtract_overflows": _overflows("subtract"),
     "multiply_overflows": _overflows("multiply"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar import vector_math, vector_powers
-from tracejit.codegen.scalar.integers import Emitter
+from tracejit.codegen.scalar.integers import ScalarEmitter
 
 __all__ = ["LIBM", "MATH", "libm"]
 
@@ -39,7 +39,7 @@ _C_FUNCTIONS = (
 ).split()
 
 
-def libm(function: str) -> Emitter:
+def libm(function: str) -> ScalarEmitter:
     """The C function of that name in double precision, for each lane."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -60,7 +60,7 @@ def libm(function: str) -> Emitter:
     return emit
 
 
-def _own(name: str) -> Emitter:
+def _own(name: str) -> ScalarEmitter:
     """The module's own function over all lanes at once."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -78,7 +78,7 @@ def _own(name: str) -> Emitter:
     return emit
 
 
-def _in_double(name: str) -> Emitter:
+def _in_double(name: str) -> ScalarEmitter:
     """The module's own function of doubles, which serves float32 too."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -127,7 +127,7 @@ def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.helper(f"uniform_power.{r}", r, t, a, build)
 
 
-MATH: dict[str, Emitter] = {
+MATH: dict[str, ScalarEmitter] = {
     "uniform_power": _uniform_power,
     **{name: libm(function) for name, function in LIBM.items()},
     **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .vector_math_emit import FORMATS, Emitter, Float, Int, Mask, literal
+from .vector_math_emit import FORMATS, Float, Int, Mask, VectorBuilder, literal
 from .vector_math_tables import ERFC_CENTRE, TABLES
 
 __all__ = [
@@ -49,7 +49,7 @@ def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, tu
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
     body = _BODIES[name]
-    e = Emitter(FORMATS[dtype], width, fma)
+    e = VectorBuilder(FORMATS[dtype], width, fma)
     x = e.argument("%x")
     result = body(e, x)
     vector = e.float_type
@@ -65,7 +65,7 @@ def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, tu
     return "\n".join([*head, *e.lines, *end]), tuple(e.declarations)
 
 
-def _exp(e: Emitter, x: Float) -> Float:
+def _exp(e: VectorBuilder, x: Float) -> Float:
     """exp(x) = 2^n * exp(r); the bounds on x make overflow and underflow come out by themselves."""
     t = TABLES[e.format.name]
     x = x.at_least(t.exp_low).at_most(t.exp_high)
@@ -78,7 +78,7 @@ def _exp(e: Emitter, x: Float) -> Float:
     return e.muladd(tail, first, head * first) * second
 
 
-def reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
+def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int]:
     """r and its rounding error with x = n * log(2) + r, and n + bias in the low bits."""
     t = TABLES[e.format.name]
     n, biased = nearest_integer(e, x, t.log2_e[0], bias)
@@ -88,7 +88,7 @@ def reduce_exp(e: Emitter, x: Float, bias: int) -> tuple[Float, Float, Int]:
     return r, e.muladd(n, -low, rest - r), biased
 
 
-def nearest_integer(e: Emitter, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
+def nearest_integer(e: VectorBuilder, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
     """x * scale rounded to an integer n, and bits whose low half is n + bias in two's complement.
 
     The sum with `magic` has a unit in the last place of 1. NaN stays NaN in n.
@@ -103,7 +103,7 @@ def power_of_two(biased: Int) -> Float:
     return (biased << biased.emitter.format.mantissa).as_float()
 
 
-def _log(e: Emitter, x: Float) -> Float:
+def _log(e: VectorBuilder, x: Float) -> Float:
     """log(x) = k * log(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
 
     f - f^2 / 2 is kept as an exact sum of two numbers, so that only the tail f^3 / 3 - ... rounds.
@@ -143,13 +143,13 @@ def _log(e: Emitter, x: Float) -> Float:
     return x.compare("ole", 0.0).select(pole, y)
 
 
-def _sin(e: Emitter, x: Float) -> Float:
+def _sin(e: VectorBuilder, x: Float) -> Float:
     sin, cos, quadrant = _sin_and_cos(e, abs(x))
     y = _is_odd(quadrant).select(cos, sin)
     return y.with_sign(_sign_of_quadrant(quadrant) ^ x.sign())
 
 
-def _cos(e: Emitter, x: Float) -> Float:
+def _cos(e: VectorBuilder, x: Float) -> Float:
     sin, cos, quadrant = _sin_and_cos(e, abs(x))
     y = _is_odd(quadrant).select(sin, cos)
     return y.with_sign(_sign_of_quadrant(quadrant + 1))
@@ -164,7 +164,7 @@ def _sign_of_quadrant(quadrant: Int) -> Int:
     return (quadrant & 2) << (quadrant.emitter.format.bits - 2)
 
 
-def _sin_and_cos(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
+def _sin_and_cos(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
     """sin(r), cos(r) and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4, x >= 0."""
     t = TABLES[e.format.name]
     r, r_low, quadrant = _reduce_trig(e, x)
@@ -179,7 +179,7 @@ def _sin_and_cos(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
     return sin, cos, quadrant
 
 
-def _reduce_trig(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
+def _reduce_trig(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
     """r, its rounding error, and n in the low bits, x = n * pi / 2 + r, 0 <= x <= the limit.
 
     The difference of two numbers a - p and its error are found by Fast2Sum although |a| may be the
@@ -203,7 +203,7 @@ def _reduce_trig(e: Emitter, x: Float) -> tuple[Float, Float, Int]:
     return r, r_low - n * fourth, quadrant
 
 
-def _tanh(e: Emitter, x: Float) -> Float:
+def _tanh(e: VectorBuilder, x: Float) -> Float:
     """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
     t = TABLES[e.format.name]
     v = abs(x).at_most(t.tanh_one) * -2.0
@@ -228,7 +228,7 @@ def _tanh(e: Emitter, x: Float) -> Float:
     return abs(quotient - excess * reciprocal).with_sign(x.sign())  # The quotient may be -0.
 
 
-def _erf(e: Emitter, x: Float) -> Float:
+def _erf(e: VectorBuilder, x: Float) -> Float:
     """erf(x) = x + x * p(x^2) below 1, 1 - exp(-x^2) * erfcx(x) above.
 
     erfcx(x) = exp(x^2) * erfc(x) is smooth enough for one polynomial; what exp and it round away is
@@ -248,12 +248,12 @@ def _erf(e: Emitter, x: Float) -> Float:
     return a.compare("olt", 1.0).select(low, high).with_sign(x.sign())
 
 
-def _trig_limit(e: Emitter) -> float:
+def _trig_limit(e: VectorBuilder) -> float:
     t = TABLES[e.format.name]
     return t.trig_limit_fused if e.fma else t.trig_limit_plain
 
 
-def _far_lanes(name: str, e: Emitter, near: Float) -> list[str]:
+def _far_lanes(name: str, e: VectorBuilder, near: Float) -> list[str]:
     """The blocks that a vector with an argument beyond the limit goes on to.
 
     Lanes beyond it take their value from libm, the others keep `near`. float32 goes through libm's
@@ -297,7 +297,7 @@ def _far_lanes(name: str, e: Emitter, near: Float) -> list[str]:
 
 
 _FAR = frozenset({"sin", "cos"})
-_BODIES: dict[str, Callable[[Emitter, Float], Float]] = {
+_BODIES: dict[str, Callable[[VectorBuilder, Float], Float]] = {
     "exp": _exp,
     "log": _log,
     "sin": _sin,

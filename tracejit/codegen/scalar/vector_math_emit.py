@@ -1,8 +1,8 @@
 """Arithmetic on Python objects becomes LLVM IR text over vectors of one width.
 
-`Emitter` collects instructions; `Float`, `Int` and `Mask` are its values, so that a polynomial or
-an argument reduction reads as a formula. Width 1 gives scalars. Nothing is contracted, reordered
-or folded: every operator is one instruction, rounded by itself.
+`VectorBuilder` collects instructions; `Float`, `Int` and `Mask` are its values, so that a
+polynomial or an argument reduction reads as a formula. Width 1 gives scalars. Nothing is
+contracted, reordered or folded: every operator is one instruction, rounded by itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["F32", "F64", "FORMATS", "Emitter", "Float", "Format", "Int", "Mask", "literal"]
+__all__ = ["F32", "F64", "FORMATS", "VectorBuilder", "Float", "Format", "Int", "Mask", "literal"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def literal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-class Emitter:
+class VectorBuilder:
     """Instructions of one straight-line function over vectors of `width` elements.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
@@ -175,7 +175,7 @@ class Emitter:
 class Mask:
     """One truth value a lane."""
 
-    emitter: Emitter
+    emitter: VectorBuilder
     name: str
 
     def select(self, true: Float | float, false: Float) -> Float:
@@ -191,7 +191,7 @@ class Mask:
 class Int:
     """An integer of the format's size a lane; arithmetic wraps."""
 
-    emitter: Emitter
+    emitter: VectorBuilder
     name: str
 
     def _operation(self, operation: str, other: Int | int) -> Int:
@@ -236,7 +236,7 @@ class Int:
 class Float:
     """A floating-point number a lane."""
 
-    emitter: Emitter
+    emitter: VectorBuilder
     name: str
 
     def like(self, value: Float | float) -> Float:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracejit.codegen.scalar.vector_math import nearest_integer, power_of_two, reduce_exp, symbol
-from tracejit.codegen.scalar.vector_math_emit import F64, Emitter, Float, Int
+from tracejit.codegen.scalar.vector_math_emit import F64, Float, Int, VectorBuilder
 from tracejit.codegen.scalar.vector_math_tables import TABLES
 
 __all__ = ["ARITY", "define"]
@@ -51,7 +51,7 @@ def _ordered_sum(a: Float, b: Float) -> _Sum:
     return _Sum(high, b - (high - a))
 
 
-def _log(e: Emitter, x: Float, x_low: Float | None = None) -> _Sum:
+def _log(e: VectorBuilder, x: Float, x_low: Float | None = None) -> _Sum:
     """log(x + x_low) for positive, finite x; x_low is at most half a unit in the last place of x.
 
     x = 2^k * m, sqrt(1/2) <= m < sqrt(2); log(m) = 2 * artanh(s), s = (m - 1) / (m + 1), and
@@ -105,7 +105,7 @@ def _log(e: Emitter, x: Float, x_low: Float | None = None) -> _Sum:
     return _ordered_sum(whole.high, low)
 
 
-def _exp(e: Emitter, x: _Sum) -> Float:
+def _exp(e: VectorBuilder, x: _Sum) -> Float:
     """exp(x.high + x.low), infinite or 0 beyond the range of results; NaN for a NaN."""
     # Where the high number is infinite or NaN, the low one is anything.
     low = abs(x.high).compare("olt", 2.0**11).select(x.low, x.high.like(0.0))
@@ -115,7 +115,7 @@ def _exp(e: Emitter, x: _Sum) -> Float:
     return _exp_of_rest(e, rest, biased)
 
 
-def _exp_of_rest(e: Emitter, r: _Sum, biased: Int) -> Float:
+def _exp_of_rest(e: VectorBuilder, r: _Sum, biased: Int) -> Float:
     """2^n * exp(r), |r| <= log(2) / 2, with n + 2 * bias in the low half of `biased`."""
     head = r.high + 1.0
     tail = ((1.0 - head) + r.high) + r.low
@@ -126,8 +126,8 @@ def _exp_of_rest(e: Emitter, r: _Sum, biased: Int) -> Float:
     return e.muladd(tail, first, head * first) * second
 
 
-def _logarithm(per_log: tuple[float, float]) -> Callable[[Emitter, Float], Float]:
-    def body(e: Emitter, x: Float) -> Float:
+def _logarithm(per_log: tuple[float, float]) -> Callable[[VectorBuilder, Float], Float]:
+    def body(e: VectorBuilder, x: Float) -> Float:
         value = _log(e, x).times(per_log)
         y = value.high + value.low
         y = x.compare("oeq", math.inf).select(x, y)
@@ -138,7 +138,7 @@ def _logarithm(per_log: tuple[float, float]) -> Callable[[Emitter, Float], Float
     return body
 
 
-def _log1p(e: Emitter, x: Float) -> Float:
+def _log1p(e: VectorBuilder, x: Float) -> Float:
     """log(u + error), u = 1 + x rounded and its error found exactly (Knuth's 2Sum)."""
     u = x + 1.0
     one = u - x
@@ -153,7 +153,7 @@ def _log1p(e: Emitter, x: Float) -> Float:
     return x.compare("uno", 0.0).select(x, y)
 
 
-def _exp2(e: Emitter, x: Float) -> Float:
+def _exp2(e: VectorBuilder, x: Float) -> Float:
     bounded = x.at_least(-1100.0).at_most(1025.0)
     n, biased = nearest_integer(e, bounded, 1.0, 2 * F64.bias)
     rest = bounded - n
@@ -161,7 +161,7 @@ def _exp2(e: Emitter, x: Float) -> Float:
     return _exp_of_rest(e, exact, biased)
 
 
-def _power(e: Emitter, x: Float, y: Float) -> Float:
+def _power(e: VectorBuilder, x: Float, y: Float) -> Float:
     """|x|^y = exp(y * log(|x|)), negative where x is and y is odd."""
     size = abs(x)
     log = _log(e, size)
@@ -205,7 +205,7 @@ def define(name: str, width: int, fma: bool = True) -> tuple[str, tuple[str, ...
     The function takes ARITY[name] vectors of `width` doubles and returns one. `fma` says whether
     the host has a fused multiply-add. Raises KeyError for an unknown name.
     """
-    e = Emitter(F64, width, fma)
+    e = VectorBuilder(F64, width, fma)
     names = ["%x", "%y"][: ARITY[name]]
     result = _BODIES[name](e, *(e.argument(n) for n in names))
     kind = e.float_type

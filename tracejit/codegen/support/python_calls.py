@@ -8,17 +8,13 @@ the program must leave. (A ctypes callback would lose it on the way in or out.)
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.pending_exception import PENDING
 from tracejit.locks import once
 
-if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Emitter
-
-__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "call_plainly", "call_python", "no_memory"]
+__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "no_memory"]
 
 #: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
 DONE, BAIL, LEAVE = 0, 1, 2
@@ -88,28 +84,6 @@ def _library() -> Library:
 def call_address() -> int:
     """The address of `tj_call`."""
     return _library().address("tj_call")
-
-
-# In a program -------------------------------------------------------------------------------------
-
-
-def call_plainly(e: Emitter, function: Callable[..., int], *arguments: str) -> str:
-    """A call of Python in a program; the register of how it ended."""
-    e.keep.append(function)
-    name = e.fresh("function")
-    e.symbols[name] = id(function)
-    e.module.add_global(name, "external global i8")
-    e.symbols["tj_call"] = call_address()
-    e.module.declare("tj_call", "i64", ["ptr", "i64", "i64", "i64"])
-    given = ", ".join(f"i64 {a}" for a in [*arguments, "0", "0"][:3])
-    return e.fb.emit(f"call i64 @tj_call(ptr @{name}, {given})")
-
-
-def call_python(e: Emitter, function: Callable[..., int], *arguments: str) -> None:
-    """A call of Python that may end in any way."""
-    status = call_plainly(e, function, *arguments)
-    e.fb.check(e.fb.emit(f"icmp eq i64 {status}, {BAIL}"))
-    e.leave_if(e.fb.emit(f"icmp eq i64 {status}, {LEAVE}"))
 
 
 def no_memory(a: int, b: int, c: int) -> int:

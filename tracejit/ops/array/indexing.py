@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
@@ -136,8 +136,8 @@ class UpdateSlice(UpdateSliceRules, Op):
         only_attrs(self.name, attrs, "start", "size", "step")
         x, v = (array_of(self.name, t) for t in inputs)
         check_slice(self.name, x, attrs)
-        fits = v.dtype == x.dtype and v.shape == slice_shape(attrs)
-        require(fits, f"update_slice: {v} does not fit into the slice of {x}")
+        if v.dtype != x.dtype or v.shape != slice_shape(attrs):
+            raise GraphError(f"update_slice: {v} does not fit into the slice of {x}")
         return (x,)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Poly
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
@@ -35,13 +35,14 @@ __all__: list[str] = []
 def _check_place(name: str, x: ArrayType, indices: Sequence[Type], attrs: Attrs) -> None:
     only_attrs(name, attrs, "at", optional=("checked",))
     at = attrs["at"]
-    valid = isinstance(at, tuple) and len(at) == x.ndim
-    require(valid, f"{name}: at={at!r} needs one entry for each axis of {x}")
+    if not isinstance(at, tuple) or len(at) != x.ndim:
+        raise GraphError(f"{name}: at={at!r} needs one entry for each axis of {x}")
     for d, n in zip(at, x.shape, strict=True):
-        require(d is None or type(d) is int or isinstance(d, Poly), f"{name}: {d!r} is no place")
         if type(d) is int:
             require(d >= 0, f"{name}: the place {d} is negative")
             require(type(n) is not int or d < n, f"{name}: the place {d} in an axis of {n}")
+        elif d is not None and not isinstance(d, Poly):
+            raise GraphError(f"{name}: {d!r} is no place")
     count = sum(d is None for d in at)
     require(len(indices) == count, f"{name}: {len(indices)} indices for at={at!r}")
     fits = all(t in (PYINT, NpScalar(DTYPES["i64"])) for t in indices)

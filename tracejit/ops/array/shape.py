@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.errors import Bailout
+from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, dims_text, register, require
@@ -138,10 +138,8 @@ class Reshape(ReshapeRules, Op):
         only_attrs(self.name, attrs, "shape", optional=("assume",))
         shape = sizes_attr(self.name, attrs, "shape")
         x = array_of(self.name, inputs[0])
-        require(
-            attrs.get("assume") is True or prod(shape) == x.size,
-            f"reshape: {dims_text(x.shape)} does not fit {dims_text(shape)}",
-        )
+        if attrs.get("assume") is not True and prod(shape) != x.size:
+            raise GraphError(f"reshape: {dims_text(x.shape)} does not fit {dims_text(shape)}")
         return (ArrayType(x.dtype, shape, _reshape_order(x, shape)),)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -208,8 +206,8 @@ class Transpose(TransposeRules, Op):
         take(self.name, inputs, 1)
         only_attrs(self.name, attrs, "axes")
         x, axes = array_of(self.name, inputs[0]), attrs["axes"]
-        valid = isinstance(axes, tuple) and sorted(axes) == list(range(x.ndim))
-        require(valid, f"transpose: {axes!r} is not a permutation of the axes of {x}")
+        if not isinstance(axes, tuple) or sorted(axes) != list(range(x.ndim)):
+            raise GraphError(f"transpose: {axes!r} is not a permutation of the axes of {x}")
         order = tuple(axes.index(a) for a in x.order)
         return (ArrayType(x.dtype, tuple(x.shape[a] for a in axes), order),)
 
@@ -232,16 +230,17 @@ class Transpose(TransposeRules, Op):
 def check_slice(name: str, x: ArrayType, attrs: Attrs) -> None:
     """Require `start`, `size` and `step` to address elements of `x` as far as sizes are known."""
     parts = [attrs[k] for k in ("start", "size", "step")]
-    fits = all(isinstance(p, tuple) and len(p) == x.ndim for p in parts)
-    require(fits, f"{name}: start, size and step need one entry for each axis of {x}")
+    if not all(isinstance(p, tuple) and len(p) == x.ndim for p in parts):
+        raise GraphError(f"{name}: start, size and step need one entry for each axis of {x}")
     sizes_attr(name, attrs, "size")
     for start, size, step, n in zip(*parts, x.shape, strict=True):
-        require(type(step) is int and step != 0, f"{name}: {step!r} is not a step")
+        if type(step) is not int or step == 0:
+            raise GraphError(f"{name}: {step!r} is not a step")
         if size == 0 or not all(type(d) is int for d in (start, size, n)):
             continue
         last = start + (size - 1) * step
-        inside = 0 <= start < n and 0 <= last < n
-        require(inside, f"{name}: elements {start} to {last} of an axis of {n}")
+        if not (0 <= start < n and 0 <= last < n):
+            raise GraphError(f"{name}: elements {start} to {last} of an axis of {n}")
 
 
 def slice_shape(attrs: Attrs) -> tuple[Dim, ...]:

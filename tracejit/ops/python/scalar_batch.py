@@ -121,7 +121,7 @@ def batched_rule(c: Calculus, s: BatchSite, rule: ScalarRule | None) -> tuple[Va
     """The vector of a rule's results. Bails out where a lane does."""
     assert rule is not None
     value, bail = rule
-    emit = _Emitter(c, s)
+    emit = _NodeRecorder(c, s)
     if bail is not None:
         holds = c.op("logical_not", emit(bail))
         if isinstance(holds.type, ArrayType):
@@ -132,7 +132,7 @@ def batched_rule(c: Calculus, s: BatchSite, rule: ScalarRule | None) -> tuple[Va
     return (emit.whole(value),)
 
 
-class _Emitter:
+class _NodeRecorder:
     """Records the nodes of expressions; of one that occurs in several places, once.
 
     What has no batched operand is a NumPy scalar until it meets something that has.

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, sizes_read, symbols
+from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay, sizes_read, symbols
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.elementwise import Elementwise
@@ -325,8 +325,6 @@ def fuse(graph: Graph) -> Graph:
 
 
 def _fuse_regions(graph: Graph) -> Graph:
-    from tracejit.ir.graph import replay
-
     if not any(n.regions for n in graph.nodes):
         return graph
     return replay(graph, region=fuse)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.llvm.engine import compile_module, host_target
-from tracejit.codegen.program.context import InputSlot, Program, emit_program
+from tracejit.codegen.program.emit import InputSlot, Program, emit_program
 from tracejit.codegen.reference import print_kernel
 from tracejit.codegen.support.printing import leave_run
 from tracejit.errors import Bailout, GraphError

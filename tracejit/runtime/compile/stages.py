@@ -10,15 +10,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracejit import config
+from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
+from tracejit.frontend.interpreter.entry import trace_function
 from tracejit.frontend.tracing.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import LEAF, Alternative
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, unwrap
 from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, View, lift, number_of, wrap
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
+from tracejit.ir.text.syntax import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.locks import once_computed
 from tracejit.passes.control.drop_checks import without_checks
@@ -40,7 +43,7 @@ from tracejit.runtime.call.entry_spec import (
 from tracejit.runtime.call.signature import Specialization, specialize_captured
 
 if TYPE_CHECKING:
-    from tracejit.codegen.program.context import Program
+    from tracejit.codegen.program.emit import Program
     from tracejit.ir.dataflow import DataflowGraph
 
 __all__ = ["Lowered", "ResultPlan", "Traced", "trace_call"]
@@ -115,8 +118,6 @@ class Traced:
 
     def rebuild(self, flat: Sequence[Any]) -> Any:
         """The user's containers around the results."""
-        from tracejit.frontend.tracing.pytree import unflatten
-
         return unflatten(self.tree, flat)
 
 
@@ -135,8 +136,6 @@ def trace_call(
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
-    from tracejit.frontend.interpreter.entry import trace_function
-
     env = ShapeEnv()
     name = getattr(function, "__name__", type(function).__name__)
     trace = Trace(name.replace("<lambda>", "lambda_"), env)
@@ -362,8 +361,7 @@ class Lowered:
     @once_computed
     def program(self) -> Program:
         """The native program. Raises TraceError for what has no native code."""
-        from tracejit.codegen.llvm.engine import host_target
-        from tracejit.codegen.program.context import emit_program
+        from tracejit.codegen.program.emit import emit_program
 
         spec = self._spec
         slots = [
@@ -391,7 +389,7 @@ class Lowered:
         self.seconds[stage] = seconds
 
     def _inputs(self, slots: Sequence[int]) -> list[Any]:
-        from tracejit.codegen.program.context import InputSlot
+        from tracejit.codegen.program.emit import InputSlot
 
         out = []
         leaves = self.traced.specialization.leaves
@@ -442,8 +440,6 @@ class Lowered:
     def text(self, stage: str = "fuse") -> str:
         """The text of a stage. Raises KeyError for an unknown one."""
         if stage in self.graphs:
-            from tracejit.ir.text.syntax import print_graph
-
             return print_graph(self.graphs[stage])
         if stage == "dataflow":
             from tracejit.ir.text.dataflow import print_dataflow
@@ -456,8 +452,6 @@ class Lowered:
         if stage == "llvm":
             return self.program.text
         if stage == "asm":
-            from tracejit.codegen.llvm.engine import assembly
-
             return assembly(self.program.text)
         raise KeyError(f"no stage {stage!r}; there are {', '.join(self.stages)}")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracejit.codegen.llvm.engine import compile_module
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.runtime import native
@@ -81,8 +82,6 @@ class Variant:
 
     def link(self, spec: EntrySpec, name: str) -> Any:
         """A library with one more entry for the program."""
-        from tracejit.codegen.llvm.engine import compile_module
-
         glue, symbols = native.entry_ir(spec, self.name, name)
         symbols[self.name] = self.library.address(self.name)
         exports = native.entry_exports(name)
@@ -97,8 +96,6 @@ def compile_variant(
     Without one the program's library has an entry for flat leaves, where native entries work.
     Raises TraceError for what has no native code.
     """
-    from tracejit.codegen.llvm.engine import compile_module
-
     flat, program = lowered.spec, lowered.program
     glue, symbols, exports = "", dict[str, int](), [lowered.name]
     if native.available():

@@ -16,18 +16,16 @@ import importlib
 from collections.abc import Mapping
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracejit import config
+from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.library_names import TABLE
 from tracejit.runtime.native.jit_type import SLOW_OFFSET
 from tracejit.runtime.native.reflect import LayoutError
 from tracejit.runtime.native.text import FunctionText
-
-if TYPE_CHECKING:
-    from tracejit.codegen.llvm.engine import Library
 
 __all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
 
@@ -131,8 +129,6 @@ def _check(state: ErrorState) -> None:
 
 def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorState) -> Library:
     """`GATE` and `PAST`, for objects that keep their first entry's address at `entry_offset`."""
-    from tracejit.codegen.llvm.engine import compile_module
-
     gate, past = FunctionText(GATE, functions), FunctionText(PAST, functions)
     _write(gate, entry_offset, errors)
     past.do("br label %slow")

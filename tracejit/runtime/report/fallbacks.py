@@ -14,6 +14,8 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
+from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.report.report import Fallback, Report
 
 __all__ = ["Fallbacks", "keep_contents", "line_in"]
@@ -89,8 +91,6 @@ class Fallbacks:
 
     def _place(self, fallback: Fallback) -> Where:
         """The user's line; of a function that has none, where it is called."""
-        from tracejit.frontend.tracing.trace import user_line
-
         found = fallback.where or line_in(self._function, None) or user_line()
         return found or Where("<unknown>", 1)
 
@@ -144,7 +144,6 @@ def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Calla
     """
     from tracejit.frontend.capture.globals import reached_arrays
     from tracejit.frontend.control.regions import contents_of, put_contents
-    from tracejit.frontend.tracing.pytree import flatten
 
     leaves, _ = flatten(args, kwargs)
     given = [x for x in leaves if isinstance(x, np.ndarray)]

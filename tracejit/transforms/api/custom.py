@@ -8,9 +8,7 @@ own function is traced in this way to a depth of a few calls, one for each order
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -20,28 +18,9 @@ from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.traceable import part_of
 from tracejit.transforms.api.custom_trace import Call, Result
 from tracejit.transforms.api.function import Decorated
+from tracejit.transforms.api.rules import CustomRules, may_follow, within
 
-__all__ = ["CustomJvp", "CustomVjp", "may_follow", "within"]
-
-#: How many calls of a function may be within each other by way of its rules.
-_ORDERS = 3
-#: The functions whose rules are being traced, outermost first.
-_WITHIN: ContextVar[tuple[object, ...]] = ContextVar("tracejit_rules", default=())
-
-
-@contextmanager
-def within(function: object) -> Iterator[None]:
-    """While a rule of a function is called."""
-    token = _WITHIN.set((*_WITHIN.get(), function))
-    try:
-        yield
-    finally:
-        _WITHIN.reset(token)
-
-
-def may_follow(function: object) -> bool:
-    """Whether a call of a function with rules, here, is not too deep in rules of its own."""
-    return _WITHIN.get().count(function) < _ORDERS
+__all__ = ["CustomJvp", "CustomVjp"]
 
 
 class _Custom(Decorated):
@@ -104,8 +83,7 @@ class _Custom(Decorated):
         if getattr(here().builder, "active", None) is not None:
             from tracejit.transforms.api.custom_eager import record_eagerly
 
-            assert isinstance(self, (CustomVjp, CustomJvp))
-            return record_eagerly(hooks, self, function, args)
+            return record_eagerly(hooks, self.own_rules(), function, args)
         call = Call(hooks, self.transform, self.__name__, args)
         result = call.primal(function)
         if not may_follow(self):
@@ -113,6 +91,10 @@ class _Custom(Decorated):
         rules = [part_of(hooks, self, name) for name in self.rules]
         with within(self):
             return self.record_rules(call, result, *rules)
+
+    def own_rules(self) -> CustomRules:
+        """The rules as they are now."""
+        raise NotImplementedError
 
     def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
         """Trace the rules, and record the node; the call's result."""
@@ -148,6 +130,9 @@ class CustomVjp(_Custom):
         """
         self.forward, self.backward = forward, backward
 
+    def own_rules(self) -> CustomRules:
+        return CustomRules(self, self.__name__, forward=self.forward, backward=self.backward)
+
     def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
         forward, backward = rules
         residuals = call.forward(forward, result)
@@ -171,6 +156,9 @@ class CustomJvp(_Custom):
         """
         self.rule = rule
         return rule
+
+    def own_rules(self) -> CustomRules:
+        return CustomRules(self, self.__name__, jvp=self.rule)
 
     def record_rules(self, call: Call, result: Result, *rules: Callable[..., Any]) -> Any:
         return call.emit(result, "jvp", call.tangents(rules[0], result))

@@ -19,10 +19,10 @@ from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type
-from tracejit.transforms.api.custom import CustomJvp, CustomVjp, may_follow, within
 from tracejit.transforms.api.custom_trace import Result, around_floats, cotangents_of
 from tracejit.transforms.api.primal import fresh_copy, fresh_name, like, stack_name
 from tracejit.transforms.api.products import direction, matching
+from tracejit.transforms.api.rules import CustomRules, may_follow, within
 from tracejit.transforms.autodiff.custom_rules import require_linear
 from tracejit.transforms.autodiff.reverse import Pullback
 from tracejit.transforms.autodiff.segments import Segment
@@ -31,10 +31,7 @@ __all__ = ["record_eagerly"]
 
 
 def record_eagerly(
-    hooks: Interpreter,
-    custom: CustomVjp | CustomJvp,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
+    hooks: Interpreter, rules: CustomRules, function: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
     """The result of a call of a function with rules, on the tape of a run."""
     trace = here()
@@ -45,7 +42,7 @@ def record_eagerly(
         return hooks.call(function, *args)
     fresh = {id(x): fresh_copy(trace, x) for x in floats}
     given = unflatten(tree, [fresh.get(id(x), x) for x in leaves], hooks.new)
-    call = _Recorded(hooks, custom, args, given, [fresh[id(x)] for x in floats])
+    call = _Recorded(hooks, rules, args, given, [fresh[id(x)] for x in floats])
     return call.run(function, [x.cell for x in floats if isinstance(x, TracedArray)])
 
 
@@ -59,15 +56,15 @@ class _Recorded(Op):
     def __init__(
         self,
         hooks: Interpreter,
-        custom: CustomVjp | CustomJvp,
+        rules: CustomRules,
         args: tuple[Any, ...],
         given: tuple[Any, ...],
         floats: Sequence[Tracer],
     ) -> None:
-        self.hooks, self.custom, self.args, self.given = hooks, custom, args, given
+        self.hooks, self.rules, self.args, self.given = hooks, rules, args, given
         self.floats = list(floats)
         #: In how many rules of its own the call is made: deep inside there is no rule.
-        self.has_rule = may_follow(custom)
+        self.has_rule = may_follow(rules.owner)
         self.residuals: Any = None
         self.result: Result
 
@@ -80,7 +77,7 @@ class _Recorded(Op):
         read = self._read(trace, start, values)
         inputs = (*values, *self.result.values, *read)
         if any(isinstance(x, TracedArray) and x.cell.written for x in self.floats):
-            raise Underivable(f"{self.custom.__name__}, which stores into what it is given")
+            raise Underivable(f"{self.rules.name}, which stores into what it is given")
         outs = trace.builder.emit(self, inputs)
         stand_ins = [x.cell for x in self.floats if isinstance(x, TracedArray)]
         sources = dict(zip(stand_ins, cells, strict=True))
@@ -91,12 +88,12 @@ class _Recorded(Op):
         return self.result.rebuilt(self.hooks, tracers)
 
     def _called(self, function: Callable[..., Any]) -> Any:
-        if not (self.has_rule and isinstance(self.custom, CustomVjp)):
+        if not self.has_rule or self.rules.forward is None:
             return self.hooks.call(function, *self.given)
-        with within(self.custom):
-            out = self.hooks.call(self.custom.forward, *self.given)
+        with within(self.rules.owner):
+            out = self.hooks.call(self.rules.forward, *self.given)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
-            name = self.custom.__name__
+            name = self.rules.name
             raise TypeError(
                 f"custom_vjp: the forward rule of {name} gives a pair (result, residuals)"
             )
@@ -131,7 +128,7 @@ class _Recorded(Op):
 
     def _refusal(self, reads_more: bool) -> str:
         """Why there is no derivative; empty if there is one."""
-        name = self.custom.__name__
+        name = self.rules.name
         if reads_more:
             return (
                 f"{name} has a derivative of its own, which says nothing of a value that {name} "
@@ -156,7 +153,7 @@ class _Recorded(Op):
             c.zeros(x.type) if t is None else t
             for x, t in zip(self.floats, tangents[:count], strict=True)
         ]
-        if isinstance(self.custom, CustomJvp):
+        if self.rules.jvp is not None:
             return self._tangents(given)
         zeros = [c.zeros(v.type) for v in self.result.values if differentiable(v.type)]
         spread = self._spread(zeros)
@@ -170,7 +167,7 @@ class _Recorded(Op):
         if refusal := self._refusal(any(s.wanted[count + len(self.result.values) :])):
             raise Underivable(refusal)
         rest: list[Value | None] = [None] * (len(s.inputs) - count)
-        if isinstance(self.custom, CustomVjp):
+        if self.rules.jvp is None:
             return [*self._cotangents(c, cotangents), *rest]
         zeros = [c.zeros(x.type) for x in self.floats]
         return [*self._transposed(zeros, lambda: self._tangents(zeros), cotangents), *rest]
@@ -196,22 +193,21 @@ class _Recorded(Op):
         pull = Pullback(segment, list(zeros), fresh_name(trace), stack_name(trace))
         found = pull.pull([x for x, _ in pairs], [g for _, g in pairs])
         nodes = trace.builder.nodes[start:]
-        require_linear(self.custom.__name__, nodes, zeros, [g for g in found if g is not None])
+        require_linear(self.rules.name, nodes, zeros, [g for g in found if g is not None])
         return found
 
     def _tangents(self, given: Sequence[Value]) -> list[Value | None]:
         """The tangents of the results by the rule, for those of the arguments."""
-        assert isinstance(self.custom, CustomJvp)
-        what = f"custom_jvp: the tangent that the rule of {self.custom.__name__} gives"
+        what = f"custom_jvp: the tangent that the rule of {self.rules.name} gives"
         leaves, tree = flatten_state(self.given)
         pairs = zip(self.floats, given, strict=True)
         table = {id(x): like(x, v) for x, v in pairs}
         found = [table.get(id(x), 0) for x in leaves]
         directions = unflatten(around_floats(tree), found, self.hooks.new)
-        with within(self.custom):
-            out = self.hooks.call(self.custom.rule, self.given, directions)
+        with within(self.rules.owner):
+            out = self.hooks.call(self.rules.jvp, self.given, directions)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
-            name = self.custom.__name__
+            name = self.rules.name
             raise TypeError(f"custom_jvp: the rule of {name} gives a pair (result, tangent)")
         result = self.result
         found = matching(out[1], result.tree, len(result.leaves), what)
@@ -223,15 +219,14 @@ class _Recorded(Op):
 
     def _cotangents(self, c: Calculus, given: Sequence[Value | None]) -> list[Value | None]:
         """The cotangents of the arguments by the rule, for those of the results."""
-        result, name = self.result, self.custom.__name__
+        result, name = self.result, self.rules.name
         tracers: list[Any] = [
             like(x, c.zeros(v.type) if g is None else g) if differentiable(v.type) else 0
             for x, v, g in zip(result.tracers, result.values, given, strict=True)
         ]
-        assert isinstance(self.custom, CustomVjp)
-        with within(self.custom):
+        with within(self.rules.owner):
             cotangent = result.directions(self.hooks, tracers)
-            found = self.hooks.call(self.custom.backward, self.residuals, cotangent)
+            found = self.hooks.call(self.rules.backward, self.residuals, cotangent)
         return [
             None if g is None else _fitted(g, x.type, what)
             for x, g, what in cotangents_of(found, self.given, name)

@@ -17,16 +17,26 @@ from tracejit.frontend.eager.arguments import Arguments, in_containers
 from tracejit.frontend.eager.calls import ConcreteHooks
 from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
+from tracejit.frontend.tracing.traceable import Traceable
 
 if TYPE_CHECKING:
     from tracejit.frontend.tracing.trace import Trace
-    from tracejit.transforms.api.function import Transformed
 
 __all__ = ["pull_eagerly", "run_eagerly"]
 
 
-def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a transformed function gives for these arguments, computed operation by operation.
+def run_eagerly(
+    name: str,
+    transformed: Traceable,
+    function: Callable[..., Any],
+    record: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """What `transformed` gives for these arguments, computed operation by operation.
+
+    It is called `name`, and made of `function`; `record(hooks, function, args, kwargs)` gives its
+    result on tracers.
 
     The program's prints, breakpoints, warnings and exceptions are its own, from its lines, and see
     real numbers. Arrays and containers among the arguments hold afterwards, after an exception of
@@ -38,11 +48,11 @@ def run_eagerly(transformed: Transformed, args: Sequence[Any], kwargs: Mapping[s
     if outer is not None:
         return ConcreteHooks(outer).transformed(transformed, *args, **kwargs)
 
-    def record(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return transformed.record(hooks, transformed.function, args, kwargs)
+    def run(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return record(hooks, function, args, kwargs)
 
-    trace = ConcreteTrace(transformed.__name__, (ConcreteArray, ConcreteScalar))
-    return _run(trace, record, args, kwargs, transformed.function)
+    trace = ConcreteTrace(name, (ConcreteArray, ConcreteScalar))
+    return _run(trace, run, args, kwargs, function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:

@@ -47,7 +47,7 @@ class Transformed(Traceable):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         from tracejit.transforms.api.eager import run_eagerly
 
-        return run_eagerly(self, args, kwargs)
+        return run_eagerly(self.__name__, self, self.function, self.record, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<{self.__qualname__}>"

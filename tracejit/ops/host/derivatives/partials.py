@@ -150,13 +150,12 @@ def elementwise(
     """
     if not names:
         names = ["x"] if len(partials) == 1 else [f"x{k + 1}" for k in range(len(partials))]
+    formulas = {n: f for n, f in zip(names, partials, strict=True) if f is not None}
 
     def terms(site: HostSite, name: str, v: Value) -> list[Value]:
         """v times the partial derivatives of all results by one operand."""
         c, likes = site.c, site.s.outputs
-        formula = partials[names.index(name)]
-        if formula is None:
-            raise site.underivable(f"has no derivative rule by {name}")
+        formula = formulas[name]
         dtypes = [dtype_of(t) for t in (*likes, *(site.type(n) for n in site.places))]
         if not takes_complex and any(d.kind == "c" for d in dtypes):
             raise site.underivable("has no derivative rule for complex numbers")
@@ -191,7 +190,7 @@ def elementwise(
                 out[name] = matched(c, c.sum_to(total, t), t)
         return out
 
-    rule([path], *names, jvp=jvp, vjp=vjp)
+    rule([path], *formulas, jvp=jvp, vjp=vjp)
 
 
 def _operand(site: HostSite, name: str, like: Type) -> Term:

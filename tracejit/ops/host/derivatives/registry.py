@@ -362,5 +362,7 @@ def _find(c: Calculus, s: Site, active: Sequence[bool]) -> tuple[HostSite, Rule]
         names = [name for name, place in site.places.items() if place == k]
         unknown = [n for n in names if n.partition(".")[0] not in found.parameters]
         if is_active and (unknown or not names):
-            raise site.underivable(f"has no derivative by {', '.join(unknown) or 'an argument'}")
+            raise site.underivable(
+                f"has no derivative rule by {', '.join(unknown) or 'an argument'}"
+            )
     return site, found

@@ -1,0 +1,204 @@
+"""A fused graph becomes one native function `i32 program(ptr in, ptr out)`, as LLVM text.
+
+The graph is lowered to its flat form, whose sections are the function's blocks and whose merges its
+phis; kernels are internal functions of the same module. Scalars live in registers, arrays where
+`analysis/buffer_plan.py` puts them. The slots of `in` and `out` are those of
+`runtime/call/entry_spec.py`. The function returns 0, or 1 where the call must be repeated eagerly,
+or an exception is pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracejit.codegen.analysis.buffer_plan import BufferPlan, plan_buffers
+from tracejit.codegen.analysis.liveness import is_array, written_inputs
+from tracejit.codegen.analysis.size_ranges import byte_counts, size_ranges
+from tracejit.codegen.analysis.zero_results import zero_results
+from tracejit.codegen.program.allocation import emit_new_array, is_made_late
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.control_flow import emit_sections
+from tracejit.codegen.program.copies import Transfer, transfer_all
+from tracejit.codegen.program.effects import emit_output_end, emit_output_left
+from tracejit.codegen.program.host_calls import HostCall
+from tracejit.codegen.program.host_results import emit_held_left
+from tracejit.codegen.program.memory import ProgramMemory
+from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
+from tracejit.codegen.program.stacks import Stacks
+from tracejit.ir.dataflow import DataflowGraph
+from tracejit.ir.dims import Dim, free_symbols
+from tracejit.ir.graph import Graph, Node, Value
+from tracejit.ir.kernel import Kernel
+from tracejit.passes.control.lower import lower_control_flow
+
+__all__ = ["InputSlot", "Program", "emit_program"]
+
+
+@dataclass(frozen=True)
+class InputSlot:
+    """Where an input of the graph lies: its slot, and its element strides where it is not dense."""
+
+    slot: int
+    strides: tuple[Dim, ...] | None = None
+
+
+@dataclass
+class Program:
+    """LLVM text, what it must be linked with, and what must live as long as it.
+
+    `plan` tells where the arrays lie and which of them are copied. The outputs with the numbers
+    `zeroed` have to be filled with zeros before a run.
+    """
+
+    name: str
+    text: str
+    symbols: dict[str, int]
+    kernels: list[Kernel]
+    plan: BufferPlan
+    keep: list[Any] = field(default_factory=list)
+    zeroed: frozenset[int] = frozenset()
+
+    @property
+    def host_nodes(self) -> list[Node]:
+        """The nodes that are calls of NumPy or Python while the program runs.
+
+        This is what "host" means, in reports, under `strict` and in `tracejit ops`.
+        """
+        return [site.node for site in self.keep if isinstance(site, HostCall)]
+
+
+def emit_program(
+    graph: Graph | DataflowGraph,
+    inputs: Sequence[InputSlot],
+    out_slots: Sequence[int],
+    sizes: Mapping[str, int],
+    name: str,
+    target: Any,
+    *,
+    may_zero: bool = False,
+) -> Program:
+    """The native program of a fused graph, or of its flat form.
+
+    With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
+
+    `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
+    argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
+    TraceError for what has no native code.
+    """
+    flat = lower_control_flow(graph) if isinstance(graph, Graph) else graph
+    strides = {k: i.strides for k, i in enumerate(inputs) if i.strides is not None}
+    plan = plan_buffers(flat, frozenset(sizes), strides)
+    zeroed = zero_results(flat, plan) if may_zero else {}
+    e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
+    driver = _Driver(e, inputs, out_slots, sizes)
+    driver.run()
+    outputs = [driver.numbers.index(k) for k in zeroed.values()]
+    text = e.module.text()
+    return Program(name, text, e.symbols, e.kernels, plan, e.keep, frozenset(outputs))
+
+
+class _Driver:
+    """Writes the whole function: inputs, sections, results, and the ways out."""
+
+    def __init__(
+        self,
+        e: ProgramContext,
+        inputs: Sequence[InputSlot],
+        out_slots: Sequence[int],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.e, self.inputs, self.sizes = e, inputs, sizes
+        self.memory = ProgramMemory(e)
+        e.pointer = self.memory
+        self.stacks = Stacks(e)
+        self.written = written_inputs(e.graph)
+        given = [(k, v) for k, (v, r) in enumerate(_results(e.graph)) if not r.startswith("write ")]
+        #: The numbers of the graph's outputs that the caller allocates memory for, or boxes.
+        self.numbers = [k for k, _ in given]
+        #: Those outputs, with their slots.
+        self.results = list(zip((v for _, v in given), out_slots, strict=True))
+
+    def run(self) -> None:
+        """Write the function."""
+        e, fb = self.e, self.e.fb
+        fb.fail_label = "refuse"
+        for name, slot in self.sizes.items():
+            e.env[name] = fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
+        for k, given in enumerate(self.inputs):
+            self._load_input(k, given)
+        for d in sorted(byte_counts(e.graph), key=str):
+            if free_symbols(d) <= e.env.keys():
+                e.checked_dim(d)
+        self._load_outputs()
+        self.memory.begin()
+        self.stacks.begin()
+        fb.fail_label = "bail"
+        emit_sections(e, self.memory, self.stacks, self._finish)
+        e.section = None
+        fb.block("bail")
+        fb.fail_label = "leave"
+        self.memory.undo()
+        emit_drawn_back(e)
+        fb.br("leave")
+        fb.block("done")
+        emit_drawn_end(e)
+        self.stacks.free()
+        self.memory.free()
+        fb.ret("i32", "0")
+        self.stacks.failures()
+        fb.block("leave")
+        emit_held_left(e)
+        emit_drawn_end(e)
+        emit_output_left(e)
+        self.stacks.free()
+        self.memory.free()
+        fb.br("refuse")
+        fb.block("refuse")
+        fb.ret("i32", "1")
+        fb.finish()
+
+    def _slot(self, base: str, index: int) -> str:
+        return self.e.fb.emit(f"getelementptr i64, ptr {base}, i64 {index}")
+
+    def _load_input(self, k: int, given: InputSlot) -> None:
+        e = self.e
+        v, address = e.graph.inputs[k], self._slot("%in", given.slot)
+        if not is_array(v):
+            e.scalars[v] = e.load_scalar(address, v.type)
+            return
+        pointer = e.fb.emit(f"load ptr, ptr {address}")
+        if k in self.written:
+            self.memory.arguments[k] = pointer
+        else:
+            self.memory[v] = pointer
+        if given.strides is not None:
+            e.strides[v] = given.strides
+
+    def _load_outputs(self) -> None:
+        for number, (v, slot) in zip(self.numbers, self.results, strict=True):
+            if is_array(v) and not is_made_late(v, self.sizes):
+                load = f"load ptr, ptr {self._slot('%out', slot)}"
+                self.memory.outputs[number] = self.e.fb.emit(load)
+
+    def _finish(self) -> None:
+        """Bring results and written arguments to their places, and return."""
+        e = self.e
+        emit_output_end(e)
+        transfers: list[Transfer] = []
+        for number, (v, slot) in zip(self.numbers, self.results, strict=True):
+            if not is_array(v):
+                e.store_scalar(e.scalars[v], self._slot("%out", slot))
+                continue
+            if is_made_late(v, self.sizes):
+                self.memory.outputs[number] = emit_new_array(e, v, self._slot("%out", slot))
+            transfers += self.memory.to_output(v, number)
+        transfers += self.memory.to_arguments(list(self.written.items()))
+        transfer_all(e, transfers)
+        e.fb.br("done")
+
+
+def _results(graph: DataflowGraph) -> list[tuple[Value, str]]:
+    texts = [*graph.results, *("fresh" for _ in graph.outputs[len(graph.results) :])]
+    return list(zip(graph.outputs, texts, strict=True))
