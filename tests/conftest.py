@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -61,22 +61,23 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if sampling.full():
         return
-    names = {item.nodeid for item in items}
-    kept, left = [], []
+    cases: dict[str, list[pytest.Item]] = {}
+    left = set()
     for item in items:
-        marker = item.get_closest_marker("sampled")
-        taken = marker is None or _taken(item, names, *marker.args, **marker.kwargs)
-        (kept if taken else left).append(item)
-    config.hook.pytest_deselected(items=left)
-    items[:] = kept
-
-
-def _taken(item: pytest.Item, names: set[str], parts: int, always: Collection[str] = ()) -> bool:
-    module = item.nodeid.removesuffix(item.name)
-    unknown = sorted(name for name in always if module + name not in names)
-    if unknown:
-        raise pytest.UsageError(f"{item.nodeid}: no cases of these names: {unknown}")
-    return item.name in always or sampling.in_slice(item.name, parts)
+        if item.get_closest_marker("sampled") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, of_test in cases.items():
+        marker = of_test[0].get_closest_marker("sampled")
+        assert marker is not None
+        try:
+            taken = sampling.sampled(
+                of_test, *marker.args, name=lambda item: item.name, **marker.kwargs
+            )
+        except ValueError as error:
+            raise pytest.UsageError(f"{test}: {error}") from error
+        left |= {*of_test} - {*taken}
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
 
 
 def _slice(config: pytest.Config) -> str:

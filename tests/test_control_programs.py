@@ -74,6 +74,7 @@ def test_native(program: Program) -> None:
         assert program.repeats or report.bailouts <= raised, str(report)
 
 
+@pytest.mark.sampled(2)
 @NAMED
 def test_readers(program: Program) -> None:
     """The graph, and its dataflow form, mean what the program means."""

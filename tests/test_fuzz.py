@@ -25,7 +25,7 @@ from tests.fuzz.shrink import shrink
 BLOCK = 10
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("block", range(16))
 def test_random_programs(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import sampling
-from tests.support.sampling import full, sampled
+from tests.support.sampling import full, in_slice, sampled
 
 NAMES = [f"case[{k}]" for k in range(1000)]
 
@@ -28,7 +29,7 @@ def slices(monkeypatch: pytest.MonkeyPatch, first: int, parts: int) -> list[list
 def test_runs_one_after_the_other_take_each_case_once(monkeypatch, first, parts) -> None:
     found = slices(monkeypatch, first, parts)
     assert sorted(name for names in found for name in names) == sorted(NAMES)
-    assert all(0.5 < len(names) * parts / len(NAMES) < 1.5 for names in found)
+    assert max(map(len, found)) - min(map(len, found)) <= 1
     assert all(names == sorted(names, key=NAMES.index) for names in found)
 
 
@@ -37,7 +38,18 @@ def test_the_seed_alone_decides(monkeypatch) -> None:
     assert slices(monkeypatch, 3, 1)[0] == NAMES
     # A fixed name and seed keep their slice between versions of Python.
     monkeypatch.setattr(sampling, "seed", 3)
-    assert sampled(["sin", "cos", "tan", "exp", "log", "sqrt"], 2) == ["log", "sqrt"]
+    assert sampled(["sin", "cos", "tan", "exp", "log", "sqrt"], 2) == ["cos", "exp", "log"]
+
+
+def test_cases_are_asked_for_one_by_one(monkeypatch) -> None:
+    """Where a test does not know all of them before."""
+    found = []
+    for seed in range(5, 12):
+        monkeypatch.setattr(sampling, "seed", seed)
+        found += [name for name in NAMES if in_slice(name, 7)]
+    assert sorted(found) == sorted(NAMES)
+    monkeypatch.setattr(sampling, "seed", None)
+    assert in_slice("a", 1000)
 
 
 def test_all_cases_run_without_a_seed(monkeypatch) -> None:
@@ -78,5 +90,21 @@ def collected(*options: str) -> set[str]:
 def test_runs_take_slices_of_marked_tests() -> None:
     every = {f"test_marked[{k}]" for k in range(20)}
     even, odd = (collected("--seed", seed) for seed in ("6", "7"))
-    assert even | odd == every and even & odd == {"test_marked[0]"} and min(len(even), len(odd)) > 4
+    assert (
+        even | odd == every and even & odd == {"test_marked[0]"} and min(len(even), len(odd)) == 10
+    )
     assert collected("--all") == collected("--seed", "7", "-k", "marked") == every
+
+
+def test_the_page_on_tests_lists_what_is_sampled() -> None:
+    tests = Path(__file__).parent
+    mark = re.compile(r"^@pytest\.mark\.sampled\((\d+).*?^def (\w+)", re.MULTILINE | re.DOTALL)
+    marked = {
+        (f"{path.name}::{name}", parts)
+        for path in tests.rglob("test_*.py")
+        for parts, name in mark.findall(path.read_text(encoding="utf-8"))
+        if path != Path(__file__)
+    }
+    page = (tests.parent / "docs" / "testing.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+\.py::\w+)` \| (\d+) \| \d+ \|$", page, re.MULTILINE))
+    assert listed == marked

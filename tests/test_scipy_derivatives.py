@@ -153,6 +153,7 @@ STRUCTURED: list[Case] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(STRUCTURED)))
 def test_structured_matrices(k: int) -> None:
     run_case(STRUCTURED[k])
@@ -172,6 +173,7 @@ NORMS: list[Case] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int) -> None:
     run_case(NORMS[k])

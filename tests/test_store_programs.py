@@ -84,6 +84,7 @@ def _grown(x: Any, k: int) -> Any:
     return np.resize(x, (x.shape[0] + k, *(n + k for n in x.shape[1:])))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "f", [pytest.param(getattr(m, n), id=n) for m, names in SIZED.items() for n in names.split()]
 )

@@ -24,12 +24,19 @@ def full() -> bool:
     return seed is None
 
 
+def _order(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
 def in_slice(name: str, parts: int) -> bool:
     """Whether this run takes the case of that name, where each run takes one of `parts` slices."""
-    if seed is None:
-        return True
-    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-    return (int.from_bytes(digest, "little") - seed) % parts == 0
+    return seed is None or (_order(name) - seed) % parts == 0
+
+
+def dealt(names: Iterable[str], parts: int) -> set[str]:
+    """This run's names: one in `parts`, so that slices differ in size by one at most."""
+    ranked = sorted(set(names), key=lambda name: (_order(name), name))
+    return set(ranked if seed is None else ranked[seed % parts :: parts])
 
 
 def sampled(
@@ -39,7 +46,7 @@ def sampled(
     name: Callable[[Case], str] = str,
     always: Collection[str] = (),
 ) -> list[Case]:
-    """This run's cases, in their order: about one in `parts`, and those whose name is in `always`.
+    """This run's cases, in their order: one in `parts`, and those whose name is in `always`.
 
     `name` gives a case the same name in each run: neither an address nor a set's order is in it.
     Raises ValueError for a name in `always` that no case has: it would protect nothing.
@@ -48,4 +55,5 @@ def sampled(
     unknown = set(always) - {n for n, _ in named}
     if unknown:
         raise ValueError(f"no cases of these names: {sorted(unknown)}")
-    return [case for n, case in named if n in always or in_slice(n, parts)]
+    taken = dealt((n for n, _ in named), parts).union(always)
+    return [case for n, case in named if n in taken]
