@@ -20,7 +20,7 @@ import numpy as np
 from tests.compare import Mismatch
 from tracejit.codegen.llvm.engine import compile_module, host_target
 from tracejit.codegen.lowering.fusion import lower_fusion
-from tracejit.codegen.program.context import InputSlot, emit_program
+from tracejit.codegen.program.emit import InputSlot, emit_program
 from tracejit.codegen.reference import OutOfRange, run_kernel
 from tracejit.codegen.support.printing import leave_run
 from tracejit.errors import Bailout, GraphError
@@ -29,7 +29,6 @@ from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.kernel import Kernel
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, Type, type_sizes
-from tracejit.ir.verify import FUSION
 from tracejit.passes.manager import run_passes
 
 __all__ = ["NativeNode", "Strides", "one_node"]
@@ -159,7 +158,7 @@ class NativeNode:
     @cached_property
     def _kernel(self) -> tuple[Kernel, list[int], dict[str, Dim]] | None:
         """The kernel, the numbers of its operands, and what its sizes are."""
-        if [n.op.name for n in self.fused.nodes] != [FUSION] or len(self.fused.outputs) != 1:
+        if [n.op.kind for n in self.fused.nodes] != ["fusion"] or len(self.fused.outputs) != 1:
             return None
         (node,), (v,) = self.fused.nodes, self.fused.outputs
         if node.outputs != self.fused.outputs or not isinstance(v.type, ArrayType):

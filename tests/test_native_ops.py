@@ -104,12 +104,12 @@ def test_wrong_native_code_is_seen(wrong: type[_Negative], monkeypatch: pytest.M
 
 
 def test_a_tail_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    rest = kernel_function._Emitter._rest
+    rest = kernel_function._KernelWriter._rest
 
     def shorter(self: Any, loop: Any, plan: Any, begin: str, end: str) -> Any:
         return rest(self, loop, plan, begin, self.fb.integer("sub", end, "1"))
 
-    monkeypatch.setattr(kernel_function._Emitter, "_rest", shorter)
+    monkeypatch.setattr(kernel_function._KernelWriter, "_rest", shorter)
     with pytest.raises(Mismatch, match="native code against the evaluator"):
         for group in groups_of(_Negative()):
             check(group)
