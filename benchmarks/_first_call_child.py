@@ -50,7 +50,12 @@ def load_modules() -> None:
     """Import what the first call of a compiled function imports, but for the back end itself."""
     import importlib
 
-    for name in ("runtime.specialize", "runtime.publish", "codegen.program", "frontend.autograph"):
+    for name in (
+        "runtime.compile.specialize",
+        "runtime.compile.publish",
+        "codegen.program.emit",
+        "frontend.interpreter.entry",
+    ):
         importlib.import_module(f"tracejit.{name}")
 
 

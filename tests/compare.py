@@ -168,7 +168,8 @@ def _close(e: Any, a: Any, allowed: Tolerance) -> Any:
 
 
 def _bound(e: np.ndarray, a: np.ndarray, finite: np.ndarray, allowed: Tolerance) -> Any:
-    magnitude = np.abs(np.where(finite, e, 0))
+    # The modulus of a finite complex number may overflow.
+    magnitude = np.minimum(np.abs(np.where(finite, e, 0)), np.finfo(e.dtype).max)
     if allowed.parity == "ulp":
         return allowed.ulp * np.spacing(magnitude)
     if allowed.parity == "bound":

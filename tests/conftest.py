@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -49,13 +49,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Worker processes are given the options as they stand after this.
-    if config.option.seed is None:
-        config.option.seed = int(time.time())
     option = config.option
     # Who names a case means it.
     named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)
+    if option.seed is None:
+        option.seed = int(time.time())
     sampling.seed = None if option.all or named else option.seed
+    # Worker processes take the slice of the process that has started them.
+    sampling.seed = getattr(config, "workerinput", {}).get("slice", sampling.seed)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["slice"] = sampling.seed
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

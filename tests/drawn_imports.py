@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.test_layering import PACKAGE, ROOT, imported_modules
+from tests.test_layering import PACKAGE, ROOT, imports
 
 DRAWING = ROOT / "docs" / "imports.svg"
 _CELL, _LEFT, _TOP = 15, 190, 150
@@ -26,13 +26,13 @@ def folders() -> list[str]:
     return re.findall(r"^\| `tracejit/([^`]+)/` \|", text, re.MULTILINE)
 
 
-def imports() -> Counter[tuple[str, str]]:
+def counted() -> Counter[tuple[str, str]]:
     """(importing folder, imported folder) -> how many names, inside functions and for types too."""
     found: Counter[tuple[str, str]] = Counter()
     for path in PACKAGE.rglob("*.py"):
         own = path.parent.relative_to(PACKAGE).as_posix()
-        for _, name in imported_modules(path):
-            other = _folder_of(name)
+        for found_import in imports(PACKAGE, path):
+            other = _folder_of(found_import.name)
             if path.parent != PACKAGE and other not in ("", own):
                 found[own, other] += 1
     return found
@@ -56,7 +56,7 @@ def is_against(names: list[str], row: str, column: str) -> bool:
 
 def drawing() -> str:
     """The text of the drawing."""
-    names, count = folders(), imports()
+    names, count = folders(), counted()
     size = len(names) * _CELL
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + size + 12} '
@@ -85,6 +85,6 @@ def drawing() -> str:
 if __name__ == "__main__":
     if "--write" in sys.argv:
         DRAWING.write_text(drawing(), encoding="utf-8")
-    for (one, other), n in sorted(imports().items()):
+    for (one, other), n in sorted(counted().items()):
         if is_against(folders(), one, other):
             print(f"{one} imports {n} names of {other}, which comes after it")

@@ -48,6 +48,67 @@ def from_elements(shape: tuple[int, ...], dtype: Any, element: Callable[..., Any
     return out
 
 
+# Of the formulas that NumPy's loops have for these, the op is one ------------------------------
+
+
+@reference("multiply", "square")
+def _(name, inputs, attrs):
+    x, y = inputs[0], inputs[-1]
+    if x.dtype.kind != "c":
+        return np.asarray(x * y) if isinstance(x, np.ndarray) else x * y
+    out = np.empty_like(x)
+    out.real, out.imag = x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real
+    return out if isinstance(x, np.ndarray) else out[()]
+
+
+@reference("absolute")
+def _(inputs, attrs):
+    (x,) = inputs
+    if x.dtype.kind != "c":
+        size = np.abs(x)
+    elif x.dtype == np.complex128:
+        size = np.hypot(x.real, x.imag)
+    else:
+        wide = np.hypot(x.real.astype(float), x.imag.astype(float))
+        size = wide.astype(np.float32)
+    return np.asarray(size) if isinstance(x, np.ndarray) else size
+
+
+@reference("power", "uniform_power")
+def _(name, inputs, attrs):
+    x, y = (np.atleast_1d(v) for v in inputs)
+    if x.dtype.kind != "f":
+        out = np.power(x, y)
+    else:
+        # Of a single exponent NumPy makes another function.
+        shape = x.shape
+        x, y = (np.append(v, v.dtype.type(k)) for v, k in ((x, 1), (y, 3)))
+        wide = np.float64 if x.dtype.itemsize < 8 else np.longdouble
+        out = np.power(x.astype(wide), y.astype(wide)).astype(x.dtype)
+        if name == "uniform_power":
+            out = np.where(y == 0.5, np.sqrt(x), out)
+        out = out[:-1].reshape(shape)
+    out = out.reshape(np.shape(inputs[0]))
+    return out if isinstance(inputs[0], np.ndarray) else out[()]
+
+
+def strong(plain, count):
+    """The product or quotient in which a 0 among the first operands stays 0, and how it reads."""
+
+    def value(inputs, attrs):
+        out = plain([*inputs], {})
+        for v in reversed(inputs[:count]):
+            out = np.where((v == 0) & np.isnan(out), v, out)
+        return out if isinstance(inputs[0], np.ndarray) else out[()]
+
+    return value
+
+
+REFERENCES["strong_multiply"] = strong(REFERENCES["multiply"], 1)
+REFERENCES["strong_product"] = strong(REFERENCES["multiply"], 2)
+REFERENCES["strong_divide"] = strong(lambda x, attrs: np.divide(*x), 1)
+
+
 # Where elements come from -----------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ Only the part of the page after the mark is made here.
 from __future__ import annotations
 
 import builtins
-import inspect
 import itertools
 import math
 import sys
@@ -29,7 +28,7 @@ from tracejit.frontend.python.builtins import CALLS
 from tracejit.ir.op import OPS, Op
 from tracejit.ops.array.elementwise import UFUNC_OPS
 from tracejit.ops.host.call import find_function
-from tracejit.ops.host.derivatives.registry import RULES
+from tracejit.ops.host.derivatives.registry import RULES, _signature
 from tracejit.ops.rules.partials import Partials
 
 PAGE = ROOT / "docs" / "supported.md"
@@ -122,10 +121,7 @@ def _host_rules() -> Iterator[str]:
     yield "|---|---|"
     found: dict[str, str] = {}
     for path, rule in RULES.items():
-        try:
-            parameters = _parameters(find_function(path))
-        except (ImportError, AttributeError):
-            continue  # another version of the library has it
+        parameters = _parameters(path)
         known = [p for p in rule.parameters if p in parameters] or rule.parameters
         if not path.startswith("tracejit"):
             found[spelled(path)] = ", ".join(f"`{p}`" for p in known)
@@ -133,13 +129,14 @@ def _host_rules() -> Iterator[str]:
         yield f"| `{name}` | {by} |"
 
 
-def _parameters(f: Any) -> Iterable[str]:
-    if isinstance(f, np.ufunc):
-        return ["x"] if f.nin == 1 else [f"x{k + 1}" for k in range(f.nin)]
+def _parameters(path: str) -> Iterable[str]:
     try:
-        return inspect.signature(f).parameters
-    except (TypeError, ValueError):
-        return ()
+        f = find_function(path)
+        if isinstance(f, np.ufunc):
+            return ["x"] if f.nin == 1 else [f"x{k + 1}" for k in range(f.nin)]
+        return _signature(f).parameters
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return ()  # it is not written in Python, or another version of the library has it
 
 
 def _listed(names: Iterable[str]) -> str:

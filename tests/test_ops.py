@@ -1,13 +1,11 @@
 """Every op, from its samples: types, values against an independent reference, layout, bail-outs."""
 
-import math
-import re
-
 import numpy as np
 import pytest
 
 import tracejit.ops  # noqa: F401 - fills the registry
 from tests.compare import Mismatch, assert_same
+from tests.op_parity import tolerance, tolerances, zeros_are_open
 from tests.op_references import REFERENCES, Undefined
 from tracejit.errors import Bailout, GraphError
 from tracejit.ir.dims import symbol
@@ -126,44 +124,6 @@ def test_results_are_fresh_and_operands_stay(name) -> None:
                 assert value.flags.writeable
 
 
-def tolerance(op: Op, inputs, attrs) -> dict:
-    """The bound of `assert_same` that the op's parity class means for these operands."""
-    match = re.fullmatch(r"(exact|order|host|ulp)(?:\(([\d.]+)\))?", op.parity)
-    assert match, f"{op.name}: {op.parity!r} is not a parity class"
-    parity = "exact" if match[1] == "host" else match[1]
-    if op.name == "cumprod" and inputs[0].dtype.kind == "c":
-        # Complex products differ in the last place between NumPy's own loops.
-        with np.errstate(all="ignore"):
-            scale = np.abs(np.cumprod(inputs[0].astype(complex), axis=attrs["axis"]))
-        return {"parity": "order", "ulp": 2 * inputs[0].shape[attrs["axis"]], "scale": scale}
-    if parity != "order":
-        return {"parity": parity, "ulp": float(match[2] or 1)}
-    # Two sums in any order differ by at most n - 1 roundings each of the sum of magnitudes; trees
-    # of the depth of NumPy's blocks need no more than 24.
-    x = inputs[0]
-    with np.errstate(all="ignore"):
-        if op.name == "reduce_sum":
-            count = math.prod(x.shape[a] for a in attrs["axes"])
-            scale = np.sum(np.abs(x).astype(float), axis=attrs["axes"])
-            return {"parity": "order", "ulp": min(max(count - 1, 0), 24), "scale": scale}
-        if op.name == "reduce_prod":
-            count = math.prod(x.shape[a] for a in attrs["axes"])
-            scale = np.abs(np.prod(x.astype(complex), axis=attrs["axes"]))
-            return {"parity": "order", "ulp": 2 * max(count - 1, 0), "scale": scale}
-        if op.name == "matmul":
-            scale = np.matmul(*(np.abs(v).astype(float) for v in inputs))
-            return {"parity": "order", "ulp": 2 * x.shape[-1] + 2, "scale": scale}
-    # Well conditioned matrices of at most four rows.
-    return {"parity": "order", "ulp": 64}
-
-
-def tolerances(op: Op, inputs) -> list[dict]:
-    """The bounds of an op with several results."""
-    assert op.name == "matmul_both"
-    matrix, *vectors = inputs
-    return [tolerance(OPS["matmul"], x, {}) for x in ((matrix, vectors[0]), (vectors[1], matrix))]
-
-
 @pytest.mark.parametrize("name", PLAIN)
 def test_evaluate_agrees_with_the_reference(name) -> None:
     op = OPS[name]
@@ -190,8 +150,7 @@ def test_evaluate_agrees_with_the_reference(name) -> None:
                 assert_same(wanted, result, **bound)
             continue
         extra = {}
-        # The signs of zeros are left open: equal elements come in any order.
-        if name in ("reduce_min", "reduce_max", "minimum", "maximum", "fmax", "fmin", "sort"):
+        if zeros_are_open(op):
             extra["ignore"] = np.equal(expected, 0) & np.equal(actual, 0)
         assert_same(expected, actual, **{**tolerance(op, inputs, attrs), **extra})
         if name in ("reduce_sum", "reduce_prod") and expected.dtype.kind == "f":

@@ -180,6 +180,17 @@ def test_ints_in_loops() -> None:
     agree(f, [(X, 13), (X * 1000, 12), (X, 5)])
 
 
+def test_powers_of_floats_are_those_of_the_c_library() -> None:
+    """Python's `**` of floats is C's pow, whose last bit a function of our own may miss."""
+
+    def f(a: float, b: float) -> float:
+        return a**b
+
+    rng = np.random.default_rng(0)
+    pairs = [(float(a), float(b)) for a, b in rng.uniform((0, -9), (9, 9), (300, 2))]
+    agree(f, [(2.0, -2.5), *pairs])
+
+
 def test_powers_of_ints_that_leave_64_bits_or_the_ints() -> None:
     def f(x, y):
         return int(x) ** int(y)

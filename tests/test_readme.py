@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.drawn_imports import DRAWING, drawing, folders
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -27,6 +29,14 @@ def test_the_layout_names_every_folder_by_its_own_words() -> None:
     inits = (ROOT / "tracejit").rglob("__init__.py")
     own = {f"{path.parent.relative_to(ROOT).as_posix()}/": first_line(path) for path in inits}
     assert dict(rows) == own and len(rows) == len(own)
+
+
+def test_the_imports_of_each_folder_are_drawn() -> None:
+    """The drawing itself is made anew by hand; it may lag behind by a few imports."""
+    marks = re.findall(r"<title>(\S+) imports \d+ names of (\S+)</title>", drawing())
+    assert ("codegen/kernel", "codegen/llvm") in marks and ("ir", "ops") not in marks
+    assert {name for pair in marks for name in pair} <= set(folders())
+    assert DRAWING.read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_every_file_says_what_it_is() -> None:

@@ -192,6 +192,17 @@ def test_rounded(dtype: str, target: str) -> None:
         assert np.array_equal(np.signbit(got[zero]), np.signbit(want[zero])), fn
 
 
+def test_cube_roots_keep_close_to_numpys() -> None:
+    """Also where the C library's last two bits are wrong, beside subnormals and the largest."""
+    rng = np.random.default_rng(2)
+    values = rng.uniform(-1, 1, 20000) * 2.0 ** rng.integers(-1074, 1024, 20000)
+    values = np.concatenate([awkward("f64"), values])
+    (got,) = run_all([("f64", "cbrt", "a")], [values], "host")
+    want = np.cbrt(values)
+    assert ulps(got, want).max() <= 2
+    assert np.array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", ("b1", *INTEGERS, *FLOATS))
 def test_cast(source: str, target: str) -> None:

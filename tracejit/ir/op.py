@@ -1,8 +1,9 @@
 """Ops: what a node does. One op is one class; adding one touches one file.
 
 An op has a type rule (`infer`), a meaning (`evaluate`, plain NumPy) and, for code, one of `scalar`
-(elementwise), `index` (where an element comes from), `combine` (a reduction) or a library routine.
-Instances carry no state; the registry is filled by `register`.
+or a `formula` (elementwise), `index` (where an element comes from), `combine` (a reduction) or a
+library routine. What passes and code generation must know of it are the class attributes below,
+whose defaults promise nothing. Instances carry no state; the registry is filled by `register`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 # (`graph.py`, `calculus.py`, `batching.py`), are mere names. An op's own rules state the real ones.
 Attrs: TypeAlias = Mapping[str, Any]
 Graph: TypeAlias = Any
+Node: TypeAlias = Any
 Value: TypeAlias = Any
 Calculus: TypeAlias = Any
 Site: TypeAlias = Any
@@ -133,11 +135,11 @@ class Op:
         """Concrete (inputs, attrs) that feed every generic test."""
         return ()
 
-    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
-        """Whether eager execution raises an exception for some operands of these types."""
+    def may_raise(self, node: Node) -> bool:
+        """Whether eager execution raises an exception for some operands of the node's types."""
         if self.checks_index:
-            return bool(attrs.get("checked", True)) and None in attrs.get("at", (None,))
-        return self.raises or "assume" in attrs
+            return bool(node.attrs.get("checked", True)) and None in node.attrs.get("at", (None,))
+        return self.raises or "assume" in node.attrs
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         """Work for one element of the result, in additions."""

@@ -33,6 +33,7 @@ __all__ = [
     "c_order",
     "dtype_name",
     "dtype_of",
+    "lossless",
     "shape_of",
     "type_from_ast",
     "type_sizes",
@@ -194,3 +195,17 @@ def type_from_ast(node: ast.expr) -> Type:
             if isinstance(t, ArrayType):
                 return ArrayType(t.dtype, t.shape, tuple(ast.literal_eval(a) for a in axes))
     raise ValueError(f"not a type: {ast.unparse(node)}")
+
+
+def lossless(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
+    """Whether every value of `a` is a value of `b`."""
+    if a == b or a.kind == "b":
+        return True
+    if a.kind in "iu":
+        bits = a.itemsize * 8 - (a.kind == "i")
+        if b.kind in "iu":
+            return b.itemsize * 8 - (b.kind == "i") >= bits and (a.kind == "u" or b.kind == "i")
+        return b.kind in "fc" and bits <= np.finfo(b).nmant + 1
+    if a.kind == "f":
+        return b.kind in "fc" and np.finfo(b).nmant >= np.finfo(a).nmant
+    return b.kind == "c" and b.itemsize >= a.itemsize

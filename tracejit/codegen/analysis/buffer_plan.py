@@ -21,12 +21,15 @@ from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, type_sizes
 from tracejit.ops.array.creation import Constant
+from tracejit.ops.array.items import WriteItem
 from tracejit.ops.control.dataflow import Merge
+from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.regions import Fusion
 
 __all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
 
 #: What can compute its result in memory with any strides.
-_STRIDED = frozenset(("fusion", "merge", "undefined", "write_item"))
+_STRIDED = (Fusion, Merge, Undefined, WriteItem)
 
 
 @dataclass(eq=False)
@@ -168,7 +171,7 @@ class _Planner:
                 continue
             for v in (v for v in node.outputs if is_array(v) and v not in self.live.fixed):
                 self._new(v)
-                if node.op.name not in _STRIDED:
+                if not isinstance(node.op, _STRIDED):
                     self.dense_only.add(v)
             for v in self.live.scratch.get(node, ()):
                 self._new(v)

@@ -22,7 +22,7 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.control_flow import emit_sections
 from tracejit.codegen.program.copies import Transfer, transfer_all
 from tracejit.codegen.program.effects import emit_output_end, emit_output_left
-from tracejit.codegen.program.host_calls import HostCall
+from tracejit.codegen.program.host_calls import HostCallSite
 from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
@@ -66,7 +66,7 @@ class Program:
 
         This is what "host" means, in reports, under `strict` and in `tracejit ops`.
         """
-        return [site.node for site in self.keep if isinstance(site, HostCall)]
+        return [site.node for site in self.keep if isinstance(site, HostCallSite)]
 
 
 def emit_program(

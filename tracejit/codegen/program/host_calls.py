@@ -25,9 +25,9 @@ from tracejit.ir.graph import Node
 from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 from tracejit.locks import once
 
-__all__ = ["HostCall", "array_at", "host_entry", "slot_count", "write_scalar"]
+__all__ = ["HostCallSite", "array_at", "host_entry", "slot_count", "write_scalar"]
 
-_SITES: weakref.WeakValueDictionary[int, HostCall] = weakref.WeakValueDictionary()
+_SITES: weakref.WeakValueDictionary[int, HostCallSite] = weakref.WeakValueDictionary()
 _IDS = itertools.count(1)
 
 
@@ -49,7 +49,7 @@ class _Layout:
     writers: tuple[Callable[[int, Any], None], ...]
 
 
-class HostCall:
+class HostCallSite:
     """One call site. `strides` gives the element strides of inputs that are not dense."""
 
     DONE, BAIL, LEAVE = 0, 1, 2
@@ -204,7 +204,7 @@ def _dispatch(site: int, slots: int) -> None:
         return
     except BaseException as interruption:
         set_pending(interruption)
-        status = HostCall.LEAVE
+        status = HostCallSite.LEAVE
     ctypes.c_int64.from_address(slots + 8 * call.slots).value = status
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.host_calls import HostCall, array_at, slot_count, write_scalar
+from tracejit.codegen.program.host_calls import HostCallSite, array_at, slot_count, write_scalar
 from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
 from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.ir.dims import Dim, symbol
@@ -34,7 +34,7 @@ _HELD: dict[int, list[Any]] = {}
 _IDS = itertools.count(1)
 
 
-class _HostResults(HostCall):
+class _HostResults(HostCallSite):
     """A call site in two steps."""
 
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:

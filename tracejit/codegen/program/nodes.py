@@ -12,7 +12,7 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.effects import emit_effect
 from tracejit.codegen.program.exits import holding, leave_if
-from tracejit.codegen.program.host_calls import HostCall, host_entry, slot_count
+from tracejit.codegen.program.host_calls import HostCallSite, host_entry, slot_count
 from tracejit.codegen.program.host_results import emit_host_results
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
@@ -189,7 +189,7 @@ def _host(e: ProgramContext, node: Node) -> None:
     fb = e.fb
     if any(v in e.scattered for v in node.inputs):
         raise TraceError("TJ015", f"{node.op.name} of such a view has no native code", node.where)
-    site = HostCall(node, [e.strides.get(v) for v in node.inputs])
+    site = HostCallSite(node, [e.strides.get(v) for v in node.inputs])
     e.keep.append(site)
     slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)
     cursor = 0
@@ -223,10 +223,10 @@ def _host(e: ProgramContext, node: Node) -> None:
     signal = fb.emit("call i32 @tj_interrupted()")
     leave_if(e, fb.emit(f"icmp ne i32 {signal}, 0"))
     done = slot()
-    fb.line(f"store i64 {HostCall.BAIL}, ptr {done}")
+    fb.line(f"store i64 {HostCallSite.BAIL}, ptr {done}")
     fb.line(f"call void @tj_host(i64 {site.id}, ptr {slots})")
     status = fb.emit(f"load i64, ptr {done}")
-    fb.check(fb.emit(f"icmp eq i64 {status}, {HostCall.BAIL}"))
-    leave_if(e, fb.emit(f"icmp eq i64 {status}, {HostCall.LEAVE}"))
+    fb.check(fb.emit(f"icmp eq i64 {status}, {HostCallSite.BAIL}"))
+    leave_if(e, fb.emit(f"icmp eq i64 {status}, {HostCallSite.LEAVE}"))
     for v, address in results:
         e.scalars[v] = e.load_scalar(address, v.type)

@@ -10,7 +10,8 @@ A record holds its arrays first, dense, each from a multiple of 64 bytes on, the
 widest first: its size follows from the values pushed alone. Where a stack has records with arrays
 and others, those with arrays end in the top before them. The memory is the function's own at
 first, then a block that is kept for the next call (see `support/allocator.py`). An array that is
-popped stays where it lies if nobody reads it once its stack is pushed on again (see `liveness.py`).
+popped stays where it lies if nobody reads it once its stack is pushed on again (see
+`analysis/liveness.py`).
 
 A kernel that computes an array to be pushed writes it to memory of its own, which is then copied.
 """

@@ -16,7 +16,7 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import Op, for_each_op, register, require
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, Type, dtype_name, dtype_of
@@ -330,8 +330,8 @@ class Power(Elementwise):
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
 
-    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
-        return dtype_of(inputs[0]).kind == "i"
+    def may_raise(self, node: Node) -> bool:
+        return dtype_of(node.inputs[0].type).kind == "i"
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:

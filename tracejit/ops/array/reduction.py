@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Poly
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.order import ordered_reduce, reduction_order
 from tracejit.ir.types import DTYPES, Type, dtype_name, shape_of
@@ -95,8 +95,8 @@ class Reduction(Op):
         """The dtype in which elements of `dtype` are combined."""
         return DTYPES["f32"] if dtype == DTYPES["f16"] else dtype
 
-    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
-        return not self.of_nothing and has_symbols(inputs[0])
+    def may_raise(self, node: Node) -> bool:
+        return not self.of_nothing and has_symbols(node.inputs[0].type)
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute the reduction; complex sums go part by part."""
@@ -279,8 +279,8 @@ class ArgExtreme(Op):
         except ValueError as e:
             raise Bailout(str(e)) from e
 
-    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
-        return has_symbols(inputs[0])
+    def may_raise(self, node: Node) -> bool:
+        return has_symbols(node.inputs[0].type)
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether kernels can compute it: not for complex operands."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.op import OPS, Op, register, require
 from tracejit.ir.types import ArrayType, Type, dtype_name
 from tracejit.ops.array.elementwise import Elementwise
@@ -65,8 +65,8 @@ class ScatterApply(ScatterApplyRules, Op):
         require(out == one, f"scatter_apply: {attrs['function']} of {v.dtype} gives another dtype")
         return (x,)
 
-    def may_raise(self, inputs: Sequence[Type], attrs: Attrs) -> bool:
-        return bool(attrs.get("checked", True))
+    def may_raise(self, node: Node) -> bool:
+        return bool(node.attrs.get("checked", True))
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         """Whether a kernel can compute it: `dtypes` are those of `x` and of the values."""

@@ -3,8 +3,8 @@
     u, s, v = typed(host_call(x, function="numpy.linalg:svd", arguments=(("operand", 0),), ...
     values, k1: i64[k], int = host_call(x, function="numpy:unique", ..., binds=(k,))
 
-`arguments` and `keywords` are templates over the operands (see `templates.py`). `result` is the
-template of what the function returns, over the leaves that `types` lists:
+`arguments` and `keywords` are templates over the operands (see `control/templates.py`). `result` is
+the template of what the function returns, over the leaves that `types` lists:
 
     type = ("array", dtype, (size, ...), order) | ("numpy", dtype) | ("python", kind)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
-from tracejit.ir.types import DTYPES, NpScalar, PyScalar, Type
+from tracejit.ir.types import DTYPES, NpScalar, PyScalar, Type, dtype_of, lossless
 from tracejit.ops.checks import dtype_attr, only_attrs, scalar_value, take
 from tracejit.ops.python.arithmetic import SAMPLES
 from tracejit.ops.python.scalar_batch import batched_rule, is_elementwise, named_operands
@@ -71,6 +71,12 @@ def _to_i64(x: Expr, kind: str) -> tuple[Expr, Expr | None]:
     return (x if kind in ("int", "i64") else i64("cast", x)), too_large
 
 
+def _loses(node: Node) -> bool:
+    """Whether the operand may be a number that an integer result cannot be: NaN, 300 for an i8."""
+    source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
+    return to.kind in "iu" and not lossless(source, to)
+
+
 @register
 class ToPyScalar(Partials):
     """Python's float(x), int(x), complex(x) or bool(x), by `kind`, of a scalar.
@@ -96,6 +102,9 @@ class ToPyScalar(Partials):
         valid = x.dtype.kind != "c" or kind in ("complex", "bool")
         require(valid, f"py_scalar: a complex number has no {kind}")
         return (PyScalar(kind),)
+
+    def may_raise(self, node: Node) -> bool:
+        return _loses(node)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,), kind = inputs, attrs["kind"]
@@ -170,6 +179,9 @@ class ToNpScalar(Partials):
         valid = x.kind != "complex" or dtype.kind in "cb"
         require(valid, f"np_scalar: a complex number is no {attrs['dtype']}")
         return (NpScalar(dtype),)
+
+    def may_raise(self, node: Node) -> bool:
+        return _loses(node)
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         (x,), dtype = inputs, DTYPES[attrs["dtype"]]

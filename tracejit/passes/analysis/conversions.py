@@ -1,4 +1,4 @@
-"""Which conversions between dtypes lose nothing, and which pairs of them are one."""
+"""Which pairs of conversions between dtypes are one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["lossless", "one_step"]
+from tracejit.ir.types import lossless
 
-
-def lossless(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
-    """Whether every value of `a` is a value of `b`."""
-    if a == b or a.kind == "b":
-        return True
-    if a.kind in "iu":
-        bits = a.itemsize * 8 - (a.kind == "i")
-        if b.kind in "iu":
-            return b.itemsize * 8 - (b.kind == "i") >= bits and (a.kind == "u" or b.kind == "i")
-        return b.kind in "fc" and bits <= np.finfo(b).nmant + 1
-    if a.kind == "f":
-        return b.kind in "fc" and np.finfo(b).nmant >= np.finfo(a).nmant
-    return b.kind == "c" and b.itemsize >= a.itemsize
+__all__ = ["one_step"]
 
 
 def one_step(x: np.dtype[Any], middle: np.dtype[Any], to: np.dtype[Any]) -> bool:

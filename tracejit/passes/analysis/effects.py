@@ -8,8 +8,6 @@ from tracejit.ir.kernel import Var
 from tracejit.ir.types import dtype_name, dtype_of
 from tracejit.ops.array.creation import BindSize, DimValue
 from tracejit.ops.array.elementwise import Elementwise, parts_dtype
-from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
-from tracejit.passes.analysis.conversions import lossless
 
 __all__ = ["is_barrier", "is_linear", "may_bail", "may_raise"]
 
@@ -19,9 +17,9 @@ def is_barrier(node: Node) -> bool:
 
     A size that is bound is none: nothing but what reads the size depends on it.
     """
-    if isinstance(node.op, BindSize):
-        return False
-    return not node.op.pure or any(is_barrier(n) for r in node.regions for n in r.nodes)
+    if not node.op.pure:
+        return not isinstance(node.op, BindSize)
+    return any(is_barrier(n) for r in node.regions for n in r.nodes)
 
 
 def is_linear(node: Node) -> bool:
@@ -35,11 +33,7 @@ def is_linear(node: Node) -> bool:
 
 def may_raise(node: Node) -> bool:
     """Whether there may be operands for which eager execution raises an exception."""
-    if isinstance(node.op, (ToNpScalar, ToPyScalar)):
-        # int(nan), np.int8(300)
-        source, to = dtype_of(node.inputs[0].type), dtype_of(node.outputs[0].type)
-        return to.kind in "iu" and not lossless(source, to)
-    if node.op.may_raise([v.type for v in node.inputs], node.attrs):
+    if node.op.may_raise(node):
         return True
     return any(may_raise(inner) for region in node.regions for inner in region.nodes)
 

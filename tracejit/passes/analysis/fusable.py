@@ -19,9 +19,11 @@ def fusable(node: Node) -> bool:
     op = node.op
     if not op.fused or len(node.outputs) != 1 or not isinstance(node.outputs[0].type, ArrayType):
         return False
-    dtypes = [dtype_name(v.type.dtype) for v in node.inputs if isinstance(v.type, ArrayType)]
     native = getattr(op, "native", None)
-    return native is None or bool(native(dtypes, node.attrs))
+    if native is None:
+        return True
+    dtypes = [dtype_name(v.type.dtype) for v in node.inputs if isinstance(v.type, ArrayType)]
+    return bool(native(dtypes, node.attrs))
 
 
 def is_root_op(node: Node) -> bool:

@@ -20,6 +20,8 @@ def updated_by(node: Node) -> Iterator[Value]:
     """The arrays that a node updates, itself or in its regions, if it may work in place."""
     if node.op.updates:
         yield node.inputs[0]
+    elif not node.regions:
+        return
     elif isinstance(node.op, WhileLoop):
         yield from (v for v in node.inputs[: node.attrs["carried"]] if _is_array(v))
     elif isinstance(node.op, Cond):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tracejit.ir.dims import Dim, bounds
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.types import ArrayType, NpScalar, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, dtype_of, lossless
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.python.conversion import ToNpScalar
-from tracejit.passes.analysis.conversions import lossless
 from tracejit.passes.simplify.rewriter import Rewriter, rule
 
 __all__ = ["apart", "is_outside"]

@@ -1,0 +1,69 @@
+"""How far the result of an op may lie from another's: its parity class as a bound for operands."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.ir.op import OPS, Op
+
+__all__ = ["parity_bound", "tolerance", "tolerances", "zeros_are_open"]
+
+
+def parity_bound(parity: str) -> dict[str, Any]:
+    """The bound of `assert_same` that a parity class means without knowledge of the operands."""
+    match = re.fullmatch(r"(exact|order|host|ulp)(?:\(([\d.]+)\))?", parity)
+    assert match, f"{parity!r} is not a parity class"
+    return {"parity": "exact" if match[1] == "host" else match[1], "ulp": float(match[2] or 1)}
+
+
+def tolerance(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str, Any]:
+    """The bound of `assert_same` that the op's parity class means for these operands."""
+    bound = parity_bound(op.parity)
+    if op.name == "cumprod" and inputs[0].dtype.kind == "c":
+        # Complex products differ in the last place between NumPy's own loops.
+        with np.errstate(all="ignore"):
+            scale = np.abs(np.cumprod(inputs[0].astype(complex), axis=attrs["axis"]))
+        return {"parity": "order", "ulp": 2 * inputs[0].shape[attrs["axis"]], "scale": scale}
+    if op.name.startswith("logaddexp"):
+        # It cancels where its result is small: the larger operand has the last place that counts.
+        with np.errstate(all="ignore"):
+            both = [np.where(np.isfinite(x), np.abs(x), 0) for x in inputs]
+            scale = np.maximum(np.maximum(*both), 1)
+        return {"parity": "order", "ulp": bound["ulp"], "scale": scale}
+    if bound["parity"] != "order":
+        return bound
+    # Two sums in any order differ by at most n - 1 roundings each of the sum of magnitudes; trees
+    # of the depth of NumPy's blocks need no more than 24.
+    x = inputs[0]
+    with np.errstate(all="ignore"):
+        if op.name == "reduce_sum":
+            count = math.prod(x.shape[a] for a in attrs["axes"])
+            scale = np.sum(np.abs(x).astype(float), axis=attrs["axes"])
+            return {"parity": "order", "ulp": min(max(count - 1, 0), 24), "scale": scale}
+        if op.name == "reduce_prod":
+            count = math.prod(x.shape[a] for a in attrs["axes"])
+            scale = np.abs(np.prod(x.astype(complex), axis=attrs["axes"]))
+            return {"parity": "order", "ulp": 2 * max(count - 1, 0), "scale": scale}
+        if op.name == "matmul":
+            scale = np.matmul(*(np.abs(v).astype(float) for v in inputs))
+            return {"parity": "order", "ulp": 2 * x.shape[-1] + 2, "scale": scale}
+    # Well conditioned matrices of at most four rows.
+    return {"parity": "order", "ulp": 64}
+
+
+def tolerances(op: Op, inputs: Sequence[Any]) -> list[dict[str, Any]]:
+    """The bounds of an op with several results."""
+    assert op.name == "matmul_both"
+    matrix, *vectors = inputs
+    return [tolerance(OPS["matmul"], x, {}) for x in ((matrix, vectors[0]), (vectors[1], matrix))]
+
+
+def zeros_are_open(op: Op) -> bool:
+    """Whether either zero may be the result: it is one of several equal elements, any of them."""
+    name = "minimum", "maximum", "fmin", "fmax", "sort"
+    return getattr(op, "combine", "") in ("min", "max") or op.name in name
