@@ -27,8 +27,6 @@ from tracejit.ops.array.elementwise import Elementwise
 
 __all__ = ["Group", "Run", "cases", "groups_of", "is_a_function_of_values", "special"]
 
-#: Elementwise ops of no more combinations of dtypes run on each of them in each slice.
-_MOST_LOOPS = 20
 #: The samples of a group whose code depends on their shapes.
 _CHUNK = 4
 
@@ -45,8 +43,6 @@ class Group:
     #: Sizes of at least this are symbols; None: no size is.
     symbols_from: int | None
     runs: Callable[[], Iterable[Run]]
-    #: It is in every slice.
-    always: bool = False
 
 
 def is_a_function_of_values(op: Op) -> bool:
@@ -65,13 +61,13 @@ def cases(full: bool = False) -> list[Group]:
 
 def groups_of(op: Op, full: bool = False) -> list[Group]:
     """The groups of one op: every one, or this run's slice."""
-    found = list(_elementwise(op) if isinstance(op, Elementwise) else _sampled(op))
+    is_elementwise = isinstance(op, Elementwise)
+    found = list(_elementwise(op) if is_elementwise else _sampled(op))
     if full:
         return found
-    usual = [g.name for g in found if g.always]
-    always = {found[0].name, *(usual if len(usual) <= _MOST_LOOPS else ())}
-    parts = max(1, (len(found) - len(always)) // 4)
-    return sampled(found, parts, name=lambda g: g.name, always=always)
+    # What is one function of elements is held in all lanes by tests/native_scalars.py besides.
+    parts = max(1, len(found) // (4 if is_elementwise else 12))
+    return sampled(found, parts, name=lambda g: g.name, always={found[0].name})
 
 
 def samples_of(op: Op) -> list[Run]:
@@ -251,7 +247,7 @@ def _elementwise(op: Op) -> Iterator[Group]:
             def runs(made: Any = made, columns: Any = columns, attrs: Any = attrs) -> Iterator[Run]:
                 return ((inputs, attrs) for inputs in made(columns()))
 
-            yield Group(f"{title} {form}", op, symbols_from, runs, form == "of any size")
+            yield Group(f"{title} {form}", op, symbols_from, runs)
 
 
 # Other ops --------------------------------------------------------------------------------------
