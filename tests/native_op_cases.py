@@ -12,6 +12,7 @@ sizes static and symbolic, as they lie in memory and laid out otherwise.
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.sampling import sampled
+from tests.support import sampling
 from tracejit.errors import Bailout
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import dtype_name
@@ -27,10 +28,10 @@ from tracejit.ops.array.elementwise import Elementwise
 
 __all__ = ["Group", "Run", "cases", "groups_of", "is_a_function_of_values", "special"]
 
-#: Elementwise ops of no more combinations of dtypes run on each of them in each slice.
-_MOST_LOOPS = 20
 #: The samples of a group whose code depends on their shapes.
 _CHUNK = 4
+#: The groups of an op with samples in one slice.
+_MOST_IN_A_SLICE = 32
 
 #: Operands, and the attributes beside them.
 Run = tuple[Sequence[Any], dict[str, Any]]
@@ -45,8 +46,8 @@ class Group:
     #: Sizes of at least this are symbols; None: no size is.
     symbols_from: int | None
     runs: Callable[[], Iterable[Run]]
-    #: It is in every slice.
-    always: bool = False
+    #: Names the samples that it is a form of.
+    samples: str = ""
 
 
 def is_a_function_of_values(op: Op) -> bool:
@@ -66,12 +67,22 @@ def cases(full: bool = False) -> list[Group]:
 def groups_of(op: Op, full: bool = False) -> list[Group]:
     """The groups of one op: every one, or this run's slice."""
     found = list(_elementwise(op) if isinstance(op, Elementwise) else _sampled(op))
-    if full:
+    if full or sampling.full():
         return found
-    usual = [g.name for g in found if g.always]
-    always = {found[0].name, *(usual if len(usual) <= _MOST_LOOPS else ())}
-    parts = max(1, (len(found) - len(always)) // 4)
-    return sampled(found, parts, name=lambda g: g.name, always=always)
+    if isinstance(op, Elementwise):
+        # What is one function of elements is held in all lanes by tests/native_scalars.py besides.
+        always = {found[0].name}
+        return sampling.sampled(found, len(found) // 4 + 1, name=lambda g: g.name, always=always)
+    # Each sample in one of its forms, or some samples.
+    forms: dict[str, list[Group]] = {}
+    for group in found:
+        forms.setdefault(group.samples, []).append(group)
+    parts = -(-len(forms) // _MOST_IN_A_SLICE)
+    out = []
+    for name, groups in forms.items():
+        k = (zlib.crc32(name.encode()) + (sampling.seed or 0)) % (parts * len(groups))
+        out += groups[k : k + 1]
+    return out or found[:1]
 
 
 def samples_of(op: Op) -> list[Run]:
@@ -251,7 +262,7 @@ def _elementwise(op: Op) -> Iterator[Group]:
             def runs(made: Any = made, columns: Any = columns, attrs: Any = attrs) -> Iterator[Run]:
                 return ((inputs, attrs) for inputs in made(columns()))
 
-            yield Group(f"{title} {form}", op, symbols_from, runs, form == "of any size")
+            yield Group(f"{title} {form}", op, symbols_from, runs)
 
 
 # Other ops --------------------------------------------------------------------------------------
@@ -266,7 +277,7 @@ def _sampled(op: Op) -> Iterator[Group]:
         kinds.setdefault(f"{op.name}({', '.join(texts)})", []).append((inputs, attrs))
     for title, samples in kinds.items():
         if not any(isinstance(x, np.ndarray) and x.ndim for xs, _ in samples for x in xs):
-            yield Group(title, op, None, lambda samples=samples: samples)
+            yield Group(title, op, None, lambda samples=samples: samples, title)
             continue
         chunks = range(0, len(samples), _CHUNK)
         for layout, symbols_from, k in itertools.product(LAYOUTS, (None, 0), chunks):
@@ -276,7 +287,7 @@ def _sampled(op: Op) -> Iterator[Group]:
                     yield [LAYOUTS[layout](x) if np.ndim(x) else x for x in inputs], attrs
 
             form = "" if symbols_from is None else " of any size"
-            yield Group(f"{title} {layout}{form}, {k}", op, symbols_from, runs)
+            yield Group(f"{title} {layout}{form}, {k}", op, symbols_from, runs, f"{title} {k}")
 
 
 def _rolled(x: Any) -> Any:

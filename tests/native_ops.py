@@ -33,7 +33,7 @@ def main() -> int:
     for group in cases(full=True):
         if not options.op or group.op.name in options.op:
             work.append((group.name, partial(check, group)))
-    for case in scalar_cases(full=True):
+    for case in scalar_cases():
         if not options.op or case.fn in options.op:
             work.append((f"scalar function {case}", partial(check_scalar, case)))
     work = [w for w in work if not options.group or options.group in w[0]][part::parts]

@@ -1,6 +1,6 @@
 """Every scalar function of the kernels, on every dtype and every number of lanes: code and meaning.
 
-    for case in scalar_cases(full=False): check_scalar(case)
+    for case in scalar_cases(): check_scalar(case)
 
 The functions are those of the tables, on the dtypes of the loops of the NumPy ufunc of the name.
 What is no ufunc states its meaning and its dtypes in `MEANINGS`. Conversions are between all pairs
@@ -23,7 +23,6 @@ from tests.compare import assert_same
 from tests.native_op_cases import special
 from tests.op_parity import parity_bound, tolerance, zeros_are_open
 from tests.op_references import REFERENCES
-from tests.support.sampling import sampled
 from tracejit.codegen.llvm.engine import compile_module, host_target, libm_address
 from tracejit.codegen.llvm.lanes import Lanes, bits, from_memory, memory_type, to_memory
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
@@ -177,15 +176,15 @@ def all_functions() -> list[str]:
     return sorted({*FLOAT, *INTEGER, *BOOLEAN, "cast", "select"})
 
 
-def scalar_cases(full: bool = False) -> list[ScalarCase]:
-    """Every function on all dtypes that it has code for; or this run's slice of them."""
+def scalar_cases() -> list[ScalarCase]:
+    """Every function on all dtypes that it has code for."""
     found = []
     for fn in all_functions():
         _, loops, parity = _meaning(fn)
         for dtypes, out in loops:
             if supports(fn, dtypes):
                 found.append(ScalarCase(fn, dtypes, out, parity))
-    return found if full else sampled(found, 3)
+    return found
 
 
 # Code -------------------------------------------------------------------------------------------
