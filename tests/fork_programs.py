@@ -171,13 +171,12 @@ ARRIVED, GO_ON = threading.Event(), threading.Event()
 
 def in_a_trace() -> None:
     """Fork while another thread traces, or has traced, which goes on only afterwards."""
-    from tracejit.frontend.interpreter import entry as autograph
-    from tracejit.runtime.compile import specialize
+    from tracejit.runtime.compile import specialize, stages
 
     for step in ("trace_function", "compile_and_publish"):
         f = fresh(chain)
         thread = threading.Thread(target=f, args=(np.ones(3),))
-        module = autograph if step == "trace_function" else specialize
+        module = stages if step == "trace_function" else specialize
         original = getattr(module, step)
 
         def waits(*args: Any, original: Any = original) -> Any:
