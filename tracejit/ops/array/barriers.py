@@ -73,7 +73,7 @@ class DerivedAs(_Identity):
     name: ClassVar[str] = "derived_as"
     arity: ClassVar[int] = 2
 
-    times = (lambda c, s, v: None, lambda c, s, v: v)
+    partials = (lambda c, at, v: None, lambda c, at, v: v)
 
     def infer(
         self,
@@ -104,7 +104,7 @@ class Opaque(_Identity):
 
     name: ClassVar[str] = "opaque"
 
-    times = (lambda c, s, v: v,)
+    partials = (lambda c, at, v: v,)
 
     def _attrs(self) -> dict[str, Any]:
         return {"site": "s"}
