@@ -592,6 +592,6 @@ def _(name, inputs, attrs):
     return {"py_isnan": x != x, "py_isinf": abs(x) == np.inf, "py_isfinite": x - x == 0}[name]
 
 
-@reference("stop_gradient", "opaque", "derived_as")
+@reference("stop_gradient", "optimization_barrier", "derived_as")
 def _(name, inputs, attrs):
     return inputs[0]

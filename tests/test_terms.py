@@ -16,7 +16,7 @@ from tracejit.ir.graph import Graph
 from tracejit.ir.op import OPS
 from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.verify import verify
-from tracejit.passes.simplify.signed_zeros import terms
+from tracejit.passes.simplify.signed_zeros import signed_zeros
 
 ZEROS = np.array([0.0, -0.0, 0.0, -0.0, 1.5, -2.0, np.nan, 0.0])
 OTHERS = np.array([np.inf, 3.0, np.nan, -np.inf, np.inf, 0.0, 1.0, -4.0])
@@ -26,7 +26,7 @@ def graph_of(body: str, results: str, dtype: str = "f64") -> Graph:
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     text = f"def f(g: F[8], x: F[8], a: F):\n{lines}    return {results}\n"
     graph = parse_graph(re.sub(r": F\b", f": {dtype}", text))
-    verify(graph, "products")
+    verify(graph, "pair_products")
     return graph
 
 
@@ -86,8 +86,8 @@ SHOWN = {
 
 def check(graph: Graph, dtype: Any) -> Graph:
     """What comes after the pass; it gives every bit, by its meaning and compiled."""
-    after = terms(graph)
-    verify(after, "terms")
+    after = signed_zeros(graph)
+    verify(after, "signed_zeros")
     native = NativeGraph(graph)
     rng = np.random.default_rng(3)
     for _ in range(12):
@@ -118,7 +118,7 @@ def test_zeros_that_show_are_kept(case: str) -> None:
 
 def test_complex_products_are_kept() -> None:
     graph = graph_of(SUMMED["directly"], "s", "c128")
-    assert terms(graph) is graph
+    assert signed_zeros(graph) is graph
 
 
 def test_products_in_loops() -> None:
@@ -137,4 +137,4 @@ def test_products_in_loops() -> None:
     np.divide(1.5, np.sqrt(np.abs(x)), where=x > 0, out=expected)
     np.testing.assert_array_equal(dx, expected)
     np.testing.assert_array_equal(dw, [120.0])
-    assert "strong_multiply_term" in gradient.lower(x, w).text("terms")
+    assert "strong_multiply_term" in gradient.lower(x, w).text("signed_zeros")
