@@ -97,7 +97,9 @@ def test_show_knows_every_stage(folder: Path, capsys: pytest.CaptureFixture[str]
     code, out, _ = run(capsys, *command, "all")
     assert code == 0 and "# trace" in out and "# kernel" in out and "# asm" in out
     code, _, err = run(capsys, *command, "nonsense")
-    assert code == 2 and "there is no stage nonsense; there are trace, inline_calls, simplify" in err
+    assert (
+        code == 2 and "there is no stage nonsense; there are trace, inline_calls, simplify" in err
+    )
 
 
 def test_show_a_gradient(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

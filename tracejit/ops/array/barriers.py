@@ -74,7 +74,7 @@ class DerivedAs(_Identity):
     name: ClassVar[str] = "derived_as"
     arity: ClassVar[int] = 2
 
-    times = (lambda c, s, v: None, lambda c, s, v: v)
+    partials = (lambda c, at, v: None, lambda c, at, v: v)
 
     def infer(
         self,
@@ -105,7 +105,7 @@ class Opaque(_Identity):
 
     name: ClassVar[str] = "optimization_barrier"
 
-    times = (lambda c, s, v: v,)
+    partials = (lambda c, at, v: v,)
 
     def _attrs(self) -> dict[str, Any]:
         return {"site": "s"}

@@ -16,7 +16,7 @@ from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift
 from tracejit.frontend.tracing.union import Union
-from tracejit.ir.calculus import differentiable
+from tracejit.ir.derivatives import differentiable
 from tracejit.ir.types import ArrayType
 
 __all__ = [

@@ -15,7 +15,14 @@ from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, differentiable, tangent_type
+from tracejit.ir.derivatives import (
+    DerivativeBuilder,
+    Into,
+    NodeAdaptor,
+    NoTangent,
+    differentiable,
+    tangent_type,
+)
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op
 from tracejit.ir.types import Type
@@ -148,7 +155,7 @@ class _Recorded(Op):
         return (*inputs[:count], *inputs[count + len(self.result.values) :])
 
     def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
     ) -> Sequence[Value | NoTangent | None]:
         count = len(self.floats)
         more = tangents[count + len(self.result.values) :]
@@ -166,12 +173,12 @@ class _Recorded(Op):
         return self._spread(found)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         count = len(self.floats)
-        if refusal := self._refusal(any(s.wanted[count + len(self.result.values) :])):
+        if refusal := self._refusal(any(at.wanted[count + len(self.result.values) :])):
             raise Underivable(refusal)
-        rest: list[Value | None] = [None] * (len(s.inputs) - count)
+        rest: list[Value | None] = [None] * (len(at.inputs) - count)
         if self.rules.jvp is None:
             return [*self._cotangents(c, cotangents), *rest]
         zeros = [c.zeros(x.type) for x in self.floats]
@@ -222,7 +229,9 @@ class _Recorded(Op):
             for g, v in zip(entries, result.values, strict=True)
         ]
 
-    def _cotangents(self, c: Calculus, given: Sequence[Value | None]) -> list[Value | None]:
+    def _cotangents(
+        self, c: DerivativeBuilder, given: Sequence[Value | None]
+    ) -> list[Value | None]:
         """The cotangents of the arguments by the rule, for those of the results."""
         result, name = self.result, self.rules.name
         tracers: list[Any] = [
@@ -240,5 +249,5 @@ class _Recorded(Op):
 
 def _fitted(x: Any, t: Type, what: str) -> Value:
     trace = here()
-    c = Calculus(trace.builder, fresh_name(trace))
+    c = DerivativeBuilder(trace.builder, fresh_name(trace))
     return c.laid_out(direction(lift(x), t, what), tangent_type(t))

@@ -18,7 +18,7 @@ from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_stat
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.ir.calculus import Calculus, differentiable, tangent_type
+from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import TOKEN, PyScalar, Type, dtype_of, type_sizes
 from tracejit.transforms.api.checkpoint import has_effects
@@ -272,7 +272,7 @@ class Call:
         return here().emit("py_scalar", (v,), kind=t.kind) if isinstance(t, PyScalar) else v
 
     def _direction(self, x: Any, t: Type, what: str) -> Value:
-        c = Calculus(here().builder, fresh_name(here()))
+        c = DerivativeBuilder(here().builder, fresh_name(here()))
         return c.laid_out(direction(x, t, what), tangent_type(t))
 
     def _directions(self, result: Result, given: Sequence[Tracer]) -> Any:

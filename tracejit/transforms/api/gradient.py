@@ -65,7 +65,7 @@ class Gradient(Transformed):
         rows = RowReads(tables, primal.segment.nodes, self.transform) if sparse else None
         wrt = [v for p in places if p not in sparse for v in chosen[p].values]
         pull = Pullback(primal.segment, wrt, fresh_name(trace), stack_name(trace), rows)
-        one = pull.calculus.ones(value.type)
+        one = pull.c.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
         gradients = []
         for place, x in chosen.items():

@@ -14,7 +14,7 @@ from tracejit.frontend.tracing.sizes import unwrap
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
-from tracejit.ir.calculus import differentiable
+from tracejit.ir.derivatives import differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_of, shape_of
 from tracejit.transforms.api.function import Transformed, chosen_places

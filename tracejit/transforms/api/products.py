@@ -13,7 +13,7 @@ from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_stat
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import Tracer, lift
-from tracejit.ir.calculus import Calculus, differentiable, tangent_type
+from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
@@ -43,7 +43,7 @@ def direction(x: Any, t: Type, what: str) -> Value:
     """
     trace = here()
     v = lift(x).value()
-    c = Calculus(trace.builder, fresh_name(trace))
+    c = DerivativeBuilder(trace.builder, fresh_name(trace))
     v = c.number(v)
     want = tangent_type(t)
     have_kind, kind = dtype_of(v.type).kind, dtype_of(want).kind
@@ -146,7 +146,7 @@ class Jvp(Transformed):
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
-        c = Calculus(trace.builder, fresh_name(trace))
+        c = DerivativeBuilder(trace.builder, fresh_name(trace))
         push_forward(c, nodes, table)
         result, aux = primal.result, primal.aux
         leaves, tree = flatten_state(primal.settled)
@@ -175,7 +175,7 @@ class JvpOfAny(Traceable):
         )
 
 
-def _tangent(c: Calculus, x: Tracer, table: dict[Value, Value]) -> Any:
+def _tangent(c: DerivativeBuilder, x: Tracer, table: dict[Value, Value]) -> Any:
     """The tangent of a result; of an integer zero."""
     v = x.value()
     if not differentiable(v.type):
@@ -272,7 +272,7 @@ class Pulled(Traceable):
         if any(not n.op.pure and not n.binds for n in self.nodes):
             raise TraceError("TJ031", "a pullback of effects is called twice", user_line())
         trace = self.primal.trace
-        c = Calculus(trace.builder, fresh_name(trace))
+        c = DerivativeBuilder(trace.builder, fresh_name(trace))
         table: dict[Value, Value] = {}
         sizes: dict[str, Dim] = {}
         for node in self.nodes:

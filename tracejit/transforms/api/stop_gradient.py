@@ -10,7 +10,7 @@ from tracejit.frontend.tracing.pytree import flatten_state, unflatten
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, wrap
-from tracejit.ir.calculus import differentiable
+from tracejit.ir.derivatives import differentiable
 from tracejit.transforms.api.arguments import require_transparent
 
 __all__ = ["stopped"]

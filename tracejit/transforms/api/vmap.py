@@ -29,7 +29,7 @@ from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.batching import batched_type, stretched
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, c_order, dtype_of
@@ -234,7 +234,7 @@ class _Batch:
 
     def __init__(self, trace: Trace, size: Dim) -> None:
         self.trace, self.size = trace, size
-        self.calculus = Calculus(trace.builder, fresh_name(trace))
+        self.c = DerivativeBuilder(trace.builder, fresh_name(trace))
         self.region = Trace(f"{trace.builder.name}_lane", trace.env, trace)
         #: Inputs of the region -> what they are for all elements.
         self.table: dict[Value, tuple[Value, bool]] = {}
@@ -243,7 +243,7 @@ class _Batch:
 
     def lane(self, x: Any, axis: int) -> Value:
         """What stands in the region for one element of the array `x` along an axis."""
-        t, c = x.type, self.calculus
+        t, c = x.type, self.c
         rest = tuple(k for k in range(t.ndim) if k != axis)
         shape = tuple(t.shape[k] for k in rest)
         lane: Type = ArrayType(t.dtype, shape, c_order(len(shape))) if shape else NpScalar(t.dtype)
@@ -281,7 +281,7 @@ class _Batch:
         self.table |= {inner: (outer, False) for outer, inner in region.captures.items()}
         wanted = [v for v, _ in values] + [v for _, _, v in stores] + list(side.stored.values())
         try:
-            batch_nodes(self.calculus, region.builder.nodes, self.table, self.size, wanted)
+            batch_nodes(self.c, region.builder.nodes, self.table, self.size, wanted)
         except Unbatchable as e:
             raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
         for v in side.stored.values():
@@ -305,7 +305,7 @@ class _Batch:
     def _stacked(self, v: Value, axis: int | None) -> Tracer:
         """A result with the batch axis where it is to be."""
         whole, flag = self.table[v]
-        c = self.calculus
+        c = self.c
         if axis is None:
             if flag:
                 raise TypeError(_DIFFERS)

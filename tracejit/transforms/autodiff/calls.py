@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tracejit.ir.calculus import Calculus, differentiable
+from tracejit.ir.derivatives import DerivativeBuilder, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
@@ -22,10 +22,10 @@ from tracejit.transforms.regions import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
 
-#: Records the backward pass of the nodes from number `start` on: (calculus, start, what is
+#: Records the backward pass of the nodes from number `start` on: (builder, start, what is
 #: differentiated by, outputs, their cotangents) -> cotangents; None is zero.
 PullSegment: TypeAlias = Callable[
-    [Calculus, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
+    [DerivativeBuilder, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
     "list[Value | None]",
 ]
 
@@ -51,7 +51,7 @@ def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> 
 
 
 def paste(
-    c: Calculus,
+    c: DerivativeBuilder,
     graph: Graph,
     inputs: Mapping[Value, Value],
     sizes: Mapping[str, Dim],
