@@ -78,7 +78,7 @@ def _separator(name: str, x: Any, default: str) -> TextLike:
     x = narrow_bound(x)
     if isinstance(x, Union):
         sides = (_separator(name, v, default) for v in (x.first, x.second))
-        return TracedText((("union", Operand(x.predicate), *map(pieces_of, sides)),))
+        return TracedText((("choice", Operand(x.predicate), *map(pieces_of, sides)),))
     if x is not None and not isinstance(x, (str, TracedText)):
         raise TypeError(f"{name} must be None or a string, not {type(x).__name__}")
     return default if x is None else x
@@ -171,7 +171,7 @@ def _object(interpreter: Interpreter, x: Any, operands: Operands) -> Any:
     match x:
         case Union():
             sides = [_object(interpreter, v, operands) for v in (x.first, x.second)]
-            return "union", operands.number(Operand(x.predicate)), *sides
+            return "choice", operands.number(Operand(x.predicate)), *sides
         case TracedText():
             return "text", operands.text(x)
         case TracedArray():

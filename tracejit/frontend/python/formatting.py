@@ -87,7 +87,7 @@ def _of_union(interpreter: Interpreter, x: Union, conversion: str, spec: TextLik
     if not isinstance(known, Union):
         return formatted(interpreter, known, conversion, spec)
     sides = [formatted(interpreter, v, conversion, spec) for v in (known.first, known.second)]
-    return TracedText((("union", Operand(known.predicate), *map(pieces_of, sides)),))
+    return TracedText((("choice", Operand(known.predicate), *map(pieces_of, sides)),))
 
 
 def _spec_at_run_time(x: Any, conversion: str, spec: TracedText) -> TextLike:
