@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
