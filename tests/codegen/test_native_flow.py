@@ -213,7 +213,7 @@ def f(n: size, x: f64[n]):
 
 def test_arrays_that_grow() -> None:
     plan = _check(parse_graph(GROWS), [np.arange(4.0)])
-    assert any(s.grows for s in plan.storage.values())
+    assert any(s.grows for s in plan.allocation.values())
 
 
 def test_slots_of_dead_arrays_are_used_again() -> None:

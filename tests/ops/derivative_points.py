@@ -48,13 +48,13 @@ _LIKE = {
 def elementwise_names() -> list[str]:
     """The elementwise ops that have derivatives, of operands that mean anything."""
     ops = [op for op in OPS.values() if isinstance(op, Elementwise) and op.name != "derived_as"]
-    return sorted(op.name for op in ops if not op.constant and op.times is not None)
+    return sorted(op.name for op in ops if not op.constant and op.partials is not None)
 
 
 def python_names() -> list[str]:
     """The ops on Python numbers that have derivatives."""
     ops = [op for op in OPS.values() if isinstance(op, PyOp)]
-    return sorted(op.name for op in ops if not op.constant and op.times is not None)
+    return sorted(op.name for op in ops if not op.constant and op.partials is not None)
 
 
 def _real(name: str, k: int) -> np.ndarray:

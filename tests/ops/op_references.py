@@ -92,7 +92,7 @@ def _(name, inputs, attrs):
     return out if isinstance(inputs[0], np.ndarray) else out[()]
 
 
-def strong(plain, count):
+def no_nan(plain, count):
     """The product or quotient in which a 0 among the first operands stays 0, and how it reads."""
 
     def value(inputs, attrs):
@@ -104,9 +104,9 @@ def strong(plain, count):
     return value
 
 
-REFERENCES["strong_multiply"] = strong(REFERENCES["multiply"], 1)
-REFERENCES["strong_product"] = strong(REFERENCES["multiply"], 2)
-REFERENCES["strong_divide"] = strong(lambda x, attrs: np.divide(*x), 1)
+REFERENCES["multiply_no_nan"] = no_nan(REFERENCES["multiply"], 1)
+REFERENCES["product_no_nan"] = no_nan(REFERENCES["multiply"], 2)
+REFERENCES["divide_no_nan"] = no_nan(lambda x, attrs: np.divide(*x), 1)
 
 
 # Where elements come from -----------------------------------------------------------------------
@@ -592,6 +592,6 @@ def _(name, inputs, attrs):
     return {"py_isnan": x != x, "py_isinf": abs(x) == np.inf, "py_isfinite": x - x == 0}[name]
 
 
-@reference("stop_gradient", "opaque", "derived_as")
+@reference("stop_gradient", "optimization_barrier", "derived_as")
 def _(name, inputs, attrs):
     return inputs[0]

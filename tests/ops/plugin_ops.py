@@ -17,14 +17,14 @@ from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.rules.reduction import Weighted
 
 if TYPE_CHECKING:
-    from tracejit.ir.calculus import Calculus, Site
+    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
     from tracejit.ir.graph import Value
 
 
-def _slope(c: "Calculus", s: "Site", v: "Value") -> "Value":
+def _slope(c: "DerivativeBuilder", at: "NodeAdaptor", v: "Value") -> "Value":
     """v y (1 - y)"""
-    y = s.y()
-    return c.strong_mul(v, c.mul(y, c.sub(c.full(y.type, 1.0), y)))
+    y = at.y()
+    return c.mul_no_nan(v, c.mul(y, c.sub(c.full(y.type, 1.0), y)))
 
 
 @register
@@ -35,7 +35,7 @@ class Expit(Elementwise):
     numpy = special.expit
     parity = "ulp(4)"
     work = 20.0
-    times = (_slope,)
+    partials = (_slope,)
 
     @staticmethod
     def formula(dtype: str, x: Expr) -> Expr:
@@ -56,9 +56,9 @@ class ReduceLogAddExp(Weighted, Reduction):
     kinds: ClassVar[str] = "f"
     parity: ClassVar[str] = "order"
 
-    def weights(self, c: "Calculus", s: "Site") -> "Value":
-        total = c.keep_axes(s.y(), s.attrs["axes"], s.inputs[0])
-        return c.op("exp", c.sub(s.x(0), total))
+    def weights(self, c: "DerivativeBuilder", at: "NodeAdaptor") -> "Value":
+        total = c.keep_axes(at.y(), at.attrs["axes"], at.inputs[0])
+        return c.op("exp", c.sub(at.x(0), total))
 
 
 @handles(np.sinc)

@@ -18,12 +18,12 @@ from tests.ops.where_programs import PROGRAMS, X
 from tests.support.check_grads import check_grads, graph_of, run
 from tests.support.compare import assert_same
 from tests.support.native_flow import NativeGraph
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import DTYPES, NpScalar
-from tracejit.ops.array.no_nan import Strong
+from tracejit.ops.array.no_nan import NoNan
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.transforms.autodiff.forward import jvp_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
@@ -44,10 +44,10 @@ WITHOUT: dict[str, str] = {
 
 
 def has_rules(op: Op) -> bool:
-    if getattr(op, "times", None) is not None:
+    if getattr(op, "partials", None) is not None:
         return True
     own = type(op).jvp is not Op.jvp and type(op).vjp is not Op.vjp
-    return own and not hasattr(op, "times")
+    return own and not hasattr(op, "partials")
 
 
 @pytest.mark.parametrize("name", sorted(OPS))
@@ -242,7 +242,7 @@ def test_accuracy_over_the_whole_domain(name: str) -> None:
 # The lane that `where` does not take -------------------------------------------------------------
 
 
-def _where(c: Calculus, x: Any, test: str, name: str, other: float) -> Any:
+def _where(c: DerivativeBuilder, x: Any, test: str, name: str, other: float) -> Any:
     return c.where(c.compare(test, x, 0.0), _FUNCTIONS[name](c, x), other)
 
 
@@ -273,7 +273,7 @@ def guarded(x: Any, test: str, name: str, other: float) -> Graph:
     """where(test(x, 0), f(x), other)."""
     builder = GraphBuilder("guarded")
     v = builder.input(type_of(x), "x")
-    c = Calculus(builder, lambda: "unused")
+    c = DerivativeBuilder(builder, lambda: "unused")
     return builder.build([_where(c, v, test, name, other)])
 
 
@@ -300,7 +300,7 @@ def test_where_leaks_nothing_of_the_lane_not_taken(name: str, dtype: str) -> Non
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
 @pytest.mark.parametrize("name", _HOLOMORPHIC)
 def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:
-    """All kernels of a program have strong zeros, as the definition has them."""
+    """All kernels of a program have absorbing zeros, as the definition has them."""
     x = np.array([0.0, 0.75, -0.0, 1.25, 0.0] * 9, DTYPES[dtype])
     for make in (jvp_graph, vjp_graph):
         derived = make(guarded(x, "not_equal", name, 0.0), [True])
@@ -311,8 +311,8 @@ def test_compiled_code_leaks_nothing(name: str, dtype: str) -> None:
             np.testing.assert_allclose(a, b, rtol=20 * np.finfo(x.dtype).eps)
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if isinstance(op, Strong)])
-def test_compiled_strong_zeros(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if isinstance(op, NoNan)])
+def test_compiled_absorbing_zeros(name: str) -> None:
     with np.errstate(all="ignore"):
         samples = OPS[name].samples()
     for inputs, attrs in samples:
@@ -322,9 +322,9 @@ def test_compiled_strong_zeros(name: str) -> None:
         assert_same(expected, actual, parity=parity, ulp=1)
 
 
-@pytest.mark.parametrize("name", ["strong_multiply", "strong_product", "strong_divide"])
+@pytest.mark.parametrize("name", ["multiply_no_nan", "product_no_nan", "divide_no_nan"])
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "c64", "c128"])
-def test_compiled_strong_zeros_of_numbers(name: str, dtype: str) -> None:
+def test_compiled_absorbing_zeros_of_numbers(name: str, dtype: str) -> None:
     """Of single numbers, one after the other: what is hardly ever met lies beside the way."""
     kind = DTYPES[dtype]
     numbers = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, np.finfo(kind).tiny]
@@ -376,7 +376,7 @@ def test_elements_that_nothing_reads_have_gradient_zero() -> None:
     x = np.array([0.0, 4.0])
     builder = GraphBuilder("tail")
     v = builder.input(type_of(x), "x")
-    c = Calculus(builder, lambda: "unused")
+    c = DerivativeBuilder(builder, lambda: "unused")
     root = c.op("sqrt", v)
     graph = builder.build([c.op("slice", root, start=(1,), size=(1,), step=(1,)), root])
     pull, push = vjp_graph(graph, [True]), jvp_graph(graph, [True])
@@ -393,7 +393,7 @@ def test_a_cotangent_that_is_zero_by_itself_has_a_second_derivative() -> None:
     x = np.array([0.0, np.pi])
     builder = GraphBuilder("half_square")
     v = builder.input(type_of(x), "x")
-    c = Calculus(builder, lambda: "unused")
+    c = DerivativeBuilder(builder, lambda: "unused")
     graph = builder.build([c.scale(c.op("square", c.op("sin", v)), 0.5)])
     for make, again in itertools.product((jvp_graph, vjp_graph), repeat=2):
         derived = make(graph, [True])
@@ -405,7 +405,7 @@ def test_a_cotangent_that_is_zero_by_itself_has_a_second_derivative() -> None:
 
 def test_second_derivatives_of_products_where_factors_are_zero() -> None:
     x, y = np.array([0.0, 0.0, 2.0]), np.array([0.0, 3.0, 0.0])
-    for name in ("multiply", "strong_multiply", "strong_product"):
+    for name in ("multiply", "multiply_no_nan", "product_no_nan"):
         derived = vjp_graph(graph_of(OPS[name], [x, y]), [True, True])
         given = [x, y, np.ones(3), np.zeros(3), np.ones(3), np.zeros(3)]
         out = run(vjp_graph(derived, [True, True, False]), given)
@@ -416,17 +416,19 @@ def test_second_derivatives_of_products_where_factors_are_zero() -> None:
 # What the checker sees ---------------------------------------------------------------------------
 
 
-def _sine(c: Calculus, s: Any, v: Any, factor: float) -> Any:
-    return c.scale(c.strong_mul(v, c.op("cos", s.x(0))), factor)
+def _sine(c: DerivativeBuilder, at: Any, v: Any, factor: float) -> Any:
+    return c.scale(c.mul_no_nan(v, c.op("cos", at.x(0))), factor)
 
 
-@pytest.mark.parametrize("attribute", ["times", "transposed"])
+@pytest.mark.parametrize("attribute", ["partials", "transposed"])
 @pytest.mark.parametrize(("dtype", "error"), [("f32", 1e-2), ("f64", 1e-7), ("c128", 1e-7)])
 def test_wrong_rules_are_found(
     attribute: str, dtype: str, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = np.array([0.4, -0.7, 1.3], DTYPES[dtype])
-    monkeypatch.setattr(type(OPS["sin"]), attribute, (lambda c, s, v: _sine(c, s, v, 1.0 + error),))
+    monkeypatch.setattr(
+        type(OPS["sin"]), attribute, (lambda c, at, v: _sine(c, at, v, 1.0 + error),)
+    )
     with pytest.raises(AssertionError):
         check_grads(OPS["sin"], [x], order=1)
 
@@ -436,13 +438,13 @@ def test_products_that_lose_a_derivative_at_zero_are_found(
 ) -> None:
     """where(v == 0, 0, v * p) is right to the first order only, and not for v = 0."""
 
-    def masked(c: Calculus, v: Any, p: Any) -> Any:
+    def masked(c: DerivativeBuilder, v: Any, p: Any) -> Any:
         return c.where(c.compare("equal", v, 0.0), c.full(v.type, 0.0), c.mul(v, p))
 
     graph = graph_of(OPS["multiply"], [np.zeros(2), np.ones(2)])
     inputs = [np.zeros(2), np.array([0.7, 1.2]), np.zeros(2)]
     check_grads(vjp_graph(graph, [True, True]), inputs)
-    monkeypatch.setattr(Calculus, "strong_mul", masked)
+    monkeypatch.setattr(DerivativeBuilder, "mul_no_nan", masked)
     derived = vjp_graph(graph, [True, True])
     with pytest.raises(AssertionError):
         check_grads(derived, inputs, order=1)

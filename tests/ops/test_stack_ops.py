@@ -28,7 +28,7 @@ from tracejit.ir.text.syntax import parse_graph
 from tracejit.ir.types import DTYPES, TOKEN, NpScalar
 from tracejit.ir.verify import verify
 from tracejit.ops.control.stack import record_types, types_of_record
-from tracejit.passes.control.tape_fields import stack_fields
+from tracejit.passes.control.tape_fields import tape_fields
 from tracejit.passes.loops.licm import licm
 from tracejit.passes.manager import run_passes
 from tracejit.passes.simplify.cse import cse
@@ -263,12 +263,12 @@ def f(n: int, x: f64):
 def test_what_no_pop_needs_is_not_pushed() -> None:
     """A field unread, one pushed twice, a constant; records of which nothing is read."""
     graph = read(FIELDS.replace("LAST", "y"))
-    after = stack_fields(graph)
-    verify(after, "stack_fields")
+    after = tape_fields(graph)
+    verify(after, "tape_fields")
     (pop,) = [n for n in after.nodes if n.op.name == "stack_pop"]
     assert [str(v.type) for v in pop.outputs] == ["token", "f64[n]"]
     assert op_names(after).count("stack_push") == 2 and "exp" not in op_names(after)
-    assert stack_fields(after) is after
+    assert tape_fields(after) is after
     for p in (True, False):
         agree(graph, np.arange(5.0), np.float64(2), p)
 

@@ -66,19 +66,19 @@ for _op, _number in [("logical_and", "False"), ("logical_or", "True"), ("add", "
 binary("absorbing_operand", "i64[n]", "maximum", "9223372036854775807")
 binary("absorbing_operand", "b1[n]", "minimum", "False")
 
-for _op in ("strong_multiply", "strong_product", "strong_divide"):
+for _op in ("multiply_no_nan", "product_no_nan", "divide_no_nan"):
     for _dtype in ("f16", "f64", "c64"):
         _number = "complex(2.5, -1.0)" if _dtype == "c64" else "-2.5"
-        if (_op, _dtype) != ("strong_divide", "c64"):
+        if (_op, _dtype) != ("divide_no_nan", "c64"):
             binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number)
         binary(f"{_op}_by_number", f"{_dtype}[n]", _op, _number, left=True)
-binary("strong_multiply_by_number", "f32[n]", "strong_multiply", "0.0")
+binary("multiply_no_nan_by_number", "f32[n]", "multiply_no_nan", "0.0")
 case("derived_before", "x: f64[n], z: f64[n]", "y: f64[n] = derived_as(x, z)", "x")
 case("not_differentiated", "x: f64[n]", "y: f64[n] = stop_gradient(x)", "x")
-case("strong_square", "x: f64[n]", "y: f64[n] = strong_multiply(x, x)", "y")
-case("strong_square", "x: c64[n]", "y: c64[n] = strong_product(x, x)", "y")
-binary("strong_divide_by_number", "f32[n]", "strong_divide", "inf")
-binary("strong_divide_by_number", "f32[n]", "strong_divide", "nan", left=True)
+case("square_no_nan", "x: f64[n]", "y: f64[n] = multiply_no_nan(x, x)", "y")
+case("square_no_nan", "x: c64[n]", "y: c64[n] = product_no_nan(x, x)", "y")
+binary("divide_no_nan_by_number", "f32[n]", "divide_no_nan", "inf")
+binary("divide_no_nan_by_number", "f32[n]", "divide_no_nan", "nan", left=True)
 
 case("same_operand", "x: f64[n]", "y: f64[n] = maximum(x, x)\nz: f64[n] = fmin(y, y)", "z")
 case("same_operand", "x: b1[n]", "y: b1[n] = logical_and(x, x)", "y")
@@ -324,13 +324,13 @@ KEPT = [
     _kept("c128[n]", "divide", "complex(1.0, 0.0)"),
     _kept("c128[n]", "add", "complex(-0.0, 0.0)"),
     _kept("f64[n]", "fmax", "-inf"),
-    _kept("f64[n]", "strong_multiply", "inf"),
-    _kept("f64[n]", "strong_multiply", "0.0", left=True),
-    _kept("f64[n]", "strong_product", "0.0"),
-    _kept("f64[n]", "strong_product", "inf", left=True),
-    _kept("f64[n]", "strong_divide", "0.0"),
-    _kept("f64[n]", "strong_divide", "0.0", left=True),
-    _kept("c128[n]", "strong_divide", "complex(1.0, 0.0)"),
+    _kept("f64[n]", "multiply_no_nan", "inf"),
+    _kept("f64[n]", "multiply_no_nan", "0.0", left=True),
+    _kept("f64[n]", "product_no_nan", "0.0"),
+    _kept("f64[n]", "product_no_nan", "inf", left=True),
+    _kept("f64[n]", "divide_no_nan", "0.0"),
+    _kept("f64[n]", "divide_no_nan", "0.0", left=True),
+    _kept("c128[n]", "divide_no_nan", "complex(1.0, 0.0)"),
     program("x: f64[n]", "y: f64[n] = subtract(x, x)", "y"),
     program("x: f64[n]", "y: b1[n] = equal(x, x)", "y"),
     program("x: f64[n], y: f64[n]", "p: b1[n] = less(x, y)\nq: b1[n] = logical_not(p)", "q"),

@@ -80,10 +80,10 @@ def test_the_pass_changes_no_bit(f: Function, limits: tuple[int, int], dtype: st
     args = rough(20, 20, dtype)
     jitted = tracejit.jit(f)
     graphs = jitted.lower(*args, *limits).graphs
-    before, then = (evaluate(graphs[name], args) for name in ("terms", "ahead"))
+    before, then = (evaluate(graphs[name], args) for name in ("signed_zeros", "distribute"))
     assert_same(then, before)
     found = after(jitted, args, *limits)
-    for k, effect in enumerate(graphs["terms"].results):
+    for k, effect in enumerate(graphs["signed_zeros"].results):
         if effect.startswith("write"):
             assert_same(found[int(effect.split()[1])], before[k])
     assert not jitted.report().fallbacks
@@ -100,9 +100,9 @@ def test_long_and_short_sums_have_the_same_bits(m: int, n: int, dtype: str) -> N
     args = rough(m, n, dtype)
     jitted = tracejit.jit(side_by_side)
     graphs = jitted.lower(*args).graphs
-    assert sums_in_loops(graphs["terms"]) == 2 and not sums_in_loops(graphs["ahead"])
-    before = evaluate(graphs["terms"], args)
-    assert_same(evaluate(graphs["ahead"], args), before)
+    assert sums_in_loops(graphs["signed_zeros"]) == 2 and not sums_in_loops(graphs["distribute"])
+    before = evaluate(graphs["signed_zeros"], args)
+    assert_same(evaluate(graphs["distribute"], args), before)
     found = after(jitted, args)
     assert_same(found[2], before[0])
 
@@ -146,14 +146,15 @@ def sums_in_nests(graph: Graph, depth: int = 0) -> int:
 @pytest.mark.parametrize("f, count", UPDATES, ids=[f.__name__ for f, _ in UPDATES])
 def test_which_updates_are_made_in_front(f: Function, count: int) -> None:
     graphs = tracejit.jit(f).lower(*numbers(40, 40), 17, 39).graphs
-    before, then = (sums_in_loops(graphs[name], "update_slice") for name in ("terms", "ahead"))
+    names = "signed_zeros", "distribute"
+    before, then = (sums_in_loops(graphs[name], "update_slice") for name in names)
     assert before > 0 and before - then == count
 
 
 @pytest.mark.parametrize("f, count", CASES, ids=[f.__name__ for f, _ in CASES])
 def test_which_sums_are_computed_in_front(f: Function, count: int) -> None:
     graphs = tracejit.jit(f).lower(*numbers(40, 40), 17, 39).graphs
-    before, then = (sums_in_loops(graphs[name]) for name in ("terms", "ahead"))
+    before, then = (sums_in_loops(graphs[name]) for name in ("signed_zeros", "distribute"))
     assert before - then == count
 
 
@@ -171,11 +172,11 @@ def test_one_program_for_all_sizes() -> None:
         a = np.random.default_rng(n).random((n, n)) + n * np.eye(n)
         graphs = jitted.lower(a).graphs
         found = jitted(a.copy())
-        assert_same(found, evaluate(graphs["terms"], (a,))[0])
+        assert_same(found, evaluate(graphs["signed_zeros"], (a,))[0])
         np.testing.assert_allclose(found, factors(a.copy()), rtol=1e-12)
     assert not jitted.report().fallbacks
     assert len(jitted.report().compiles) <= 3
-    assert sums_in_loops(graphs["terms"]) - sums_in_loops(graphs["ahead"]) == 1
+    assert sums_in_loops(graphs["signed_zeros"]) - sums_in_loops(graphs["distribute"]) == 1
 
 
 def test_places_next_to_the_end_of_the_loop() -> None:
@@ -200,7 +201,7 @@ def test_places_next_to_the_end_of_the_loop() -> None:
             for found, want in zip(after(jitted, args), after(f, args), strict=True):
                 assert_same(found, want)
         graphs = jitted.lower(*args).graphs
-        counts = [sums_in_nests(graphs[k]) for k in ("terms", "ahead")]
+        counts = [sums_in_nests(graphs[k]) for k in ("signed_zeros", "distribute")]
         assert counts[0] > 0 and counts[1] == counts[0] * (1 - moved)
 
 
@@ -216,10 +217,10 @@ def test_updates_of_a_triangle_for_all_sizes() -> None:
         a = np.random.default_rng(n).random((n, n)) / n
         graphs = jitted.lower(a).graphs
         assert_same(jitted(a.copy()), eliminated(a.copy()))
-        assert_same(evaluate(graphs["ahead"], (a,))[0], eliminated(a.copy()))
+        assert_same(evaluate(graphs["distribute"], (a,))[0], eliminated(a.copy()))
     assert not jitted.report().fallbacks
-    assert sums_in_loops(graphs["terms"], "update_slice") == 1
-    inner = graphs["ahead"].nodes[-1].regions[1].nodes
+    assert sums_in_loops(graphs["signed_zeros"], "update_slice") == 1
+    inner = graphs["distribute"].nodes[-1].regions[1].nodes
     assert not any(
         sums_in_loops(r, "update_slice", True)
         for n in inner

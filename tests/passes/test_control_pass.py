@@ -14,7 +14,7 @@ from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph, print_graph
 from tracejit.ir.verify import verify
-from tracejit.passes.control.simplify_control import control
+from tracejit.passes.control.simplify_control import simplify_control
 from tracejit.passes.simplify.dce import dce
 
 X = np.array([1.5, -2.0, 0.0])
@@ -35,9 +35,9 @@ def outcome(graph: Graph, inputs: list[Any]) -> Any:
 
 def check(graph: Graph, *inputs: Any) -> Graph:
     """The graph after the pass, which is well formed, final and equal in its results."""
-    after = dce(control(graph))
-    verify(after, "control")
-    assert dce(control(after)) is after
+    after = dce(simplify_control(graph))
+    verify(after, "simplify_control")
+    assert dce(simplify_control(after)) is after
     for given in inputs:
         expected, found = outcome(graph, list(given)), outcome(after, list(given))
         if isinstance(expected, str) or isinstance(found, str):

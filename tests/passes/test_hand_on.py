@@ -62,7 +62,8 @@ def test_the_pass_keeps_what_a_graph_means(f: Function, limits: list[tuple[int, 
     graphs = tracejit.jit(of_the_run(f)).lower(X, Y, np.array(limits[0])).graphs
     for pair in limits:
         inputs = X, Y, np.array(pair)
-        before, after = (evaluate(graphs[name], inputs) for name in ("hoist_checks", "hand_on"))
+        names = "hoist_checks", "load_forwarding"
+        before, after = (evaluate(graphs[name], inputs) for name in names)
         assert_same(after, before)
 
 
@@ -78,7 +79,7 @@ def reads(graph: Graph, inside: bool = False) -> int:
 @pytest.mark.parametrize("f, limits, count", CASES, ids=[f.__name__ for f, _, _ in CASES])
 def test_which_reads_are_left_out(f: Function, limits: list[tuple[int, int]], count: int) -> None:
     graphs = tracejit.jit(of_the_run(f)).lower(X, Y, np.array(limits[0])).graphs
-    assert reads(graphs["hoist_checks"]) - reads(graphs["hand_on"]) == count
+    assert reads(graphs["hoist_checks"]) - reads(graphs["load_forwarding"]) == count
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 40])

@@ -15,7 +15,7 @@ from tests.support.native_flow import NativeGraph
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import parse_graph
-from tracejit.passes.fusion.pair_products import products
+from tracejit.passes.fusion.pair_products import pair_products
 from tracejit.passes.manager import run_passes
 
 RNG = np.random.default_rng(8)
@@ -40,7 +40,7 @@ def agrees(f: Callable[..., Any], *calls: tuple[Any, ...]) -> Any:
 
 def ops(f: Callable[..., Any], *args: Any) -> list[str]:
     """The ops of the graph in front of fusion."""
-    graph = tracejit.jit(f).lower(*args).graphs["products"]
+    graph = tracejit.jit(f).lower(*args).graphs["pair_products"]
     return [n.op.name for n in graph.nodes]
 
 
@@ -267,5 +267,5 @@ def test_special_values() -> None:
 
 
 def test_the_pass_finds_nothing_the_second_time() -> None:
-    graph = products(parse_graph(GRAPH.format(t="f64")))
-    assert products(graph) is graph
+    graph = pair_products(parse_graph(GRAPH.format(t="f64")))
+    assert pair_products(graph) is graph

@@ -29,7 +29,7 @@ from tracejit.ir.op import OPS, Op
 from tracejit.ops.array.elementwise import UFUNC_OPS
 from tracejit.ops.host.call import find_function
 from tracejit.ops.host.derivatives.registry import RULES, _signature
-from tracejit.ops.rules.partials import Partials
+from tracejit.ops.rules.partials import ElementwiseDerivative
 
 PAGE = ROOT / "docs" / "supported.md"
 MARK = "<!-- From here on: python -m tests.project.supported --write -->\n"
@@ -65,8 +65,8 @@ _STRUCTURE = ("control", "dataflow", "effect", "fusion", "stack")
 def _derivative(op: type[Op]) -> str:
     if op.constant:
         return "0"
-    if issubclass(op, Partials) and op.jvp is Partials.jvp:
-        return "rule" if op.times is not None else "-"
+    if issubclass(op, ElementwiseDerivative) and op.jvp is ElementwiseDerivative.jvp:
+        return "rule" if op.partials is not None else "-"
     return "rule" if op.jvp is not Op.jvp and op.vjp is not Op.vjp else "-"
 
 

@@ -120,6 +120,15 @@ def test_a_flipped_guard_compiles_once_for_each_side() -> None:
     assert counts[0] == 1 and counts[-1] <= 3
 
 
+def test_guards_that_divide_by_a_size_are_broken_where_it_is_zero() -> None:
+    def rolled(x: Any) -> Any:
+        return np.roll(x[2:], 3)
+
+    f = tracejit.jit(rolled, strict=True)
+    for n in (0, 3, 2, 5, 9, 0, 2):
+        assert_same(rolled(block(n)), f(block(n)))
+
+
 def test_a_size_whose_value_is_needed_compiles_for_16_values() -> None:
     def spelled(x: Any) -> Any:
         return x + int(str(x.shape[0]))

@@ -17,7 +17,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.interpreter.entry import Traced, trace_function
 from tracejit.frontend.tracing.pytree import TreeDef, flatten, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, TracedScalar, lift
+from tracejit.frontend.tracing.tracer import Storage, Trace, TracedArray, TracedScalar, lift
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of
@@ -119,7 +119,7 @@ class Compiled:
                 t = ArrayType(t.dtype, self._dims(x.shape, env), order)
                 dims.append(t.shape)
                 value = trace.builder.input(t, name)
-                return TracedArray(trace, Cell(trace, value, len(given)))
+                return TracedArray(trace, Storage(trace, value, len(given)))
             dims.append(())
             return TracedScalar(trace, trace.builder.input(t, name))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import Op

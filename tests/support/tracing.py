@@ -17,7 +17,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS
 from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt
 from tracejit.frontend.tracing.tracer import (
-    Cell,
+    Storage,
     Trace,
     TracedArray,
     TracedScalar,
@@ -180,7 +180,7 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
             t = ArrayType(t.dtype, _input_dims(x.shape, mode, env), _axis_order(x))
             value = trace.builder.input(t, f"x{k}")
             strides = _input_strides(x, env)
-            tracers.append(TracedArray(trace, Cell(trace, value, k, strides=strides)))
+            tracers.append(TracedArray(trace, Storage(trace, value, k, strides=strides)))
             arguments.append((t.shape, t.order, strides))
         else:
             value = trace.builder.input(t, f"x{k}")
@@ -194,8 +194,8 @@ def trace_call(f: Callable[..., Any], args: Sequence[Any], mode: str = "static")
             return type(tree)(take(t) for t in tree)
         if isinstance(tree, Tracer):
             outputs.append(tree.value())
-            new = isinstance(tree, TracedArray) and tree.cell.input is None and not tree.views
-            return _Output(len(outputs) - 1, tree.cell.order if new else None)
+            new = isinstance(tree, TracedArray) and tree.storage.input is None and not tree.views
+            return _Output(len(outputs) - 1, tree.storage.order if new else None)
         return tree
 
     with trace.active():

@@ -20,7 +20,7 @@ from tests.transforms.batch_programs import EFFECTS, GRADIENTS, MAPPED, PROGRAMS
 from tests.transforms.batching import compare, fresh_names, stacked
 from tracejit.errors import Bailout, Unbatchable
 from tracejit.ir.batching import batched_type
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph, GraphBuilder
@@ -214,7 +214,7 @@ def test_nodes_are_batched_twice_into_one_graph() -> None:
     outputs = []
     for _ in range(2):
         table = {v: (x, True) for v, x in zip(graph.inputs, inputs, strict=True)}
-        batch_nodes(Calculus(builder, names), graph.nodes, table, 2, graph.outputs)
+        batch_nodes(DerivativeBuilder(builder, names), graph.nodes, table, 2, graph.outputs)
         outputs.append(table[graph.outputs[3]][0])
     made = builder.build(outputs)
     verify(made, "trace")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tracejit.ir.calculus import differentiable
+from tracejit.ir.derivatives import differentiable
 from tracejit.ir.verify import verify
 from tracejit.transforms.autodiff.reverse import vjp_graph
 from tracejit.transforms.regions import nested

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import (
@@ -22,7 +22,7 @@ from tracejit.ir.types import (
     shape_of,
 )
 
-__all__ = ["BatchSite", "batched_type", "lane_numbers", "may_be_batched", "stretched"]
+__all__ = ["BatchAdaptor", "batched_type", "lane_numbers", "may_be_batched", "stretched"]
 
 
 def may_be_batched(t: Type) -> bool:
@@ -36,19 +36,19 @@ def batched_type(t: Type, size: Dim) -> ArrayType:
     return ArrayType(dtype_of(t), (size, *shape_of(t)), (0, *order))
 
 
-def stretched(c: Calculus, v: Value, size: Dim) -> Value:
+def stretched(c: DerivativeBuilder, v: Value, size: Dim) -> Value:
     """The batch whose lanes are all `v`."""
     return c.op("broadcast_to", c.number(v), shape=(size, *shape_of(v.type)))
 
 
-def lane_numbers(c: Calculus, size: Dim, shape: Sequence[Dim]) -> Value:
+def lane_numbers(c: DerivativeBuilder, size: Dim, shape: Sequence[Dim]) -> Value:
     """The number of the lane in each element of a batch of arrays, i64[size, *shape]."""
     numbers = c.op("iota", size=size, dtype="i64")
     numbers = c.reshape(numbers, (size, *(1 for _ in shape)))
     return c.shaped(numbers, ArrayType(DTYPES["i64"], (size, *shape)))
 
 
-class BatchSite:
+class BatchAdaptor:
     """A node to be batched: its attributes and types for one lane, and what it is given.
 
     `values` are the operands, those that are `batched` with the batch axis, of `size`, in front.
@@ -57,7 +57,7 @@ class BatchSite:
 
     def __init__(
         self,
-        calculus: Calculus,
+        c: DerivativeBuilder,
         attrs: Mapping[str, Attr],
         inputs: Sequence[Type],
         outputs: Sequence[Type],
@@ -67,13 +67,13 @@ class BatchSite:
     ) -> None:
         self.attrs, self.inputs, self.outputs = attrs, tuple(inputs), tuple(outputs)
         self.values, self.batched, self.size = tuple(values), tuple(batched), size
-        self._calculus = calculus
+        self._c = c
 
     def whole(self, k: int) -> Value:
         """Operand k with the batch axis; one that has none is repeated along it."""
         if self.batched[k]:
             return self.values[k]
-        return stretched(self._calculus, self.values[k], self.size)
+        return stretched(self._c, self.values[k], self.size)
 
     def shape(self, k: int) -> tuple[Dim, ...]:
         """The shape of operand k in one lane."""

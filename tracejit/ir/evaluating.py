@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracejit.ir.calculus import differentiable
+from tracejit.ir.derivatives import differentiable
 from tracejit.ir.evaluate import concrete_attrs, run_node
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Node, Value, attr_substitute
 from tracejit.ir.op import Op

@@ -18,14 +18,15 @@ from tracejit.ir.types import Type
 __all__ = ["OPS", "Op", "for_each_op", "register", "require"]
 
 # Graphs are made of nodes, nodes of ops: here their types, and those of what rules are written with
-# (`graph.py`, `calculus.py`, `batching.py`), are mere names. An op's own rules state the real ones.
+# (`graph.py`, `derivatives.py`, `batching.py`), are mere names. An op's own rules state the real
+# ones.
 Attrs: TypeAlias = Mapping[str, Any]
 Graph: TypeAlias = Any
 Node: TypeAlias = Any
 Value: TypeAlias = Any
-Calculus: TypeAlias = Any
-Site: TypeAlias = Any
-BatchSite: TypeAlias = Any
+DerivativeBuilder: TypeAlias = Any
+NodeAdaptor: TypeAlias = Any
+BatchAdaptor: TypeAlias = Any
 Into: TypeAlias = Any
 NoTangent: TypeAlias = Any
 Zeroed: TypeAlias = Any
@@ -95,7 +96,7 @@ class Op:
         return None
 
     def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
     ) -> Sequence[Value | NoTangent | None]:
         """The tangents of the results for those of the operands; None is zero.
 
@@ -108,7 +109,7 @@ class Op:
         return inputs
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangents of the operands for those of the results; None is zero.
 
@@ -123,7 +124,7 @@ class Op:
         """
         return type(self).batch is not Op.batch
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         """The results of all lanes, each with the batch axis, of size `s.size`, in front.
 
         At least one operand has that axis, and `vectorises` holds. Where a lane would bail out, all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read, symbols
 
@@ -46,7 +46,7 @@ class Region:
 
     def __init__(self, name: str, fresh: Callable[[], str], own: Sequence[str] = ()) -> None:
         self.builder = GraphBuilder(name)
-        self.calculus = Calculus(self.builder, fresh)
+        self.c = DerivativeBuilder(self.builder, fresh)
         self.own = tuple(own)
         self.captures: dict[Value, Value] = {}
 
@@ -99,7 +99,7 @@ def nested(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def copy_node(
-    c: Calculus, node: Node, inputs: Sequence[Value], sizes: dict[str, Dim]
+    c: DerivativeBuilder, node: Node, inputs: Sequence[Value], sizes: dict[str, Dim]
 ) -> tuple[Value, ...]:
     """Record a node with other operands; its sizes by `sizes`, which gets those that it binds."""
     attrs = {k: attr_substitute(a, sizes) for k, a in node.attrs.items()}

@@ -21,10 +21,12 @@ _UNBOUND = object()
 
 
 def rewritten(f: Any) -> FunctionType:
-    """`f` over plain hooks."""
+    """`f` over plain Python."""
     code = rewrite_code(find_definition(f), f.__code__)
     assert code.co_freevars == (HOOK_NAME,)
-    new = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, (CellType(PlainHooks(f)),))
+    new = FunctionType(
+        code, f.__globals__, f.__name__, f.__defaults__, (CellType(PlainInterpreter(f)),)
+    )
     new.__kwdefaults__ = f.__kwdefaults__
     return new
 
@@ -88,7 +90,7 @@ class _Compound:
                 del cell.cell_contents
 
 
-class PlainHooks:
+class PlainInterpreter:
     """The hooks of one function."""
 
     BREAK, CONTINUE, returned = "break", "continue", Returned
@@ -102,7 +104,7 @@ class PlainHooks:
     delete_item = staticmethod(operator.delitem)
     delete_attribute = staticmethod(delattr)
     call = staticmethod(lambda f, *args, **kwargs: f(*args, **kwargs))
-    new = key = mapping = unpack = truth = staticmethod(lambda x: x)
+    allocate = key = mapping = unpack = truth = staticmethod(lambda x: x)
 
     def __init__(self, f: FunctionType) -> None:
         self.f = f

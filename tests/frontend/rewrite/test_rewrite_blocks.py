@@ -1,4 +1,4 @@
-"""Compound statements as hooks: the rewritten functions do what Python does, in the same order.
+"""Compound statements as calls of hooks: rewritten functions do what Python does, in its order.
 
 `plain_hooks` also holds each statement to the names that it says it binds, and unbinds each
 variable that it says is not live.

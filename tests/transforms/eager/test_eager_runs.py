@@ -27,11 +27,11 @@ class Recorded(Transformed):
     transform = "recorded"
 
     def record(
-        self, hooks: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+        self, interpreter: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         places = [k for k, x in enumerate(args) if is_differentiable(x)]
         return call_primal(
-            hooks, function, args, kwargs, places, self.transform, has_aux=False
+            interpreter, function, args, kwargs, places, self.transform, has_aux=False
         ).result
 
 

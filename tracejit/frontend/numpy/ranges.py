@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
-from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
@@ -190,7 +190,7 @@ def linspace(
     size = as_dim(num)
     if env.decide(size, "<", 0):
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    a, b = stand_in(start), stand_in(stop)
+    a, b = placeholder(start), placeholder(stop)
     work = check_dtype(np.linspace(a, b, 2).dtype)
     result = work if dtype is None else check_dtype(np.dtype(dtype))
     if isinstance(start, (list, tuple)):

@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import iota, stand_in
+from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.element_keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
@@ -101,7 +101,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
             new = reshaped(new, new.type.shape[lead:])
         store_masked(x, new, where, casting, "np.copyto")
         return
-    given = np.asarray(stand_in(src)).dtype
+    given = np.asarray(placeholder(src)).dtype
     if not np.can_cast(given, x.dtype, casting):
         raise TraceError("TJ004", f"np.copyto of {given} into {x.dtype}", user_line())
     if isinstance(src, TracedScalar) and x.dtype.kind in "iu" and src.is_python:
@@ -239,7 +239,7 @@ def set_shape(x: TracedArray, value: Any) -> None:
     """
     trace = here()
     joined = any(node.regions for node in trace.builder.nodes)
-    if x.cell.input is not None and not x.views or joined or trace.parent is not None:
+    if x.storage.input is not None and not x.views or joined or trace.parent is not None:
         raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
     new = reshaped(x, shape_dims(value))
     shared = is_view_after_reshape(x, new.type.shape)

@@ -24,7 +24,7 @@ from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import laid_out
 from tracejit.frontend.tracing.tracer import (
-    Cell,
+    Storage,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -171,9 +171,9 @@ def apply_to_arrays(
     if order is not None and value.type.order != order:
         # A view that repeats elements has a say about its value's memory, but none in NumPy.
         value = laid_out(trace, value, order)
-    out = TracedArray(trace, Cell(trace, value))
+    out = TracedArray(trace, Storage(trace, value))
     if len(shape) > 1:
-        out.cell.order = order
+        out.storage.order = order
     return out
 
 

@@ -2,7 +2,8 @@
 
 y = stop_gradient(x)          the value of x, and no derivative
 y = derived_as(x, z)          the value of x, with the derivative of z
-y = opaque(x, site="s1")      the value of x; no pass takes what is computed of y for what is
+y = optimization_barrier(x, site="s1")      the value of x; no pass takes what is computed of y for
+what is
                               computed of x
 """
 
@@ -73,7 +74,7 @@ class DerivedAs(_Identity):
     name: ClassVar[str] = "derived_as"
     arity: ClassVar[int] = 2
 
-    times = (lambda c, s, v: None, lambda c, s, v: v)
+    partials = (lambda c, at, v: None, lambda c, at, v: v)
 
     def infer(
         self,
@@ -102,9 +103,9 @@ class DerivedAs(_Identity):
 class Opaque(_Identity):
     """The operand. Two computations from operands of unlike `site` are never taken for one."""
 
-    name: ClassVar[str] = "opaque"
+    name: ClassVar[str] = "optimization_barrier"
 
-    times = (lambda c, s, v: v,)
+    partials = (lambda c, at, v: v,)
 
     def _attrs(self) -> dict[str, Any]:
         return {"site": "s"}

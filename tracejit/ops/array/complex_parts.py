@@ -12,7 +12,7 @@ from tracejit.ir.op import register, require
 from tracejit.ir.types import DTYPES, dtype_name
 from tracejit.ops.array.complex_elements import Element, parts_dtype
 from tracejit.ops.array.elementwise import Elementwise, edge_values
-from tracejit.ops.rules.elementwise import TIMES
+from tracejit.ops.rules.elementwise import PARTIALS
 
 __all__: list[str] = []
 
@@ -48,7 +48,7 @@ class Real(_Part):
     """The real part of a complex operand."""
 
     name = "real"
-    times = TIMES["real"]
+    partials = PARTIALS["real"]
     part = 0
 
 
@@ -57,7 +57,7 @@ class Imag(_Part):
     """The imaginary part of a complex operand."""
 
     name = "imag"
-    times = TIMES["imag"]
+    partials = PARTIALS["imag"]
     part = 1
 
 
@@ -66,7 +66,7 @@ class MakeComplex(Elementwise):
     """The complex number with these real and imaginary parts."""
 
     name = "make_complex"
-    times = TIMES["make_complex"]
+    partials = PARTIALS["make_complex"]
     arity = 2
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:

@@ -28,12 +28,12 @@ from tracejit.ops.array.complex_elements import (
     parts_dtype,
     real,
 )
-from tracejit.ops.rules.elementwise import CONSTANT, TIMES, TRANSPOSED
-from tracejit.ops.rules.partials import Partials
+from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS, TRANSPOSED
+from tracejit.ops.rules.partials import ElementwiseDerivative
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["UFUNC_OPS", "Element", "Elementwise", "element_strides", "k_order", "parts_dtype"]
 
@@ -96,7 +96,7 @@ def _named(dtype: np.dtype[Any]) -> np.dtype[Any]:
         return dtype
 
 
-class Elementwise(Partials):
+class Elementwise(ElementwiseDerivative):
     """A function of elements."""
 
     kind: ClassVar[str] = "elementwise"
@@ -180,9 +180,9 @@ class Elementwise(Partials):
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        operands = [s.whole(k) for k in range(len(s.values))]
-        return c.ops(self.name, operands, **s.attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        operands = [at.whole(k) for k in range(len(at.values))]
+        return c.ops(self.name, operands, **at.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -262,7 +262,7 @@ def ufunc_op(
         "constant": name in CONSTANT,
         "commutes": ufunc in _COMMUTES,
         "logic": _LOGIC.get(ufunc, ""),
-        "times": TIMES.get(name),
+        "partials": PARTIALS.get(name),
         "transposed": TRANSPOSED.get(name),
     }
     if name in COMPLEX_RULES:
@@ -311,7 +311,7 @@ class Power(Elementwise):
     """`x ** y`. With `nonneg` the exponent of signed integers is known not to be negative."""
 
     name = "power"
-    times = TIMES["power"]
+    partials = PARTIALS["power"]
     numpy = np.power
     arity = 2
     parity = "ulp(2)"
@@ -352,7 +352,7 @@ class Erf(Elementwise):
     """The error function, `scipy.special.erf`; real f32 and f64."""
 
     name = "erf"
-    times = TIMES["erf"]
+    partials = PARTIALS["erf"]
     parity = "ulp(3)"
     work = 20.0
 
@@ -374,7 +374,7 @@ class Select(Elementwise):
     """`a` where the condition holds, else `b`: np.where of three operands of one shape."""
 
     name = "select"
-    times = TIMES["select"]
+    partials = PARTIALS["select"]
     arity = 3
     numpy = np.where
 
@@ -406,7 +406,7 @@ class Cast(Elementwise):
     """Conversion to `dtype`, as `astype(dtype)` does it."""
 
     name = "cast"
-    times = TIMES["cast"]
+    partials = PARTIALS["cast"]
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(attrs["dtype"] in DTYPES, f"cast: unknown dtype {attrs['dtype']}")

@@ -30,8 +30,8 @@ from tracejit.ops.rules.indexing_batch import batched_gather, batched_scatter
 from tracejit.ops.samples import LAYOUTS, array, arrays
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["checked_indices", "gathered_shape", "index_samples"]
 
@@ -104,8 +104,8 @@ class Gather(GatherRules, Op):
         x, *indices = inputs
         return (c_array(x[checked_indices(x.shape, indices)]),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_gather(c, s),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_gather(c, at),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [
@@ -149,8 +149,8 @@ class UpdateSlice(UpdateSliceRules, Op):
     def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         return (*python_slices(inputs[0].shape, attrs), ...)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, s.whole(0), s.whole(1), **of_all_lanes(s)),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, at.whole(0), at.whole(1), **of_all_lanes(at)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -197,8 +197,8 @@ class Scatter(ScatterRules, Op):
     def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         return checked_indices(inputs[0].shape, inputs[2:])
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_scatter(c, s, self.name),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_scatter(c, at, self.name),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

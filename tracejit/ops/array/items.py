@@ -26,8 +26,8 @@ from tracejit.ops.rules.indexing_batch import batched_read, batched_write
 from tracejit.ops.samples import LAYOUTS, array
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__: list[str] = []
 
@@ -100,8 +100,8 @@ class ReadItem(ReadItemRules, Op):
         x, *indices = inputs
         return (x[_place(x.shape, indices, attrs)],)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_read(c, s),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_read(c, at),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x, *indices], attrs) for x, indices, attrs in _samples()]
@@ -139,8 +139,8 @@ class WriteItem(WriteItemRules, Op):
     def replaced(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         return _place(inputs[0].shape, inputs[2:], attrs)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_write(c, s),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_write(c, at),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x, x.dtype.type(1), *indices], attrs) for x, indices, attrs in _samples()]

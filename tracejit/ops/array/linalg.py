@@ -24,8 +24,8 @@ from tracejit.ops.rules.linalg_batch import batched_matmul, batched_solve
 from tracejit.ops.samples import FLOATS, LAYOUTS, array, in_layout
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__: list[str] = []
 
@@ -60,8 +60,8 @@ class MatMul(MatMulRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.matmul(*inputs)),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_matmul(c, s),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_matmul(c, at),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -208,8 +208,8 @@ class Solve(SolveRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_solve(c, s),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_solve(c, at),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -251,8 +251,8 @@ class Inv(InvRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return c.ops(self.name, s.values, **s.attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return c.ops(self.name, at.values, **at.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
@@ -292,8 +292,8 @@ class Cholesky(CholeskyRules, Op):
         except np.linalg.LinAlgError as e:
             raise Bailout(str(e)) from e
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return c.ops(self.name, s.values, **s.attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return c.ops(self.name, at.values, **at.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]
@@ -331,8 +331,8 @@ class LuDiagonal(LuDiagonalRules, Op):
             out[k] = _signed_pivots(a[k].copy())
         return (out,)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return c.ops(self.name, s.values, **s.attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return c.ops(self.name, at.values, **at.attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         matrices = [*_samples((4, 4)), *_samples((2, 3, 3)), np.empty((0, 0)), np.eye(1)]

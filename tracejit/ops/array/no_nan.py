@@ -2,10 +2,10 @@
 
 The reverse of `where(x > 0, log(x), 0)` hands 0 to the logarithm in the lane not taken, whose
 derivative there may be infinite or NaN; plain arithmetic would make 0 * inf = NaN of it. The zero
-of these ops is strong: 0 times anything is 0. All else is as the plain op gives it, to the last
-bit. They are linear in the operand v, the tangent or cotangent, and their own derivatives, which
-are strong too, say so: a test of v == 0 written with `select` would lose the derivative by v where
-v happens to be 0.
+of these ops is absorbing: 0 times anything is 0. All else is as the plain op gives it, to the last
+bit. They are linear in the operand v, the tangent or cotangent, and their own derivatives, whose
+zeros are absorbing too, say so: a test of v == 0 written with `select` would lose the derivative by
+v where v happens to be 0.
 
 What is only added up need not say which zero it is: no sum is -0.0. The forms for terms of sums
 give 0.0 for every v that is 0. They cost less, and next to nothing where many terms share v.
@@ -25,9 +25,9 @@ from tracejit.ops.array.complex_elements import COMPLEX_RULES, Element, parts_dt
 from tracejit.ops.array.elementwise import Elementwise, edge_values
 
 if TYPE_CHECKING:
-    from tracejit.ir.calculus import Calculus, Site
+    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
 
-__all__ = ["Strong"]
+__all__ = ["NoNan"]
 
 _FLOATS = ("f2", "f4", "f8", "c8", "c16")
 
@@ -53,14 +53,14 @@ def _select(condition: Expr, a: Element, b: Element) -> Element:
     return real("select", a.dtype, condition, a, b)
 
 
-class Strong(Elementwise):
-    """A product or quotient with strong zeros."""
+class NoNan(Elementwise):
+    """A product or quotient with absorbing zeros."""
 
     arity: ClassVar[int] = 2
-    #: The ufunc that it is where no zero is strong.
+    #: The ufunc that it is where no zero is absorbing.
     plain: ClassVar[Any]
-    #: How many of the operands have strong zeros.
-    strong: ClassVar[int] = 1
+    #: How many of the operands have absorbing zeros.
+    absorbing: ClassVar[int] = 1
     #: The form for terms of sums, of an op that is none itself.
     term: ClassVar[str] = ""
 
@@ -71,7 +71,7 @@ class Strong(Elementwise):
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         (out,) = OPS[type(self).plain.__name__].evaluate(inputs, {})
-        for v in reversed(inputs[: self.strong]):
+        for v in reversed(inputs[: self.absorbing]):
             out = np.where((v == 0) & np.isnan(out), v, out)
         return out if isinstance(inputs[0], np.ndarray) else out[()]
 
@@ -85,7 +85,7 @@ class Strong(Elementwise):
             value = COMPLEX_RULES[name](parts_dtype(out), args)
         else:
             value = real(name, out, *(a for a in args if not isinstance(a, tuple)))
-        for v in reversed(args[: self.strong]):
+        for v in reversed(args[: self.absorbing]):
             value = _select(_lost(v, value), v, value)
         return value
 
@@ -95,46 +95,46 @@ class Strong(Elementwise):
 
 
 def _by_other(k: int) -> Any:
-    return lambda c, s, v: c.strong_product(v, s.x(k))
+    return lambda c, at, v: c.product_no_nan(v, at.x(k))
 
 
 @register
-class StrongMultiply(Strong):
+class MultiplyNoNan(NoNan):
     """`v * x`; 0 where v is 0, also beside an infinite x or a NaN."""
 
-    name = "strong_multiply"
-    term = "strong_multiply_term"
+    name = "multiply_no_nan"
+    term = "multiply_no_nan_term"
     plain = np.multiply
-    times = (lambda c, s, v: c.strong_mul(v, s.x(1)), _by_other(0))
+    partials = (lambda c, at, v: c.mul_no_nan(v, at.x(1)), _by_other(0))
 
 
 @register
-class StrongProduct(Strong):
+class ProductNoNan(NoNan):
     """`v * w`; 0 where one of them is 0, also beside an infinity or a NaN."""
 
-    name = "strong_product"
-    term = "strong_product_term"
+    name = "product_no_nan"
+    term = "product_no_nan_term"
     plain = np.multiply
-    strong = 2
-    times = (_by_other(1), _by_other(0))
+    absorbing = 2
+    partials = (_by_other(1), _by_other(0))
 
 
-def _by_divisor(c: Calculus, s: Site, v: Value) -> Value:
-    return c.neg(c.strong_div(c.strong_product(v, s.y()), s.x(1)))
+def _by_divisor(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
+    return c.neg(c.div_no_nan(c.product_no_nan(v, at.y()), at.x(1)))
 
 
 @register
-class StrongDivide(Strong):
+class DivideNoNan(NoNan):
     """`v / x`; 0 where v is 0, also for an x that is 0 or NaN."""
 
-    name = "strong_divide"
-    term = "strong_divide_term"
+    name = "divide_no_nan"
+    term = "divide_no_nan_term"
     plain = np.divide
     work = 4.0
-    times = (lambda c, s, v: c.strong_div(v, s.x(1)), _by_divisor)
+    partials = (lambda c, at, v: c.div_no_nan(v, at.x(1)), _by_divisor)
 
 
-class _Term(Strong):
+class _Term(NoNan):
     """The forms of real numbers for terms of sums."""
 
     term: ClassVar[str] = ""
@@ -145,7 +145,7 @@ class _Term(Strong):
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         out = type(self).plain(*inputs)
-        for v in reversed(inputs[: self.strong]):
+        for v in reversed(inputs[: self.absorbing]):
             out = np.where(v == 0, np.zeros_like(v), out)
         return out if isinstance(inputs[0], np.ndarray) else out[()]
 
@@ -153,7 +153,7 @@ class _Term(Strong):
         operands = [a for a in args if not isinstance(a, tuple)]
         value = real(type(self).plain.__name__, out, *operands)
         zero = Const(0.0, out)
-        for v in reversed(operands[: self.strong]):
+        for v in reversed(operands[: self.absorbing]):
             value = real("select", out, real("not_equal", "b1", v, zero), value, zero)
         return value
 
@@ -162,21 +162,21 @@ class _Term(Strong):
 
 
 @register
-class StrongMultiplyTerm(_Term, StrongMultiply):
+class MultiplyNoNanTerm(_Term, MultiplyNoNan):
     """`v * x`; 0.0 where v is 0."""
 
-    name = "strong_multiply_term"
+    name = "multiply_no_nan_term"
 
 
 @register
-class StrongProductTerm(_Term, StrongProduct):
+class ProductNoNanTerm(_Term, ProductNoNan):
     """`v * w`; 0.0 where one of them is 0."""
 
-    name = "strong_product_term"
+    name = "product_no_nan_term"
 
 
 @register
-class StrongDivideTerm(_Term, StrongDivide):
+class DivideNoNanTerm(_Term, DivideNoNan):
     """`v / x`; 0.0 where v is 0."""
 
-    name = "strong_divide_term"
+    name = "divide_no_nan_term"

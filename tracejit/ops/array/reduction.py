@@ -23,8 +23,8 @@ from tracejit.ops.rules.reduction import ExtremeRules, ReduceProdRules, ReduceSu
 from tracejit.ops.samples import LAYOUTS, array, arrays, edges
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["ArgExtreme", "Reduction"]
 
@@ -102,9 +102,9 @@ class Reduction(Op):
         """Whether kernels can compute the reduction; complex sums go part by part."""
         return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        axes = tuple(a + 1 for a in s.attrs["axes"])
-        return (c.op(self.name, *s.values, **{**s.attrs, "axes": axes}),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        axes = tuple(a + 1 for a in at.attrs["axes"])
+        return (c.op(self.name, *at.values, **{**at.attrs, "axes": axes}),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -286,8 +286,8 @@ class ArgExtreme(Op):
         """Whether kernels can compute it: not for complex operands."""
         return not any(d in ("c64", "c128") for d in dtypes)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

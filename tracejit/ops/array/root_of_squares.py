@@ -14,15 +14,15 @@ from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise, edge_values
 
 if TYPE_CHECKING:
-    from tracejit.ir.calculus import Calculus, Site
+    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
 
 __all__: list[str] = []
 
 
-def _times(c: Calculus, s: Site, v: Value) -> Value:
-    root = s.y()
+def _of_norm(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
+    root = at.y()
     partial = c.div(c.full(root.type, 0.5), root)
-    return c.strong_mul(v, c.where(c.compare("equal", root, 0), c.full(root.type, 0), partial))
+    return c.mul_no_nan(v, c.where(c.compare("equal", root, 0), c.full(root.type, 0), partial))
 
 
 @register
@@ -35,7 +35,7 @@ class RootOfSquares(Elementwise):
 
     name = "root_of_squares"
     work = 4.0
-    times = (_times,)
+    partials = (_of_norm,)
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(dtypes[0].kind == "f", f"{self.name} takes real floats, not {dtypes[0]}")

@@ -15,8 +15,8 @@ from tracejit.ops.rules.reduction import CumProdRules, CumSumRules, LinearRecurr
 from tracejit.ops.samples import LAYOUTS, array, edges
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["Scan"]
 
@@ -52,8 +52,8 @@ class Scan(Op):
         """Whether kernels can compute it; complex sums go part by part."""
         return self.combine == "add" or not any(d in ("c64", "c128") for d in dtypes)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -126,8 +126,8 @@ class LinearRecurrence(LinearRecurrenceRules, Op):
                 y[k] = OPS["multiply"].evaluate((a[k], y[k - 1]), {})[0] + b[k]
         return (out,)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, s.whole(0), s.whole(1), axis=s.attrs["axis"] + 1),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, at.whole(0), at.whole(1), axis=at.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

@@ -18,8 +18,8 @@ from tracejit.ops.rules.indexing_batch import batched_scatter
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["ScatterApply", "applied_op"]
 
@@ -88,8 +88,8 @@ class ScatterApply(ScatterApplyRules, Op):
                 out[key] = np.asarray(new).astype(x.dtype)
         return (out,)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (batched_scatter(c, s, self.name),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (batched_scatter(c, at, self.name),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []

@@ -28,8 +28,8 @@ from tracejit.ops.rules.shape import (
 from tracejit.ops.samples import LAYOUTS, array, arrays
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["check_slice", "of_all_lanes", "python_slices", "slice_shape"]
 
@@ -76,11 +76,11 @@ class BroadcastTo(BroadcastToRules, Op):
         out[...] = source
         return (out,)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        shape, own = s.attrs["shape"], s.shape(0)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        shape, own = at.attrs["shape"], at.shape(0)
         new = (1,) * (len(shape) - len(own))
-        x = c.reshape(s.values[0], (s.size, *new, *own))
-        return (c.op("broadcast_to", x, shape=(s.size, *shape)),)
+        x = c.reshape(at.values[0], (at.size, *new, *own))
+        return (c.op("broadcast_to", x, shape=(at.size, *shape)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
@@ -149,9 +149,9 @@ class Reshape(ReshapeRules, Op):
             raise Bailout(f"cannot reshape {x.shape} to {shape}")
         return (x.reshape(shape),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        attrs = {**s.attrs, "shape": (s.size, *s.attrs["shape"])}
-        return c.ops(self.name, s.values, **attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        attrs = {**at.attrs, "shape": (at.size, *at.attrs["shape"])}
+        return c.ops(self.name, at.values, **attrs)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
@@ -214,9 +214,9 @@ class Transpose(TransposeRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (inputs[0].transpose(attrs["axes"]),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        axes = (0, *(a + 1 for a in s.attrs["axes"]))
-        return (c.op(self.name, *s.values, axes=axes),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        axes = (0, *(a + 1 for a in at.attrs["axes"]))
+        return (c.op(self.name, *at.values, axes=axes),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
@@ -248,10 +248,10 @@ def slice_shape(attrs: Attrs) -> tuple[Dim, ...]:
     return tuple(attrs["size"])
 
 
-def of_all_lanes(s: BatchSite) -> dict[str, Any]:
+def of_all_lanes(at: BatchAdaptor) -> dict[str, Any]:
     """The attributes of a slice of each lane, for the batch."""
-    first = {"start": 0, "size": s.size, "step": 1}
-    return {name: (d, *s.attrs[name]) for name, d in first.items()}
+    first = {"start": 0, "size": at.size, "step": 1}
+    return {name: (d, *at.attrs[name]) for name, d in first.items()}
 
 
 def python_slices(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
@@ -296,8 +296,8 @@ class Slice(SliceRules, Op):
         # With an Ellipsis a 0-d operand gives an array, not a scalar.
         return (x[(*python_slices(x.shape, attrs), ...)],)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, *s.values, **of_all_lanes(s)),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, *at.values, **of_all_lanes(at)),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x], a) for x, a in slice_samples()]
@@ -376,9 +376,9 @@ class Concatenate(ConcatenateRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (np.concatenate(inputs, axis=attrs["axis"]),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        parts = [s.whole(k) for k in range(len(s.values))]
-        return (c.op(self.name, *parts, axis=s.attrs["axis"] + 1),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        parts = [at.whole(k) for k in range(len(at.values))]
+        return (c.op(self.name, *parts, axis=at.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         out: list[tuple[Sequence[Any], dict[str, Any]]] = [
@@ -415,8 +415,8 @@ class Element(ElementRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (inputs[0][()],)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return s.values
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return at.values
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [([x], {}) for x in arrays(())]

@@ -15,8 +15,8 @@ from tracejit.ops.rules.reduction import SortRules
 from tracejit.ops.samples import arrays, edges
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__: list[str] = []
 
@@ -55,8 +55,8 @@ class Sort(SortRules, Op):
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         return (c_array(np.sort(inputs[0], axis=attrs["axis"])),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return (c.op(self.name, *s.values, axis=s.attrs["axis"] + 1),)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return _samples()
@@ -90,8 +90,8 @@ class ArgSort(Op):
         out = np.argsort(inputs[0], axis=attrs["axis"], stable=stable)
         return (c_array(out.astype(np.int64, copy=False)),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return c.ops(self.name, s.values, **{**s.attrs, "axis": s.attrs["axis"] + 1})
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return c.ops(self.name, at.values, **{**at.attrs, "axis": at.attrs["axis"] + 1})
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         return [(x, {**a, "stable": s}) for x, a in _samples() for s in (False, True)]

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.op import register, require
 from tracejit.ir.types import Type, type_substitute

@@ -32,8 +32,8 @@ from tracejit.ops.checks import dtype_attr, only_attrs, sizes_attr, take
 from tracejit.ops.control.templates import check_object, check_text, make_object, referred, render
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["Check", "PrintText", "RaiseError", "StartToken", "Undefined", "undefined_attrs"]
 
@@ -208,8 +208,8 @@ class Check(Op):
             raise Bailout("a check does not hold")
         return ()
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        holds = c.op("reduce_all", s.values[0], axes=(0,))
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        holds = c.op("reduce_all", at.values[0], axes=(0,))
         return c.ops(self.name, [c.op("element", holds)])
 
 

@@ -19,8 +19,8 @@ from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.types import PyScalar, Type, shape_of
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["batched_call", "maps_over_lanes"]
 
@@ -74,23 +74,23 @@ def _axis(attrs: Attrs) -> Any:
     return given[_AXIS_PLACE][1] if len(given) > _AXIS_PLACE else -1
 
 
-def batched_call(c: Calculus, s: BatchSite, function: Any) -> Sequence[Value]:
+def batched_call(c: DerivativeBuilder, at: BatchAdaptor, function: Any) -> Sequence[Value]:
     """The results of one call for all lanes."""
-    attrs = dict(s.attrs)
-    attrs["types"] = tuple(_batch_of(t, s) for t in attrs["types"])
+    attrs = dict(at.attrs)
+    attrs["types"] = tuple(_batch_of(t, at) for t in attrs["types"])
     if not isinstance(function, np.ufunc):
         if function in _ALONG_AXIS:
-            attrs |= _from_the_end(attrs, len(s.shape(0)))
-        return c.ops("host_call", s.values, **attrs)
-    ndim = max(len(s.shape(k)) for k in range(len(s.values)))
-    operands = [_aligned(c, s, k, ndim) for k in range(len(s.values))]
+            attrs |= _from_the_end(attrs, len(at.shape(0)))
+        return c.ops("host_call", at.values, **attrs)
+    ndim = max(len(at.shape(k)) for k in range(len(at.values)))
+    operands = [_aligned(c, at, k, ndim) for k in range(len(at.values))]
     return c.ops("host_call", operands, **attrs)
 
 
-def _batch_of(described: Any, s: BatchSite) -> Any:
+def _batch_of(described: Any, at: BatchAdaptor) -> Any:
     """The description of a batch of leaves, which may lie in any order."""
     shape = described[2] if described[0] == "array" else ()
-    return "array", described[1], (s.size, *shape), ()
+    return "array", described[1], (at.size, *shape), ()
 
 
 def _from_the_end(attrs: Attrs, ndim: int) -> dict[str, Any]:
@@ -104,9 +104,9 @@ def _from_the_end(attrs: Attrs, ndim: int) -> dict[str, Any]:
     }
 
 
-def _aligned(c: Calculus, s: BatchSite, k: int, ndim: int) -> Value:
+def _aligned(c: DerivativeBuilder, at: BatchAdaptor, k: int, ndim: int) -> Value:
     """Operand k so that its axes broadcast with those of the others, lane by lane."""
-    x, shape = s.values[k], s.shape(k)
-    if not s.batched[k]:
+    x, shape = at.values[k], at.shape(k)
+    if not at.batched[k]:
         return x
-    return c.reshape(x, (s.size, *(1 for _ in range(ndim - len(shape))), *shape))
+    return c.reshape(x, (at.size, *(1 for _ in range(ndim - len(shape))), *shape))

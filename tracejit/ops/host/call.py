@@ -36,8 +36,8 @@ from tracejit.ops.host.functions import KINDS, Unsuitable, describe, find_functi
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["HostCall", "call_on"]
 
@@ -132,8 +132,8 @@ class HostCall(HostCallRules, Op):
             return False
         return maps_over_lanes(function, attrs, inputs, batched)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return batched_call(c, s, find_function(s.attrs["function"]))
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return batched_call(c, at, find_function(at.attrs["function"]))
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         x, y = array("f64", (5,)), array("f64", (3, 3))

@@ -37,19 +37,19 @@ from tracejit.ops.python.scalar_exprs import (
     pair_of,
     real,
 )
-from tracejit.ops.rules.elementwise import TIMES
-from tracejit.ops.rules.partials import Partials
+from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.rules.partials import ElementwiseDerivative
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["PyOp"]
 
 _KINDS = ("bool", "int", "float", "complex")
 
 
-class PyOp(Partials):
+class PyOp(ElementwiseDerivative):
     """An operation on Python numbers; `python` is its meaning."""
 
     kind: ClassVar[str] = "scalar"
@@ -124,8 +124,8 @@ class PyOp(Partials):
     def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
         return is_elementwise(self.rule_for(attrs, inputs))
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return batched_rule(c, at, self.rule_for(at.attrs, at.inputs))
 
     def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule | None:
         """`scalar_expr` of operands that are named by their numbers; None where it has no rule."""
@@ -182,7 +182,7 @@ class PyAdd(_Arithmetic):
     """Python's `a + b`."""
 
     name: ClassVar[str] = "py_add"
-    times = TIMES["add"]
+    partials = PARTIALS["add"]
     fn: ClassVar[str] = "add"
     python: ClassVar[Callable[..., Any]] = operator.add
 
@@ -192,7 +192,7 @@ class PySubtract(_Arithmetic):
     """Python's `a - b`."""
 
     name: ClassVar[str] = "py_subtract"
-    times = TIMES["subtract"]
+    partials = PARTIALS["subtract"]
     fn: ClassVar[str] = "subtract"
     python: ClassVar[Callable[..., Any]] = operator.sub
 
@@ -202,7 +202,7 @@ class PyMultiply(_Arithmetic):
     """Python's `a * b`. A complex product with a NaN bails out: Python versions differ there."""
 
     name: ClassVar[str] = "py_multiply"
-    times = TIMES["multiply"]
+    partials = PARTIALS["multiply"]
     fn: ClassVar[str] = "multiply"
     python: ClassVar[Callable[..., Any]] = operator.mul
 
@@ -223,7 +223,7 @@ class PyTrueDivide(PyOp):
 
     name: ClassVar[str] = "py_truediv"
     raises: ClassVar[bool] = True
-    times = TIMES["divide"]
+    partials = PARTIALS["divide"]
     python: ClassVar[Callable[..., Any]] = operator.truediv
 
     def result_kind(self, kinds: tuple[str, ...]) -> str:
@@ -283,7 +283,7 @@ class PyMod(_Floored):
 
     name: ClassVar[str] = "py_mod"
     raises: ClassVar[bool] = True
-    times = TIMES["remainder"]
+    partials = PARTIALS["remainder"]
     fn: ClassVar[str] = "remainder"
     python: ClassVar[Callable[..., Any]] = operator.mod
 
@@ -298,7 +298,7 @@ class PyPower(PyOp):
 
     name: ClassVar[str] = "py_power"
     raises: ClassVar[bool] = True
-    times = TIMES["power"]
+    partials = PARTIALS["power"]
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = operator.pow
 
@@ -368,7 +368,7 @@ class PyNegative(PyOp):
     """Python's `-a`."""
 
     name: ClassVar[str] = "py_negative"
-    times = TIMES["negative"]
+    partials = PARTIALS["negative"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.neg
@@ -390,7 +390,7 @@ class PyAbs(PyOp):
     """Python's `abs(a)`, a float for a complex number."""
 
     name: ClassVar[str] = "py_abs"
-    times = TIMES["absolute"]
+    partials = PARTIALS["absolute"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = abs

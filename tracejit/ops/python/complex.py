@@ -26,10 +26,10 @@ from tracejit.ops.python.scalar_exprs import (
     pair_of,
     real,
 )
-from tracejit.ops.rules.elementwise import TIMES
+from tracejit.ops.rules.elementwise import PARTIALS
 
 if TYPE_CHECKING:
-    from tracejit.ir.calculus import Calculus, Site
+    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
 
 __all__: list[str] = []
 
@@ -39,7 +39,7 @@ class PyComplex(PyOp):
     """Python's `complex(a, b)` of real numbers."""
 
     name: ClassVar[str] = "py_complex"
-    times = TIMES["make_complex"]
+    partials = PARTIALS["make_complex"]
     highest: ClassVar[str] = "float"
     python: ClassVar[Callable[..., Any]] = complex
 
@@ -66,7 +66,7 @@ class PyReal(_Part):
     """Python's `a.real`."""
 
     name: ClassVar[str] = "py_real"
-    times = TIMES["real"]
+    partials = PARTIALS["real"]
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("real")
 
     def scalar_expr(
@@ -82,7 +82,7 @@ class PyImag(_Part):
     """Python's `a.imag`."""
 
     name: ClassVar[str] = "py_imag"
-    times = TIMES["imag"]
+    partials = PARTIALS["imag"]
     python: ClassVar[Callable[..., Any]] = operator.attrgetter("imag")
 
     def scalar_expr(
@@ -98,7 +98,7 @@ class PyConjugate(PyOp):
     """Python's `a.conjugate()`."""
 
     name: ClassVar[str] = "py_conjugate"
-    times = TIMES["conjugate"]
+    partials = PARTIALS["conjugate"]
     arity: ClassVar[int] = 1
     native_complex: ClassVar[bool] = True
     python: ClassVar[Callable[..., Any]] = operator.methodcaller("conjugate")
@@ -128,20 +128,20 @@ class PyComplexPower(PyOp):
         return "complex"
 
     @staticmethod
-    def _derivative(c: Calculus, s: Site, v: Value) -> Value:
+    def _derivative(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
         """n z**(n - 1), the power by squares, too."""
-        exponent = s.attrs["exponent"] - 1
-        square = s.x(0)
-        out = c.full(s.inputs[0], exponent + 1)
+        exponent = at.attrs["exponent"] - 1
+        square = at.x(0)
+        out = c.full(at.inputs[0], exponent + 1)
         while exponent:
             if exponent & 1:
                 out = c.mul(out, square)
             exponent >>= 1
             if exponent:
                 square = c.op("square", square)
-        return c.strong_mul(v, out)
+        return c.mul_no_nan(v, out)
 
-    times = (_derivative,)
+    partials = (_derivative,)
 
     def infer(
         self,

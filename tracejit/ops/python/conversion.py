@@ -32,13 +32,13 @@ from tracejit.ops.python.scalar_exprs import (
     real,
     truncated,
 )
-from tracejit.ops.rules.elementwise import TIMES
-from tracejit.ops.rules.partials import Partials
+from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.rules.partials import ElementwiseDerivative
 from tracejit.ops.samples import edges
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__: list[str] = []
 
@@ -78,14 +78,14 @@ def _loses(node: Node) -> bool:
 
 
 @register
-class ToPyScalar(Partials):
+class ToPyScalar(ElementwiseDerivative):
     """Python's float(x), int(x), complex(x) or bool(x), by `kind`, of a scalar.
 
     int(x) bails out for a NaN, an infinity and a value outside i64, and for a float of -2**63.
     """
 
     name: ClassVar[str] = "py_scalar"
-    times = TIMES["cast"]
+    partials = PARTIALS["cast"]
     kind: ClassVar[str] = "scalar"
 
     def infer(
@@ -134,8 +134,8 @@ class ToPyScalar(Partials):
     def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
         return is_elementwise(self.rule_for(attrs, inputs))
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return batched_rule(c, at, self.rule_for(at.attrs, at.inputs))
 
     def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule:
         """`scalar_expr` of an operand that is named by its number."""
@@ -153,7 +153,7 @@ class ToPyScalar(Partials):
 
 
 @register
-class ToNpScalar(Partials):
+class ToNpScalar(ElementwiseDerivative):
     """A Python number as a NumPy scalar of `dtype`, as `dtype.type(x)` makes it.
 
     An int that the dtype does not hold bails out; a float becomes the int that int(x) gives first,
@@ -161,7 +161,7 @@ class ToNpScalar(Partials):
     """
 
     name: ClassVar[str] = "np_scalar"
-    times = TIMES["cast"]
+    partials = PARTIALS["cast"]
     kind: ClassVar[str] = "scalar"
 
     def infer(
@@ -226,8 +226,8 @@ class ToNpScalar(Partials):
     def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
         return is_elementwise(self.rule_for(attrs, inputs))
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return batched_rule(c, s, self.rule_for(s.attrs, s.inputs))
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return batched_rule(c, at, self.rule_for(at.attrs, at.inputs))
 
     def rule_for(self, attrs: Attrs, inputs: Sequence[Type]) -> ScalarRule:
         """`scalar_expr` of an operand that is named by its number."""

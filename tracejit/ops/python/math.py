@@ -16,7 +16,7 @@ from tracejit.ir.kernel import Const, Expr
 from tracejit.ir.op import register
 from tracejit.ops.python.arithmetic import SAMPLES, PyOp
 from tracejit.ops.python.scalar_exprs import ZERO_F, ScalarRule, all_of, any_of, as_float, b1, f64
-from tracejit.ops.rules.elementwise import CONSTANT, TIMES
+from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 
 __all__ = ["MATH_OPS", "PyMath"]
 
@@ -137,7 +137,7 @@ def _define(
         "python": staticmethod(python),
         "fn": fn,
         "constant": ufunc in CONSTANT,
-        "times": TIMES.get(ufunc),
+        "partials": PARTIALS.get(ufunc),
         "fails": staticmethod(fails),
         "parity": parity,
         "raises": fails is not _never,

@@ -21,8 +21,8 @@ from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.python.scalar_exprs import INT_MIN, ScalarRule, i64, int_const
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
-    from tracejit.ir.calculus import Calculus
+    from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder
 
 __all__ = ["batched_rule", "is_elementwise", "named_operands"]
 
@@ -117,11 +117,11 @@ def is_elementwise(rule: ScalarRule | None) -> bool:
 # From expressions to nodes ------------------------------------------------------------------------
 
 
-def batched_rule(c: Calculus, s: BatchSite, rule: ScalarRule | None) -> tuple[Value]:
+def batched_rule(c: DerivativeBuilder, at: BatchAdaptor, rule: ScalarRule | None) -> tuple[Value]:
     """The vector of a rule's results. Bails out where a lane does."""
     assert rule is not None
     value, bail = rule
-    emit = _NodeRecorder(c, s)
+    emit = _NodeRecorder(c, at)
     if bail is not None:
         holds = c.op("logical_not", emit(bail))
         if isinstance(holds.type, ArrayType):
@@ -138,11 +138,11 @@ class _NodeRecorder:
     What has no batched operand is a NumPy scalar until it meets something that has.
     """
 
-    def __init__(self, c: Calculus, s: BatchSite) -> None:
-        self.c, self.size = c, s.size
+    def __init__(self, c: DerivativeBuilder, at: BatchAdaptor) -> None:
+        self.c, self.size = c, at.size
         #: Keeps each expression too, whose identity is the key.
         self.done: dict[int, tuple[Expr, Value]] = {}
-        self.operands = {str(k): c.number(v) for k, v in enumerate(s.values)}
+        self.operands = {str(k): c.number(v) for k, v in enumerate(at.values)}
 
     def __call__(self, e: Expr) -> Value:
         if id(e) not in self.done:

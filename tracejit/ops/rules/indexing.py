@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Into, Site, Zeroed, differentiable
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, Zeroed, differentiable
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attrs, Value
 from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 
-def _indices(s: Site, first: int) -> list[Value]:
-    return [s.x(k) for k in range(first, len(s.inputs))]
+def _indices(at: NodeAdaptor, first: int) -> list[Value]:
+    return [at.x(k) for k in range(first, len(at.inputs))]
 
 
 class GatherRules(Linear):
     """What is read twice has the sum of both cotangents."""
 
-    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
-        indices, attrs = _indices(s, 1), dict(s.attrs)
-        if not shape_of(s.inputs[1]):
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        indices, attrs = _indices(at, 1), dict(at.attrs)
+        if not shape_of(at.inputs[1]):
             return Into(g, lambda c, whole, v: _add_one(indices, attrs, c, whole, v))
         return Into(
             g,
@@ -43,7 +43,9 @@ class GatherRules(Linear):
         )
 
 
-def _add_one(indices: list[Value], attrs: Attrs, c: Calculus, whole: Value, v: Value) -> Value:
+def _add_one(
+    indices: list[Value], attrs: Attrs, c: DerivativeBuilder, whole: Value, v: Value
+) -> Value:
     """`v` added at one place."""
     there = c.op("gather", whole, *indices, **attrs)
     return c.op("scatter", whole, c.add(there, v), *indices, **attrs)
@@ -52,10 +54,10 @@ def _add_one(indices: list[Value], attrs: Attrs, c: Calculus, whole: Value, v: V
 class ReadItemRules(Linear):
     """The cotangent is added to one element."""
 
-    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
-        indices, attrs = _indices(s, 1), dict(s.attrs)
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        indices, attrs = _indices(at, 1), dict(at.attrs)
 
-        def add(c: Calculus, whole: Value, v: Value) -> Value:
+        def add(c: DerivativeBuilder, whole: Value, v: Value) -> Value:
             there = c.op("read_item", whole, *indices, **attrs)
             return c.op("write_item", whole, c.add(there, v), *indices, **attrs)
 
@@ -71,38 +73,47 @@ class _Writing:
 
     name: ClassVar[str]
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The op itself, of both tangents."""
         pair = tangents[:2]
         if all(t is None for t in pair):
             return (None,)
-        whole, v = (c.zeros(s.inputs[k]) if t is None else t for k, t in enumerate(pair))
-        return (c.op(self.name, whole, v, *_indices(s, 2), **s.attrs),)
+        whole, v = (c.zeros(at.inputs[k]) if t is None else t for k, t in enumerate(pair))
+        return (c.op(self.name, whole, v, *_indices(at, 2), **at.attrs),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangent with zeros where it was written, and what it has there."""
         (g,) = cotangents
-        out: list[Value | Into | Zeroed | None] = [None] * len(s.inputs)
+        out: list[Value | Into | Zeroed | None] = [None] * len(at.inputs)
         if g is None:
             return out
-        indices = _indices(s, 2)
+        indices = _indices(at, 2)
         # The read comes first, so that the write may be done in place.
         there = None
-        if s.wanted[1]:
-            out[1] = there = self.read(c, s, g, indices)
-        if s.wanted[0]:
-            out[0] = self.without(c, s, g, there, indices)
+        if at.wanted[1]:
+            out[1] = there = self.read(c, at, g, indices)
+        if at.wanted[0]:
+            out[0] = self.without(c, at, g, there, indices)
         return out
 
     def without(
-        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+        self,
+        c: DerivativeBuilder,
+        at: NodeAdaptor,
+        g: Value,
+        there: Value | None,
+        indices: Sequence[Value],
     ) -> Value | Zeroed:
         """The cotangent with zeros where it was written, and `there` before."""
-        return c.op(self.name, g, c.zeros(s.inputs[1]), *indices, **s.attrs)
+        return c.op(self.name, g, c.zeros(at.inputs[1]), *indices, **at.attrs)
 
-    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
+    def read(
+        self, c: DerivativeBuilder, at: NodeAdaptor, g: Value, indices: Sequence[Value]
+    ) -> Value:
         """The cotangent of what was written."""
         raise NotImplementedError
 
@@ -110,33 +121,44 @@ class _Writing:
 class UpdateSliceRules(_Writing):
     """Reads the slice."""
 
-    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
-        return c.op("slice", g, **s.attrs)
+    def read(
+        self, c: DerivativeBuilder, at: NodeAdaptor, g: Value, indices: Sequence[Value]
+    ) -> Value:
+        return c.op("slice", g, **at.attrs)
 
     def without(
-        self, c: Calculus, s: Site, g: Value, there: Value | None, indices: Sequence[Value]
+        self,
+        c: DerivativeBuilder,
+        at: NodeAdaptor,
+        g: Value,
+        there: Value | None,
+        indices: Sequence[Value],
     ) -> Value | Zeroed:
-        return Zeroed(g, s.attrs, there)
+        return Zeroed(g, at.attrs, there)
 
 
 class WriteItemRules(_Writing):
     """Reads the element."""
 
-    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
-        return c.op("read_item", g, *indices, **s.attrs)
+    def read(
+        self, c: DerivativeBuilder, at: NodeAdaptor, g: Value, indices: Sequence[Value]
+    ) -> Value:
+        return c.op("read_item", g, *indices, **at.attrs)
 
 
 class ScatterRules(_Writing):
     """Reads at the indices; of several writes to one place the last alone has the cotangent."""
 
-    def read(self, c: Calculus, s: Site, g: Value, indices: Sequence[Value]) -> Value:
-        attrs = {k: v for k, v in s.attrs.items() if k != "distinct"}
+    def read(
+        self, c: DerivativeBuilder, at: NodeAdaptor, g: Value, indices: Sequence[Value]
+    ) -> Value:
+        attrs = {k: v for k, v in at.attrs.items() if k != "distinct"}
         read = c.op("gather", g, *indices, **attrs)
-        index = s.inputs[2]
-        if not isinstance(index, ArrayType) or not index.ndim or s.attrs.get("distinct"):
+        index = at.inputs[2]
+        if not isinstance(index, ArrayType) or not index.ndim or at.attrs.get("distinct"):
             return read
         # Each write leaves its number: the numbers that are still there are of those that remain.
-        whole, i64 = shape_of(s.inputs[0]), DTYPES["i64"]
+        whole, i64 = shape_of(at.inputs[0]), DTYPES["i64"]
         count = prod(index.shape)
         numbers = c.reshape(c.op("iota", size=count, dtype="i64"), index.shape)
         blank = c.full(ArrayType(i64, whole[: len(indices)]), 0)
@@ -145,7 +167,7 @@ class ScatterRules(_Writing):
         return c.where(_spread(c, last, read.type), read, 0)
 
 
-def _spread(c: Calculus, mask: Value, like: Type) -> Value:
+def _spread(c: DerivativeBuilder, mask: Value, like: Type) -> Value:
     """A mask over the first axes, repeated along the others."""
     shape = shape_of(mask.type)
     assert isinstance(like, ArrayType)
@@ -158,40 +180,42 @@ class ScatterApplyRules:
 
     name: ClassVar[str]
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The op itself, of both tangents. Raises Underivable."""
-        _require_linear(s)
+        _require_linear(at)
         pair = tangents[:2]
         if all(t is None for t in pair):
             return (None,)
-        whole = c.zeros(s.inputs[0]) if pair[0] is None else pair[0]
+        whole = c.zeros(at.inputs[0]) if pair[0] is None else pair[0]
         if pair[1] is None:
             return (whole,)
-        return (c.op(self.name, whole, pair[1], *_indices(s, 2), **s.attrs),)
+        return (c.op(self.name, whole, pair[1], *_indices(at, 2), **at.attrs),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The cotangent itself, and what it has at the indices. Raises Underivable."""
-        _require_linear(s)
+        _require_linear(at)
         (g,) = cotangents
-        out: list[Value | Into | None] = [None] * len(s.inputs)
+        out: list[Value | Into | None] = [None] * len(at.inputs)
         if g is None:
             return out
-        if s.wanted[1]:
-            read = c.cast(c.op("gather", g, *_indices(s, 2)), dtype_of(s.inputs[1]))
-            out[1] = c.neg(read) if s.attrs["function"] == "subtract" else read
-        out[0] = g if s.wanted[0] else None
+        if at.wanted[1]:
+            read = c.cast(c.op("gather", g, *_indices(at, 2)), dtype_of(at.inputs[1]))
+            out[1] = c.neg(read) if at.attrs["function"] == "subtract" else read
+        out[0] = g if at.wanted[0] else None
         return out
 
 
-def _require_linear(s: Site) -> None:
-    function = s.attrs["function"]
+def _require_linear(at: NodeAdaptor) -> None:
+    function = at.attrs["function"]
     if function not in ("add", "subtract"):
         raise Underivable(
             f"np.{function}.at (unlike np.add.at and np.subtract.at) has no derivative rule"
         )
-    x, v = s.inputs[0], s.inputs[1]
+    x, v = at.inputs[0], at.inputs[1]
     # Elements pass through the dtype of the values, which must not lose any part of them.
     if not differentiable(v) or (dtype_of(x).kind, dtype_of(v).kind) == ("c", "f"):
         raise Underivable(f"np.{function}.at of {x} with values of {v} has no derivative rule")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
@@ -34,17 +34,17 @@ __all__ = [
 # Matrices ----------------------------------------------------------------------------------------
 
 
-def adjoint(c: Calculus, v: Value) -> Value:
+def adjoint(c: DerivativeBuilder, v: Value) -> Value:
     """The conjugate transposes of a stack of matrices."""
     return c.conj(c.swapped(v))
 
 
-def columns(c: Calculus, v: Value) -> Value:
+def columns(c: DerivativeBuilder, v: Value) -> Value:
     """Vectors (the last axis) as matrices of one column."""
     return c.reshape(v, (*shape_of(v.type), 1))
 
 
-def product(c: Calculus, *factors: Value) -> Value:
+def product(c: DerivativeBuilder, *factors: Value) -> Value:
     """The matrix product of all factors, from left to right."""
     out = factors[0]
     for factor in factors[1:]:
@@ -52,20 +52,20 @@ def product(c: Calculus, *factors: Value) -> Value:
     return out
 
 
-def outer(c: Calculus, a: Value, b: Value) -> Value:
+def outer(c: DerivativeBuilder, a: Value, b: Value) -> Value:
     """All products of an element of the vector `a` and one of `b`."""
     (m,), (n,) = shape_of(a.type), shape_of(b.type)
     whole = ArrayType(dtype_of(a.type), (m, n))
     return c.mul(c.shaped(columns(c, a), whole), c.shaped(b, whole))
 
 
-def matrix_sum(c: Calculus, v: Value, count: int) -> Value:
+def matrix_sum(c: DerivativeBuilder, v: Value, count: int) -> Value:
     """The sum over the last `count` axes."""
     ndim = len(shape_of(v.type))
     return c.sum(v, range(ndim - count, ndim))
 
 
-def _places(c: Calculus, like: Type, axis: int) -> Value:
+def _places(c: DerivativeBuilder, like: Type, axis: int) -> Value:
     """The index along an axis counted from the end, in the shape of an array."""
     shape = shape_of(like)
     numbers = c.op("iota", size=shape[axis], dtype="i64")
@@ -74,7 +74,7 @@ def _places(c: Calculus, like: Type, axis: int) -> Value:
     return c.op("broadcast_to", numbers, shape=shape)
 
 
-def triangle(c: Calculus, v: Value, diagonal: float, upper: bool = False) -> Value:
+def triangle(c: DerivativeBuilder, v: Value, diagonal: float, upper: bool = False) -> Value:
     """The lower or upper triangle of each matrix, its diagonal times a factor, zeros elsewhere."""
     row, column = _places(c, v.type, -2), _places(c, v.type, -1)
     inside = c.where(c.compare("less" if upper else "greater", row, column), v, 0)
@@ -84,7 +84,7 @@ def triangle(c: Calculus, v: Value, diagonal: float, upper: bool = False) -> Val
     return c.where(c.compare("equal", row, column), middle, inside)
 
 
-def on_diagonal(c: Calculus, v: Value) -> Value:
+def on_diagonal(c: DerivativeBuilder, v: Value) -> Value:
     """The matrices with zeros off their diagonals."""
     return c.where(c.compare("equal", _places(c, v.type, -2), _places(c, v.type, -1)), v, 0)
 
@@ -95,17 +95,19 @@ def on_diagonal(c: Calculus, v: Value) -> Value:
 class MatMulRules:
     """d(a b) = da b + a db; the cotangents of the stacks that were broadcast add up."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """Two products."""
         ta, tb = tangents
-        left = None if ta is None else c.matmul(ta, s.x(1))
-        right = None if tb is None else c.matmul(s.x(0), tb)
+        left = None if ta is None else c.matmul(ta, at.x(1))
+        right = None if tb is None else c.matmul(at.x(0), tb)
         if left is None or right is None:
             return (left if right is None else right,)
         return (c.add(left, right),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """Two products with transposes; one for a product with the transpose of an operand.
 
@@ -114,18 +116,18 @@ class MatMulRules:
         (g,) = cotangents
         if g is None:
             return None, None
-        if all(s.wanted) and s.is_transposed(1, of=0):
-            return c.matmul(c.add(g, c.swapped(g)), s.x(0)), None
-        if all(s.wanted) and s.is_transposed(0, of=1):
-            return None, c.matmul(s.x(1), c.add(g, c.swapped(g)))
-        a, b = s.inputs
+        if all(at.wanted) and at.is_transposed(1, of=0):
+            return c.matmul(c.add(g, c.swapped(g)), at.x(0)), None
+        if all(at.wanted) and at.is_transposed(0, of=1):
+            return None, c.matmul(at.x(1), c.add(g, c.swapped(g)))
+        a, b = at.inputs
         assert isinstance(a, ArrayType) and isinstance(b, ArrayType)
-        left = _left_cotangent(c, g, s.x(1), a) if s.wanted[0] else None
-        right = _right_cotangent(c, s.x(0), g, b) if s.wanted[1] else None
+        left = _left_cotangent(c, g, at.x(1), a) if at.wanted[0] else None
+        right = _right_cotangent(c, at.x(0), g, b) if at.wanted[1] else None
         return left, right
 
 
-def _left_cotangent(c: Calculus, g: Value, b: Value, a: ArrayType) -> Value:
+def _left_cotangent(c: DerivativeBuilder, g: Value, b: Value, a: ArrayType) -> Value:
     """g @ b.T, for an operand of type `a`."""
     ndim = len(shape_of(b.type))
     if a.ndim == 1 and ndim == 1:
@@ -144,7 +146,7 @@ def _left_cotangent(c: Calculus, g: Value, b: Value, a: ArrayType) -> Value:
     return c.sum_to(c.matmul(g, c.swapped(b)), a)
 
 
-def _right_cotangent(c: Calculus, a: Value, g: Value, b: ArrayType) -> Value:
+def _right_cotangent(c: DerivativeBuilder, a: Value, g: Value, b: ArrayType) -> Value:
     """a.T @ g, for an operand of type `b`."""
     ndim = len(shape_of(a.type))
     if ndim == 1 and b.ndim == 1:
@@ -162,14 +164,14 @@ def _right_cotangent(c: Calculus, a: Value, g: Value, b: ArrayType) -> Value:
     return c.sum_to(c.matmul(c.swapped(a), g), b)
 
 
-def _flat(c: Calculus, v: Value, ndim: int) -> Value:
+def _flat(c: DerivativeBuilder, v: Value, ndim: int) -> Value:
     """All axes but the last `ndim - 1` as one."""
     shape = shape_of(v.type)
     kept = shape[len(shape) - ndim + 1 :]
     return c.reshape(v, (prod(shape[: len(shape) - ndim + 1]), *kept))
 
 
-def _beside(c: Calculus, v: Value) -> Value:
+def _beside(c: DerivativeBuilder, v: Value) -> Value:
     """The matrices of a stack beside each other: (..., m, n) as (m, ... n)."""
     ndim = len(shape_of(v.type))
     turned = c.transpose(v, (ndim - 2, *range(ndim - 2), ndim - 1))
@@ -180,28 +182,30 @@ def _beside(c: Calculus, v: Value) -> Value:
 class MatMulBothRules:
     """`a @ p` and `r @ a`."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """As of two products."""
         ta, tp, tr = tangents
-        left = [c.matmul(ta, s.x(1))] if ta is not None else []
-        right = [c.matmul(s.x(2), ta)] if ta is not None else []
-        left += [c.matmul(s.x(0), tp)] if tp is not None else []
-        right += [c.matmul(tr, s.x(0))] if tr is not None else []
+        left = [c.matmul(ta, at.x(1))] if ta is not None else []
+        right = [c.matmul(at.x(2), ta)] if ta is not None else []
+        left += [c.matmul(at.x(0), tp)] if tp is not None else []
+        right += [c.matmul(tr, at.x(0))] if tr is not None else []
         return _total(c, left), _total(c, right)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """As of two products."""
         g, h = cotangents
-        of_a = [outer(c, g, s.x(1))] if g is not None and s.wanted[0] else []
-        of_a += [outer(c, s.x(2), h)] if h is not None and s.wanted[0] else []
-        of_p = c.matmul(g, s.x(0)) if g is not None and s.wanted[1] else None
-        of_r = c.matmul(s.x(0), h) if h is not None and s.wanted[2] else None
+        of_a = [outer(c, g, at.x(1))] if g is not None and at.wanted[0] else []
+        of_a += [outer(c, at.x(2), h)] if h is not None and at.wanted[0] else []
+        of_p = c.matmul(g, at.x(0)) if g is not None and at.wanted[1] else None
+        of_r = c.matmul(at.x(0), h) if h is not None and at.wanted[2] else None
         return _total(c, of_a), of_p, of_r
 
 
-def _total(c: Calculus, terms: Sequence[Value]) -> Value | None:
+def _total(c: DerivativeBuilder, terms: Sequence[Value]) -> Value | None:
     out: Value | None = None
     for term in terms:
         out = term if out is None else c.add(out, term)
@@ -214,65 +218,69 @@ def _total(c: Calculus, terms: Sequence[Value]) -> Value | None:
 class SolveRules:
     """a x = b: so a dx = db - da x."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The solution for another right side."""
         ta, tb = tangents
         if ta is None and tb is None:
             return (None,)
-        t = _matrices(c, s, s.outputs[0])
+        t = _matrices(c, at, at.outputs[0])
         right = None
         if tb is not None:
-            right = c.shaped(columns(c, tb) if s.attrs["vector"] else tb, t)
+            right = c.shaped(columns(c, tb) if at.attrs["vector"] else tb, t)
         if ta is not None:
-            moved = c.matmul(ta, _as_matrices(c, s, s.y()))
+            moved = c.matmul(ta, _as_matrices(c, at, at.y()))
             right = c.neg(moved) if right is None else c.sub(right, c.shaped(moved, t))
         assert right is not None
-        out = c.op("solve", s.x(0), right, vector=False)
-        return (c.reshape(out, shape_of(s.outputs[0])),)
+        out = c.op("solve", at.x(0), right, vector=False)
+        return (c.reshape(out, shape_of(at.outputs[0])),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The solution for the transpose; the outer product of that and the solution."""
         (g,) = cotangents
         if g is None:
             return None, None
-        z = c.op("solve", c.swapped(s.x(0)), _as_matrices(c, s, g), vector=False)
+        z = c.op("solve", c.swapped(at.x(0)), _as_matrices(c, at, g), vector=False)
         of_a = of_b = None
-        if s.wanted[0]:
-            x = _as_matrices(c, s, s.y())
-            of_a = c.neg(c.sum_to(c.matmul(z, c.swapped(x)), s.inputs[0]))
-        if s.wanted[1]:
-            flat = c.reshape(z, shape_of(s.outputs[0]))
-            of_b = c.sum_to(flat, s.inputs[1])
+        if at.wanted[0]:
+            x = _as_matrices(c, at, at.y())
+            of_a = c.neg(c.sum_to(c.matmul(z, c.swapped(x)), at.inputs[0]))
+        if at.wanted[1]:
+            flat = c.reshape(z, shape_of(at.outputs[0]))
+            of_b = c.sum_to(flat, at.inputs[1])
         return of_a, of_b
 
 
-def _as_matrices(c: Calculus, s: Site, v: Value) -> Value:
-    return columns(c, v) if s.attrs["vector"] else v
+def _as_matrices(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
+    return columns(c, v) if at.attrs["vector"] else v
 
 
-def _matrices(c: Calculus, s: Site, t: Type) -> ArrayType:
-    tail: tuple[Dim, ...] = (1,) if s.attrs["vector"] else ()
+def _matrices(c: DerivativeBuilder, at: NodeAdaptor, t: Type) -> ArrayType:
+    tail: tuple[Dim, ...] = (1,) if at.attrs["vector"] else ()
     return ArrayType(dtype_of(t), (*shape_of(t), *tail))
 
 
 class InvRules:
     """y = a^-1: dy = -y da y."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """Products with the inverse."""
         (t,) = tangents
-        return (None if t is None else c.neg(product(c, s.y(), t, s.y())),)
+        return (None if t is None else c.neg(product(c, at.y(), t, at.y())),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """Products with the inverse's transpose."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        turned = c.swapped(s.y())
+        turned = c.swapped(at.y())
         return (c.neg(product(c, turned, g, turned)),)
 
 
@@ -286,35 +294,37 @@ class CholeskyRules:
     cotangent of A is Hermitian but for conjugation, as JAX and PyTorch have it.
     """
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """Products with the factor and its inverse."""
         (t,) = tangents
         if t is None:
             return (None,)
-        lower = adjoint(c, s.y()) if s.attrs["upper"] else s.y()
+        lower = adjoint(c, at.y()) if at.attrs["upper"] else at.y()
         inner = _between_inverses(c, lower, hermitian(c, t), c.conj(lower))
         out = c.matmul(lower, triangle(c, inner, 0.5))
-        return (adjoint(c, out) if s.attrs["upper"] else out,)
+        return (adjoint(c, out) if at.attrs["upper"] else out,)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The transposes of these products, in reverse order."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        lower, g = (adjoint(c, v) if s.attrs["upper"] else v for v in (s.y(), g))
+        lower, g = (adjoint(c, v) if at.attrs["upper"] else v for v in (at.y(), g))
         turned = c.swapped(lower)
         inner = triangle(c, c.matmul(turned, g), 0.5)
         return (hermitian(c, _between_inverses(c, turned, inner, adjoint(c, lower))),)
 
 
-def hermitian(c: Calculus, v: Value) -> Value:
+def hermitian(c: DerivativeBuilder, v: Value) -> Value:
     """(v + v^H) / 2, which is its own transpose as a linear map."""
     return c.scale(c.add(v, adjoint(c, v)), 0.5)
 
 
-def _between_inverses(c: Calculus, a: Value, m: Value, b: Value) -> Value:
+def _between_inverses(c: DerivativeBuilder, a: Value, m: Value, b: Value) -> Value:
     """a^-1 m b^-T."""
     left = c.op("solve", a, m, vector=False)
     return c.swapped(c.op("solve", b, c.swapped(left), vector=False))
@@ -328,29 +338,31 @@ class LuDiagonalRules:
     order, and no other function is recorded. Bails out for a singular matrix.
     """
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The elements times their share."""
         (t,) = tangents
         if t is None:
             return (None,)
-        inverse = c.swapped(c.op("inv", s.x(0)))
-        trace = matrix_sum(c, c.strong_mul(t, inverse), 2)
-        return (c.mul(s.y(), _per_element(c, trace, s.outputs[0])),)
+        inverse = c.swapped(c.op("inv", at.x(0)))
+        trace = matrix_sum(c, c.mul_no_nan(t, inverse), 2)
+        return (c.mul(at.y(), _per_element(c, trace, at.outputs[0])),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The inverse's transpose times the mean of cotangents times elements."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        total = matrix_sum(c, _per_element(c, c.mul(g, s.y()), s.outputs[0]), 1)
-        inverse = c.swapped(c.op("inv", s.x(0)))
+        total = matrix_sum(c, _per_element(c, c.mul(g, at.y()), at.outputs[0]), 1)
+        inverse = c.swapped(c.op("inv", at.x(0)))
         units = c.reshape(total, (*shape_of(total.type), 1, 1))
-        return (c.strong_mul(c.shaped(units, inverse.type), inverse),)
+        return (c.mul_no_nan(c.shaped(units, inverse.type), inverse),)
 
 
-def _per_element(c: Calculus, v: Value, t: Type) -> Value:
+def _per_element(c: DerivativeBuilder, v: Value, t: Type) -> Value:
     """`v`, repeated along the last axis where it lacks that, divided by its size."""
     shape = shape_of(t)
     if len(shape_of(v.type)) < len(shape):

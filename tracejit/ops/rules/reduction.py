@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
@@ -33,44 +33,48 @@ __all__ = [
 class ReduceSumRules(Linear):
     """Every element has the cotangent of the sum."""
 
-    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
-        return c.keep_axes(g, s.attrs["axes"], s.inputs[0])
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        return c.keep_axes(g, at.attrs["axes"], at.inputs[0])
 
 
 class Weighted:
     """A reduction whose tangent is the sum over `axes` of weights times the operand's."""
 
-    def weights(self, c: Calculus, s: Site) -> Value:
+    def weights(self, c: DerivativeBuilder, at: NodeAdaptor) -> Value:
         """The partial derivatives, in the operand's shape."""
         raise NotImplementedError
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The weighted sum."""
         (t,) = tangents
-        return (None if t is None else c.sum(c.strong_mul(t, self.weights(c, s)), s.attrs["axes"]),)
+        return (
+            None if t is None else c.sum(c.mul_no_nan(t, self.weights(c, at)), at.attrs["axes"]),
+        )
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The weights times the cotangent."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        return (c.strong_mul(c.keep_axes(g, s.attrs["axes"], s.inputs[0]), self.weights(c, s)),)
+        return (c.mul_no_nan(c.keep_axes(g, at.attrs["axes"], at.inputs[0]), self.weights(c, at)),)
 
 
 class ReduceProdRules(Weighted):
     """The weight of a factor is the product of all others."""
 
-    def weights(self, c: Calculus, s: Site) -> Value:
-        t, axes = s.inputs[0], s.attrs["axes"]
+    def weights(self, c: DerivativeBuilder, at: NodeAdaptor) -> Value:
+        t, axes = at.inputs[0], at.attrs["axes"]
         assert isinstance(t, ArrayType)
         if not axes:
             return c.ones(t)
         kept = [k for k in range(t.ndim) if k not in axes]
         order = [*kept, *axes]
         rows = tuple(t.shape[k] for k in kept)
-        x = c.transpose(s.x(0), order)
+        x = c.transpose(at.x(0), order)
         x = c.reshape(x, (*rows, prod([t.shape[k] for k in axes])))
         last = len(kept)
         before = _exclusive_products(c, x, last)
@@ -85,29 +89,31 @@ class ExtremeRules:
     A NaN is an extreme where there is one.
     """
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The mean of the tangents of the extremes."""
         (t,) = tangents
         if t is None:
             return (None,)
-        hit, count = _extremes(c, s)
-        return (c.div(c.sum(c.where(hit, t, 0), s.attrs["axes"]), count),)
+        hit, count = _extremes(c, at)
+        return (c.div(c.sum(c.where(hit, t, 0), at.attrs["axes"]), count),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """Equal shares of the cotangent."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        hit, count = _extremes(c, s)
-        return (c.where(hit, c.keep_axes(c.div(g, count), s.attrs["axes"], s.inputs[0]), 0),)
+        hit, count = _extremes(c, at)
+        return (c.where(hit, c.keep_axes(c.div(g, count), at.attrs["axes"], at.inputs[0]), 0),)
 
 
-def _extremes(c: Calculus, s: Site) -> tuple[Value, Value]:
+def _extremes(c: DerivativeBuilder, at: NodeAdaptor) -> tuple[Value, Value]:
     """Which elements are the extreme, and how many there are, in the operand's dtype."""
-    x, axes = s.x(0), s.attrs["axes"]
-    y = c.keep_axes(s.y(), axes, x.type)
+    x, axes = at.x(0), at.attrs["axes"]
+    y = c.keep_axes(at.y(), axes, x.type)
     nan = c.op("logical_and", c.op("isnan", x), c.op("isnan", y))
     hit = c.op("logical_or", c.compare("equal", x, y), nan)
     return hit, c.cast(c.sum(c.cast(hit, "i64"), axes), dtype_of(x.type))
@@ -121,7 +127,7 @@ def _along(t: Type, axis: int, entry: Dim, rest: Dim) -> tuple[Dim, ...]:
     return tuple(entry if k == axis else rest for k in range(len(shape_of(t))))
 
 
-def flipped(c: Calculus, v: Value, axis: int) -> Value:
+def flipped(c: DerivativeBuilder, v: Value, axis: int) -> Value:
     """The elements in reverse order along an axis."""
     shape = shape_of(v.type)
     start = _along(v.type, axis, shape[axis] - 1, 0)
@@ -129,7 +135,7 @@ def flipped(c: Calculus, v: Value, axis: int) -> Value:
     return slice_of(c, v, start, shape, step)
 
 
-def _shifted(c: Calculus, v: Value, axis: int, first: complex) -> Value:
+def _shifted(c: DerivativeBuilder, v: Value, axis: int, first: complex) -> Value:
     """Element k is element k - 1 of `v` along the axis; the first one is `first`."""
     t = v.type
     assert isinstance(t, ArrayType)
@@ -138,17 +144,17 @@ def _shifted(c: Calculus, v: Value, axis: int, first: complex) -> Value:
     return slice_of(c, longer, (0,) * t.ndim, t.shape)
 
 
-def _exclusive_products(c: Calculus, x: Value, axis: int) -> Value:
+def _exclusive_products(c: DerivativeBuilder, x: Value, axis: int) -> Value:
     """The products of all elements before each one."""
     return _shifted(c, c.op("cumprod", x, axis=axis), axis, 1)
 
 
-def _recurrence(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
+def _recurrence(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
     """y[k] = factors[k] * y[k - 1] + terms[k]."""
     return c.op("linear_recurrence", factors, terms, axis=axis)
 
 
-def _recurrence_backwards(c: Calculus, factors: Value, terms: Value, axis: int) -> Value:
+def _recurrence_backwards(c: DerivativeBuilder, factors: Value, terms: Value, axis: int) -> Value:
     """z[k] = factors[k + 1] * z[k + 1] + terms[k]: the transpose of `_recurrence`, by its terms."""
     turned = _shifted(c, flipped(c, factors, axis), axis, 0)
     return flipped(c, _recurrence(c, turned, flipped(c, terms, axis), axis), axis)
@@ -157,57 +163,61 @@ def _recurrence_backwards(c: Calculus, factors: Value, terms: Value, axis: int) 
 class CumSumRules(Linear):
     """Each element has the sum of the cotangents from there on."""
 
-    def transposed(self, c: Calculus, s: Site, g: Value) -> Value | Into:
-        axis = s.attrs["axis"]
+    def transposed(self, c: DerivativeBuilder, at: NodeAdaptor, g: Value) -> Value | Into:
+        axis = at.attrs["axis"]
         return flipped(c, c.op("cumsum", flipped(c, g, axis), axis=axis), axis)
 
 
 class CumProdRules:
     """y[k] = x[k] y[k - 1]: the tangents follow the recurrence with the terms y[k - 1] dx[k]."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The recurrence."""
-        (t,), axis = tangents, s.attrs["axis"]
+        (t,), axis = tangents, at.attrs["axis"]
         if t is None:
             return (None,)
-        terms = c.strong_mul(t, _shifted(c, s.y(), axis, 1))
-        return (_recurrence(c, s.x(0), terms, axis),)
+        terms = c.mul_no_nan(t, _shifted(c, at.y(), axis, 1))
+        return (_recurrence(c, at.x(0), terms, axis),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The recurrence backwards."""
-        (g,), axis = cotangents, s.attrs["axis"]
-        if g is None or not s.wanted[0]:
+        (g,), axis = cotangents, at.attrs["axis"]
+        if g is None or not at.wanted[0]:
             return (None,)
-        z = _recurrence_backwards(c, s.x(0), g, axis)
-        return (c.strong_mul(z, _shifted(c, s.y(), axis, 1)),)
+        z = _recurrence_backwards(c, at.x(0), g, axis)
+        return (c.mul_no_nan(z, _shifted(c, at.y(), axis, 1)),)
 
 
 class LinearRecurrenceRules:
     """y[k] = a[k] y[k - 1] + b[k]: so dy[k] = a[k] dy[k - 1] + (da[k] y[k - 1] + db[k])."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The recurrence of the tangents."""
-        (ta, tb), axis = tangents, s.attrs["axis"]
+        (ta, tb), axis = tangents, at.attrs["axis"]
         if ta is None and tb is None:
             return (None,)
         terms = tb
         if ta is not None:
-            moved = c.strong_mul(ta, _shifted(c, s.y(), axis, 0))
+            moved = c.mul_no_nan(ta, _shifted(c, at.y(), axis, 0))
             terms = moved if tb is None else c.add(moved, tb)
         assert terms is not None
-        return (_recurrence(c, s.x(0), terms, axis),)
+        return (_recurrence(c, at.x(0), terms, axis),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The recurrence backwards."""
-        (g,), axis = cotangents, s.attrs["axis"]
+        (g,), axis = cotangents, at.attrs["axis"]
         if g is None:
             return None, None
-        z = _recurrence_backwards(c, s.x(0), g, axis)
-        return (c.strong_mul(z, _shifted(c, s.y(), axis, 0)) if s.wanted[0] else None), z
+        z = _recurrence_backwards(c, at.x(0), g, axis)
+        return (c.mul_no_nan(z, _shifted(c, at.y(), axis, 0)) if at.wanted[0] else None), z
 
 
 # Sorting -----------------------------------------------------------------------------------------
@@ -216,33 +226,35 @@ class LinearRecurrenceRules:
 class SortRules:
     """The elements move as a stable sort moves them: equal ones keep their order."""
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The tangents, moved."""
-        (t,), axis = tangents, s.attrs["axis"]
+        (t,), axis = tangents, at.attrs["axis"]
         if t is None:
             return (None,)
-        return (taken(c, t, _order(c, s.x(0), axis), axis),)
+        return (taken(c, t, _order(c, at.x(0), axis), axis),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The cotangents, moved back."""
-        (g,), axis = cotangents, s.attrs["axis"]
-        if g is None or not s.wanted[0]:
+        (g,), axis = cotangents, at.attrs["axis"]
+        if g is None or not at.wanted[0]:
             return (None,)
-        return (put_back(c, g, _order(c, s.x(0), axis), axis),)
+        return (put_back(c, g, _order(c, at.x(0), axis), axis),)
 
 
-def _order(c: Calculus, x: Value, axis: int) -> Value:
+def _order(c: DerivativeBuilder, x: Value, axis: int) -> Value:
     return c.op("argsort", x, axis=axis, stable=True)
 
 
-def taken(c: Calculus, x: Value, places: Value, axis: int) -> Value:
+def taken(c: DerivativeBuilder, x: Value, places: Value, axis: int) -> Value:
     """`np.take_along_axis(x, places, axis)`."""
     return _gathered(c, x, _flat_places(c, places, shape_of(x.type)[axis], axis), places, axis)
 
 
-def put_back(c: Calculus, x: Value, places: Value, axis: int) -> Value:
+def put_back(c: DerivativeBuilder, x: Value, places: Value, axis: int) -> Value:
     """The inverse of `taken`, for places that are a permutation along the axis."""
     flat = _flat_places(c, places, shape_of(x.type)[axis], axis)
     (size,) = shape_of(flat.type)
@@ -251,7 +263,7 @@ def put_back(c: Calculus, x: Value, places: Value, axis: int) -> Value:
     return _gathered(c, x, inverse, places, axis)
 
 
-def taken_transposed(c: Calculus, g: Value, places: Value, axis: int, t: Type) -> Value:
+def taken_transposed(c: DerivativeBuilder, g: Value, places: Value, axis: int, t: Type) -> Value:
     """The cotangent of an `x` of type `t` for that of `taken(x, places)`."""
     shape = shape_of(t)
     order = _axis_last(len(shape), axis)
@@ -267,7 +279,7 @@ def _axis_last(ndim: int, axis: int) -> list[int]:
     return [*(k for k in range(ndim) if k != axis), axis]
 
 
-def _flat_places(c: Calculus, places: Value, length: Dim, axis: int) -> Value:
+def _flat_places(c: DerivativeBuilder, places: Value, length: Dim, axis: int) -> Value:
     """Places along an axis of `length` as indices into all elements, that axis being the last."""
     shape = shape_of(places.type)
     order = _axis_last(len(shape), axis)
@@ -278,7 +290,7 @@ def _flat_places(c: Calculus, places: Value, length: Dim, axis: int) -> Value:
     return c.reshape(c.add(base, index), (rows * shape[axis],))
 
 
-def _gathered(c: Calculus, x: Value, flat: Value, like: Value, axis: int) -> Value:
+def _gathered(c: DerivativeBuilder, x: Value, flat: Value, like: Value, axis: int) -> Value:
     """The elements of `x` at indices into all of them, in the shape of `like`."""
     shape = shape_of(like.type)
     order = _axis_last(len(shape), axis)

@@ -31,7 +31,7 @@ _FLOATS = (DTYPES["f32"], DTYPES["f64"])
 _EXACT = frozenset(
     (
         *("add", "subtract", "multiply", "divide", "negative"),
-        *("strong_multiply", "strong_product", "strong_divide"),
+        *("multiply_no_nan", "product_no_nan", "divide_no_nan"),
     )
 )
 

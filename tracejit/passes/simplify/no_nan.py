@@ -1,6 +1,6 @@
-"""The rules of `simplify` for products with strong zeros; each docstring is an equation.
+"""The rules of `simplify` for products with absorbing zeros; each docstring is an equation.
 
-A strong zero shows only where the plain product would be NaN: beside an infinity or a NaN, and
+A absorbing zero shows only where the plain product would be NaN: beside an infinity or a NaN, and
 where 0 is divided by 0.
 """
 
@@ -24,29 +24,29 @@ def _not_zero(c: Any) -> bool:
     return c is not None and bool(c != 0)
 
 
-@rule("strong_multiply")
-def strong_multiply_by_number(r: Rewriter, node: Node) -> Value | None:
+@rule("multiply_no_nan")
+def multiply_no_nan_by_number(r: Rewriter, node: Node) -> Value | None:
     """v (*) c -> v * c for a finite c;  c (*) x -> c * x for c != 0"""
     v, x = (r.number(operand) for operand in node.inputs)
     return r.make("multiply", node.inputs) if _finite(x) or _not_zero(v) else None
 
 
-@rule("strong_multiply", "strong_product")
-def strong_square(r: Rewriter, node: Node) -> Value | None:
+@rule("multiply_no_nan", "product_no_nan")
+def square_no_nan(r: Rewriter, node: Node) -> Value | None:
     """x (*) x -> x * x"""
     return r.make("multiply", node.inputs) if node.inputs[0] is node.inputs[1] else None
 
 
-@rule("strong_product")
-def strong_product_by_number(r: Rewriter, node: Node) -> Value | None:
+@rule("product_no_nan")
+def product_no_nan_by_number(r: Rewriter, node: Node) -> Value | None:
     """v (*) c -> v * c, c (*) v -> c * v for a finite c != 0"""
     numbers = [r.number(operand) for operand in node.inputs]
     plain = any(_finite(c) and _not_zero(c) for c in numbers)
     return r.make("multiply", node.inputs) if plain else None
 
 
-@rule("strong_divide")
-def strong_divide_by_number(r: Rewriter, node: Node) -> Value | None:
+@rule("divide_no_nan")
+def divide_no_nan_by_number(r: Rewriter, node: Node) -> Value | None:
     """v (/) c -> v / c for a real c != 0 and no NaN;  c (/) x -> c / x for c != 0
 
     A complex quotient may be NaN for a finite divisor that is very small.

@@ -1,7 +1,7 @@
-"""Products with strong zeros that are only added up may give any zero: that costs less.
+"""Products with absorbing zeros that are only added up may give any zero: that costs less.
 
-    v1 = strong_multiply(g, x); v2 = reshape(v1); s = reduce_sum(v2)
-    ->  v1 = strong_multiply_term(g, x); v2 = reshape(v1); s = reduce_sum(v2)
+    v1 = multiply_no_nan(g, x); v2 = reshape(v1); s = reduce_sum(v2)
+    ->  v1 = multiply_no_nan_term(g, x); v2 = reshape(v1); s = reduce_sum(v2)
 
 No sum of floats is -0.0 (`ir/kernel.py`), and what is added to a number other than 0 leaves it, so
 the sign of a term that is 0 shows nowhere.
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ir.op import OPS, Op
 from tracejit.ir.types import dtype_of
-from tracejit.ops.array.no_nan import Strong
+from tracejit.ops.array.no_nan import NoNan
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.shape import Concatenate
 
-__all__ = ["terms"]
+__all__ = ["signed_zeros"]
 
 
-def terms(graph: Graph) -> Graph:
+def signed_zeros(graph: Graph) -> Graph:
     """`graph` with products for sums where nothing but sums reads them."""
     readers: dict[Value, list[Node]] = {}
     for n in graph.nodes:
@@ -48,7 +48,7 @@ def terms(graph: Graph) -> Graph:
             return builder.emit(OPS[term], inputs, node.attrs, where=node.where)
         return keep(builder, node)
 
-    return replay(graph, emit, region=terms)
+    return replay(graph, emit, region=signed_zeros)
 
 
 def _passes_on(op: Op) -> bool:
@@ -58,4 +58,4 @@ def _passes_on(op: Op) -> bool:
 
 
 def _term(op: Op) -> str:
-    return op.term if isinstance(op, Strong) else ""
+    return op.term if isinstance(op, NoNan) else ""

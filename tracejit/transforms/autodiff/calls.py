@@ -1,8 +1,9 @@
 """Regions written into the graph around them, and derivatives of functions that are computed again.
 
 A backward pass through a `checkpoint` copies the region to where it is recorded, on operands that
-are had there, and goes back through the copy. At the top level the operands are made `opaque`, so
-that the copy is not taken for what the forward pass has computed, and kept.
+are had there, and goes back through the copy. At the top level the operands are made
+`optimization_barrier`, so that the copy is not taken for what the forward pass has computed, and
+kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tracejit.ir.calculus import Calculus, differentiable
+from tracejit.ir.derivatives import DerivativeBuilder, differentiable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
@@ -21,10 +22,10 @@ from tracejit.transforms.regions import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
 
-#: Records the backward pass of the nodes from number `start` on: (calculus, start, what is
+#: Records the backward pass of the nodes from number `start` on: (builder, start, what is
 #: differentiated by, outputs, their cotangents) -> cotangents; None is zero.
 PullSegment: TypeAlias = Callable[
-    [Calculus, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
+    [DerivativeBuilder, int, Sequence[Value], Sequence[Value], Sequence[Value | None]],
     "list[Value | None]",
 ]
 
@@ -50,7 +51,7 @@ def needed_for(graph: Graph, numbers: Sequence[int], *, again: bool = False) -> 
 
 
 def paste(
-    c: Calculus,
+    c: DerivativeBuilder,
     graph: Graph,
     inputs: Mapping[Value, Value],
     sizes: Mapping[str, Dim],
@@ -93,7 +94,7 @@ def pull_checkpoint(
             continue
         x = scope.primal(outer)
         if isinstance(x.type, (ArrayType, NpScalar, PyScalar)):
-            x = c.op("opaque", x, site=site)
+            x = c.op("optimization_barrier", x, site=site)
         operands[inner] = x
         if outer in scope.block.active and differentiable(outer.type):
             wrt[outer] = x

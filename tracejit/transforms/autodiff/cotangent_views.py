@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracejit.ir.calculus import Calculus, Into
+from tracejit.ir.derivatives import DerivativeBuilder, Into
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.rules.shape import SliceInto
@@ -18,7 +18,7 @@ __all__ = ["through_view"]
 
 
 def through_view(
-    c: Calculus, name: str, attrs: Mapping[str, Attr], source: Type, out: Type, g: Into
+    c: DerivativeBuilder, name: str, attrs: Mapping[str, Attr], source: Type, out: Type, g: Into
 ) -> Into:
     """A contribution to the result of a view of something of type `source`, as one to that."""
     assert isinstance(source, ArrayType) and isinstance(out, ArrayType)
@@ -27,7 +27,7 @@ def through_view(
         if found is not None:
             return found
 
-    def add(c: Calculus, whole: Value, v: Value) -> Value:
+    def add(c: DerivativeBuilder, whole: Value, v: Value) -> Value:
         if name == "reshape":
             return c.reshape(g.add(c, c.reshape(whole, out.shape), v), source.shape)
         if name == "transpose":
@@ -41,7 +41,7 @@ def through_view(
 
 
 def _of_slice(
-    c: Calculus,
+    c: DerivativeBuilder,
     name: str,
     attrs: Mapping[str, Attr],
     source: ArrayType,

@@ -18,7 +18,7 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, Zeroed
+from tracejit.ir.derivatives import DerivativeBuilder, Into, Zeroed
 from tracejit.ir.graph import Value
 from tracejit.ops.rules.shape import SliceInto, add_slice, slice_of
 
@@ -38,7 +38,7 @@ Attrs = dict[str, Any]
 class Cotangents:
     """The cotangents by value; those that have been read or given are complete."""
 
-    def __init__(self, c: Calculus) -> None:
+    def __init__(self, c: DerivativeBuilder) -> None:
         self.c = c
         self._sums: dict[Value, Value | Zeroed] = {}
         self._waiting: dict[Value, list[SliceInto]] = {}
@@ -125,7 +125,7 @@ class Cotangents:
         return whole, groups
 
 
-def _put_back(c: Calculus, whole: Zeroed, g: SliceInto) -> Value:
+def _put_back(c: DerivativeBuilder, whole: Zeroed, g: SliceInto) -> Value:
     """What has been set to zero, with what is added there; that may be what was there before, as
     for u in u[1:] += x.
     """
@@ -165,7 +165,9 @@ def _shifted(a: SliceInto, b: SliceInto, axis: int) -> bool:
     return same and 2 * abs(x - y) < a.attrs["size"][axis]
 
 
-def _add_group(c: Calculus, whole: Value | Zeroed, axis: int, group: list[SliceInto]) -> Value:
+def _add_group(
+    c: DerivativeBuilder, whole: Value | Zeroed, axis: int, group: list[SliceInto]
+) -> Value:
     if len(group) == 1:
         whole = whole.made(c) if isinstance(whole, Zeroed) else whole
         return add_slice(group[0].attrs, c, whole, group[0].value)
@@ -174,7 +176,7 @@ def _add_group(c: Calculus, whole: Value | Zeroed, axis: int, group: list[SliceI
     return _add_ends(c, whole, group)
 
 
-def _add_ends(c: Calculus, whole: Value, group: list[SliceInto]) -> Value:
+def _add_ends(c: DerivativeBuilder, whole: Value, group: list[SliceInto]) -> Value:
     """Add what sticks out of the common part of a group."""
     common = _core(group)
     for g in group:
@@ -183,7 +185,7 @@ def _add_ends(c: Calculus, whole: Value, group: list[SliceInto]) -> Value:
     return whole
 
 
-def _add_cluster(c: Calculus, whole: Value, cluster: list[_Group]) -> Value:
+def _add_cluster(c: DerivativeBuilder, whole: Value, cluster: list[_Group]) -> Value:
     """Add groups whose common parts overlap: where all do in one pass, then what sticks out."""
     if len(cluster) == 1:
         return _add_group(c, whole, *cluster[0])
@@ -245,19 +247,21 @@ def _rest(attrs: Attrs, common: Attrs) -> Iterator[Attrs]:
         attrs = _within(attrs, axis, low, high)
 
 
-def _total(c: Calculus, group: list[SliceInto], box: Attrs) -> Value:
+def _total(c: DerivativeBuilder, group: list[SliceInto], box: Attrs) -> Value:
     """The sum of what is added to a slice that lies in all slices of a group."""
     first, *rest = (_inside(c, g, box) for g in group)
     return reduce(c.add, rest, first)
 
 
-def _inside(c: Calculus, g: SliceInto, box: Attrs) -> Value:
+def _inside(c: DerivativeBuilder, g: SliceInto, box: Attrs) -> Value:
     """What a contribution adds to a slice that lies in its own."""
     start = tuple(x - y for x, y in zip(box["start"], g.attrs["start"], strict=True))
     return slice_of(c, g.value, start, box["size"])
 
 
-def _add_common(c: Calculus, whole: Value | Zeroed, axis: int, attrs: Attrs, total: Value) -> Value:
+def _add_common(
+    c: DerivativeBuilder, whole: Value | Zeroed, axis: int, attrs: Attrs, total: Value
+) -> Value:
     """Add `total` to a slice, which need not be set to zero first."""
     if not isinstance(whole, Zeroed):
         return add_slice(attrs, c, whole, total)

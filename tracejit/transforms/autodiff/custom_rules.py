@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, differentiable, tangent_type
+from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
@@ -74,7 +74,7 @@ def _by_vjp(
 
 
 def _backward(
-    c: Calculus,
+    c: DerivativeBuilder,
     node: Node,
     numbers: Sequence[int],
     primals: Callable[[Graph], dict[Value, Value]],
@@ -116,7 +116,7 @@ def _by_jvp(
 
 
 def _transposed(
-    c: Calculus,
+    c: DerivativeBuilder,
     node: Node,
     rule: Graph,
     linear: Sequence[Value],
@@ -158,11 +158,13 @@ def require_linear(
         )
 
 
-def _zero(c: Calculus, t: Type, sizes: Mapping[str, Dim]) -> Value:
+def _zero(c: DerivativeBuilder, t: Type, sizes: Mapping[str, Dim]) -> Value:
     return c.zeros(type_substitute(t, sizes))
 
 
-def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value], pull: PullSegment) -> None:
+def push_custom(
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], pull: PullSegment
+) -> None:
     """Record a `custom` node, and the tangents of its results."""
     active = [v in tangents for v in node.inputs]
     _check(node, active)
@@ -182,7 +184,9 @@ def push_custom(c: Calculus, node: Node, tangents: dict[Value, Value], pull: Pul
         tangents[node.outputs[j]] = tangent
 
 
-def _push_vjp(c: Calculus, node: Node, tangents: dict[Value, Value], pull: PullSegment) -> None:
+def _push_vjp(
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], pull: PullSegment
+) -> None:
     wrt = node.attrs["wrt"]
     numbers = [j for j, k in enumerate(wrt) if node.inputs[k] in tangents]
     pairs = zip(node.regions, node.attrs["sizes"], strict=True)

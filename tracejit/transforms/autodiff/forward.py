@@ -9,7 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, NoTangent, Site, differentiable, tangent_type
+from tracejit.ir.derivatives import (
+    DerivativeBuilder,
+    NodeAdaptor,
+    NoTangent,
+    differentiable,
+    tangent_type,
+)
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import Op
 from tracejit.ir.types import TOKEN, Type, type_substitute
@@ -37,14 +43,14 @@ def jvp_graph(graph: Graph, active: Sequence[bool]) -> Graph:
     for v, is_active in zip(graph.inputs, active, strict=True):
         if is_active:
             tangents[v] = builder.input(tangent_type(v.type), f"d_{v.name}" if v.name else "")
-    c = Calculus(builder, fresh)
+    c = DerivativeBuilder(builder, fresh)
     push_forward(c, graph.nodes, tangents)
     outputs = [v for v in graph.outputs if differentiable(v.type)]
     return builder.build([*graph.outputs, *(_tangent(c, tangents, v, v.type) for v in outputs)])
 
 
 def push_forward(
-    c: Calculus,
+    c: DerivativeBuilder,
     nodes: Sequence[Node],
     tangents: dict[Value, Value],
     stacks: Mapping[str, str] | None = None,
@@ -68,7 +74,9 @@ def push_forward(
             new.where = new.where or node.where
 
 
-def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
+def _push(
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
     for v in node.op.pushed(node.inputs):
         _require_known(c, v)
     given = [tangents.get(v) for v in node.inputs]
@@ -85,8 +93,8 @@ def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping
         return
     types = [v.type for v in node.inputs]
     outs = [v.type for v in node.outputs]
-    s = Site(node, node.attrs, types, outs, lambda v: v, c, [t is not None for t in given])
-    for v, t in zip(node.outputs, node.op.jvp(c, s, given), strict=True):
+    at = NodeAdaptor(node, node.attrs, types, outs, lambda v: v, c, [t is not None for t in given])
+    for v, t in zip(node.outputs, node.op.jvp(c, at, given), strict=True):
         if not differentiable(v.type):
             continue
         if isinstance(t, NoTangent):
@@ -95,12 +103,12 @@ def _push(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping
             tangents[v] = t
 
 
-def _require_known(c: Calculus, v: Value) -> None:
+def _require_known(c: DerivativeBuilder, v: Value) -> None:
     if v in c.unknown:
         raise Underivable(c.unknown[v])
 
 
-def _tangent(c: Calculus, tangents: Mapping[Value, Value], v: Value, t: Type) -> Value:
+def _tangent(c: DerivativeBuilder, tangents: Mapping[Value, Value], v: Value, t: Type) -> Value:
     """The tangent of a value, laid out as a type says; zero where there is none."""
     _require_known(c, v)
     found = tangents.get(v)
@@ -114,18 +122,20 @@ def _tangent_type(v: Value) -> Type:
 
 
 def _side(
-    c: Calculus, region: Graph, active: Sequence[Value], stacks: Mapping[str, str]
-) -> tuple[GraphBuilder, Calculus, dict[Value, Value]]:
+    c: DerivativeBuilder, region: Graph, active: Sequence[Value], stacks: Mapping[str, str]
+) -> tuple[GraphBuilder, DerivativeBuilder, dict[Value, Value]]:
     """A region with tangents for the active inputs (the last inputs of the builder)."""
     builder = GraphBuilder(region.name, region.sizes)
     builder.inputs += region.inputs
-    inner = Calculus(builder, c.fresh)
+    inner = DerivativeBuilder(builder, c.fresh)
     tangents = {v: builder.input(_tangent_type(v)) for v in active}
     push_forward(inner, region.nodes, tangents, stacks)
     return builder, inner, tangents
 
 
-def _cond(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]) -> None:
+def _cond(
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+) -> None:
     operands = node.inputs[1:]
     places = [k for k, v in enumerate(operands) if v in tangents]
     sides = [(r, *_side(c, r, [r.inputs[k] for k in places], stacks)) for r in node.regions]
@@ -147,7 +157,7 @@ def _cond(c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping
 
 
 def _while(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
 ) -> None:
     cond, body = node.regions
     carried = node.attrs["carried"]
@@ -187,7 +197,7 @@ def _while(
 
 
 def _record(
-    c: Calculus,
+    c: DerivativeBuilder,
     node: Node,
     inputs: Sequence[Value],
     attrs: Mapping[str, object],
@@ -204,7 +214,7 @@ def _record(
 
 
 def _stack(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
 ) -> None:
     """The tangent of a stack is a stack: of the tangents of its records' differentiable values."""
     name = stacks.get(node.attrs["stack"])
@@ -231,7 +241,7 @@ def _stack(
 
 
 def _checkpoint(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
 ) -> None:
     (region,) = node.regions
     places = [k for k, v in enumerate(node.inputs) if v in tangents]
@@ -247,12 +257,12 @@ def _checkpoint(
 
 
 def _custom(
-    c: Calculus, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
+    c: DerivativeBuilder, node: Node, tangents: dict[Value, Value], stacks: Mapping[str, str]
 ) -> None:
     push_custom(c, node, tangents, pull_segment)
 
 
-_Push: TypeAlias = Callable[[Calculus, Node, dict[Value, Value], Mapping[str, str]], None]
+_Push: TypeAlias = Callable[[DerivativeBuilder, Node, dict[Value, Value], Mapping[str, str]], None]
 _REGIONS: Mapping[type[Op], _Push] = {
     Checkpoint: _checkpoint,
     Cond: _cond,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Site, differentiable, tangent_type
+from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor, differentiable, tangent_type
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
@@ -74,7 +74,7 @@ class Pullback:
         #: By values in `rows`, after the run: the rows that were read, and their cotangents.
         self.row_gradients: dict[Value, tuple[Value, Value]] = {}
         #: Records nodes of the backward pass; cotangents may be computed there.
-        self.calculus = Calculus(segment.builder.beside(), fresh)
+        self.c = DerivativeBuilder(segment.builder.beside(), fresh)
 
     def run(self, outputs: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value]:
         """Record the backward pass: the cotangents of `wrt`, laid out as these are."""
@@ -88,7 +88,7 @@ class Pullback:
         outputs = [same.get(v, v) for v in outputs]
         block = Block(self.wrt, nodes, outputs)
         block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
-        c = self.calculus
+        c = self.c
         scope = Scope(c, block, self.stack)
         scope.rows = self.rows
         first = scope.token
@@ -124,13 +124,13 @@ class Pullback:
 
 
 def pull_segment(
-    c: Calculus,
+    c: DerivativeBuilder,
     start: int,
     wrt: Sequence[Value],
     outputs: Sequence[Value],
     cotangents: Sequence[Value | None],
 ) -> list[Value | None]:
-    """The backward pass of what a calculus has recorded since, as a part of another one."""
+    """The backward pass of what a builder has recorded since, as a part of another one."""
     segment = Segment(c.builder, start)
     return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
 
@@ -177,7 +177,7 @@ def _pull(scope: Scope, node: Node) -> None:
     wanted = [v in scope.block.active for v in node.inputs]
     if node.op.constant or not any(wanted):
         return
-    s = Site(
+    at = NodeAdaptor(
         node,
         scope.attrs(node.attrs),
         [scope.type(v.type) for v in node.inputs],
@@ -187,6 +187,6 @@ def _pull(scope: Scope, node: Node) -> None:
         wanted,
         scope.block.producers,
     )
-    for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, s, found), wanted, strict=True):
+    for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, at, found), wanted, strict=True):
         if g is not None and is_wanted:
             scope.add(v, g)

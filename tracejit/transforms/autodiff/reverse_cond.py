@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import differentiable, tangent_type
+from tracejit.ir.derivatives import differentiable, tangent_type
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_sizes
@@ -196,6 +196,6 @@ class _Backward:
     def _condition(self, types: Sequence[Type]) -> tuple[Graph, tuple[Dim, ...]]:
         """Whether there is an iteration left."""
         test = Region(f"{self.body.name}_left", self.scope.c.fresh, (self.k,))
-        c = test.calculus
+        c = test.c
         values = [c.op("dim_value", dim=d) for d in (symbol(self.k), self.trips)]
         return test.close([Value(t) for t in types], (), [c.op("py_less", *values)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracejit.ir.calculus import Calculus, Into, Zeroed, differentiable, tangent_type
+from tracejit.ir.derivatives import DerivativeBuilder, Into, Zeroed, differentiable, tangent_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
 from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.op import OPS
@@ -33,7 +33,7 @@ __all__ = ["RegionScope", "Restart", "Scope"]
 class Scope:
     """The backward pass of a block beside it, in the same graph: all its values are at hand."""
 
-    def __init__(self, c: Calculus, block: Block, stack: str) -> None:
+    def __init__(self, c: DerivativeBuilder, block: Block, stack: str) -> None:
         self.c, self.block, self.stack = c, block, stack
         #: The cotangents of values of the block, as far as they have been added up.
         self.cotangents = Cotangents(c)
@@ -203,7 +203,7 @@ class RegionScope(Scope):
         chains: Mapping[int, int],
         restored: Mapping[int, Value],
     ) -> None:
-        super().__init__(region.calculus, block, outer.stack)
+        super().__init__(region.c, block, outer.stack)
         self.outer, self.region, self.graph = outer, region, graph
         self.operands = dict(zip(graph.inputs, operands, strict=True))
         self.sizes = dict(sizes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejit.errors import Where
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, shape_of
@@ -42,7 +42,7 @@ class RowReads:
         """Whether a node reads rows of one of the tables."""
         return bool(node.inputs) and node.inputs[0] in self.tables
 
-    def add(self, c: Calculus, node: Node, g: Value) -> None:
+    def add(self, c: DerivativeBuilder, node: Node, g: Value) -> None:
         """Keep the cotangent of what a node has read."""
         source, out = node.inputs[0], node.outputs[0]
         t = source.type
@@ -57,7 +57,7 @@ class RowReads:
         values = c.reshape(g, shape) if isinstance(g.type, ArrayType) else _alone(c, g)
         self.found[self.tables[source]].append((rows, values))
 
-    def gradient(self, c: Calculus, table: Value) -> tuple[Value, Value]:
+    def gradient(self, c: DerivativeBuilder, table: Value) -> tuple[Value, Value]:
         """The rows of a table that have been read, and their cotangents."""
         found = self.found[table][::-1]
         if len(found) == 1:
@@ -89,7 +89,7 @@ def _is_read(node: Node, used: Sequence[Value]) -> bool:
     return [*given][1:] == rest
 
 
-def _rows_of_index(c: Calculus, index: Value, size: Dim) -> Value:
+def _rows_of_index(c: DerivativeBuilder, index: Value, size: Dim) -> Value:
     """The rows that an index, or an array of them, reads: negative ones count from the end."""
     v = c.cast(c.number(index), "i64")
     v = c.reshape(v, (prod(shape_of(v.type)),)) if isinstance(v.type, ArrayType) else _alone(c, v)
@@ -97,7 +97,7 @@ def _rows_of_index(c: Calculus, index: Value, size: Dim) -> Value:
     return c.where(c.compare("less", v, 0), c.add(v, end), v)
 
 
-def _rows_of_slice(c: Calculus, node: Node) -> Value:
+def _rows_of_slice(c: DerivativeBuilder, node: Node) -> Value:
     start, size, step = (node.attrs[name][0] for name in ("start", "size", "step"))
     rows = c.op("iota", size=size, dtype="i64")
     if step != 1:
@@ -105,7 +105,7 @@ def _rows_of_slice(c: Calculus, node: Node) -> Value:
     return rows if start == 0 else c.add(rows, c.size(start, DTYPES["i64"]))
 
 
-def _alone(c: Calculus, v: Value) -> Value:
+def _alone(c: DerivativeBuilder, v: Value) -> Value:
     """A number as an array of one element."""
     assert isinstance(v.type, NpScalar)
     return c.op("broadcast_to", v, shape=(1,))

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.errors import GraphError, Unbatchable
-from tracejit.ir.batching import BatchSite, batched_type, may_be_batched, stretched
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.batching import BatchAdaptor, batched_type, may_be_batched, stretched
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, symbols
 from tracejit.ir.types import Type, dtype_of, shape_of, type_substitute
@@ -24,7 +24,7 @@ from tracejit.ops.control.effects import RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackNew, StackPop, record_types
 from tracejit.transforms.batching.lanes import Table, run_lanes
-from tracejit.transforms.batching.plan import Plan, call_operands, make_plan
+from tracejit.transforms.batching.plan import BatchPlan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import close, copy_node, nested
 
@@ -44,7 +44,7 @@ def batch_graph(
     """
     _check_graph(graph, batched)
     builder = GraphBuilder(graph.name)
-    c = Calculus(builder, fresh)
+    c = DerivativeBuilder(builder, fresh)
     table: Table = {}
     for v, flag in zip(graph.inputs, batched, strict=True):
         table[v] = builder.input(batched_type(v.type, size) if flag else v.type, v.name), flag
@@ -88,7 +88,7 @@ def _check_graph(graph: Graph, batched: Sequence[bool]) -> None:
 
 
 def batch_nodes(
-    c: Calculus,
+    c: DerivativeBuilder,
     nodes: Sequence[Node],
     table: Table,
     size: Dim,
@@ -123,7 +123,7 @@ def batch_nodes(
 
 
 def _as_batch(
-    c: Calculus, v: Value, flag: bool, t: Type, size: Dim, sizes: dict[str, Dim]
+    c: DerivativeBuilder, v: Value, flag: bool, t: Type, size: Dim, sizes: dict[str, Dim]
 ) -> Value:
     """What stands for a value of type `t`, as a batch of just the type `batched_type`."""
     whole = v if flag else stretched(c, v, size)
@@ -134,7 +134,12 @@ class _Batcher:
     """Records one node after another, for all lanes at once."""
 
     def __init__(
-        self, c: Calculus, table: Table, size: Dim, sizes: dict[str, Dim], plan: Plan
+        self,
+        c: DerivativeBuilder,
+        table: Table,
+        size: Dim,
+        sizes: dict[str, Dim],
+        plan: BatchPlan,
     ) -> None:
         self.c, self.table, self.size, self.sizes = c, table, size, sizes
         self.plan, self.stacks = plan, plan.stacks
@@ -161,8 +166,8 @@ class _Batcher:
         attrs = {k: attr_substitute(a, self.sizes) for k, a in node.attrs.items()}
         inputs = [type_substitute(v.type, self.sizes) for v in node.inputs]
         outputs = [type_substitute(v.type, self.sizes) for v in node.outputs]
-        site = BatchSite(self.c, attrs, inputs, outputs, values, flags, self.size)
-        outs = node.op.batch(self.c, site)
+        at = BatchAdaptor(self.c, attrs, inputs, outputs, values, flags, self.size)
+        outs = node.op.batch(self.c, at)
         for v, t, out in zip(node.outputs, outputs, outs, strict=True):
             expected = (dtype_of(t), (self.size, *shape_of(t)))
             if (dtype_of(out.type), shape_of(out.type)) != expected:
@@ -240,7 +245,7 @@ class _Batcher:
         """
         names = [self.c.fresh() for _ in region.sizes]
         sizes: dict[str, Dim] = dict(zip(region.sizes, map(symbol, names), strict=True))
-        inner = Calculus(GraphBuilder(region.name), self.c.fresh)
+        inner = DerivativeBuilder(GraphBuilder(region.name), self.c.fresh)
         table: Table = {}
         for v, flag in zip(region.inputs, taken, strict=True):
             t = type_substitute(v.type, sizes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tracejit.errors import GraphError, Unbatchable
 from tracejit.ir.batching import may_be_batched, stretched
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value
 from tracejit.ir.op import OPS
@@ -54,7 +54,7 @@ class _Loop:
 
 
 def run_lanes(
-    c: Calculus,
+    c: DerivativeBuilder,
     nodes: Sequence[Node],
     table: Table,
     sizes: dict[str, Dim],
@@ -95,7 +95,9 @@ def _check_result(t: Type, own_sizes: set[str]) -> None:
         raise Unbatchable(f"lanes give arrays of sizes of their own ({t}), which cannot be stacked")
 
 
-def _record(c: Calculus, loop: _Loop, table: Table) -> tuple[Value | None, Sequence[Value]]:
+def _record(
+    c: DerivativeBuilder, loop: _Loop, table: Table
+) -> tuple[Value | None, Sequence[Value]]:
     """The loop's node: its token, if it has effects, and the batches of its results."""
     tokens = list(dict.fromkeys(table[v][0] for v in loop.tokens))[:1]
     before = len(c.builder.nodes)
@@ -121,17 +123,17 @@ def _place(builder: GraphBuilder, before: int, loop: _Loop) -> None:
         node.where = node.where or loop.nodes[0].where
 
 
-def _blank(c: Calculus, t: Type, loop: _Loop) -> Value:
+def _blank(c: DerivativeBuilder, t: Type, loop: _Loop) -> Value:
     """Zeros for a batch of results, in C order, to be written lane by lane."""
     shape = shape_of(type_substitute(t, loop.sizes))
     return c.full(ArrayType(dtype_of(t), (loop.size, *shape)), 0)
 
 
 def _condition(
-    c: Calculus, counter: str, loop: _Loop, inputs: Sequence[Value]
+    c: DerivativeBuilder, counter: str, loop: _Loop, inputs: Sequence[Value]
 ) -> tuple[Graph, tuple[Dim, ...]]:
     """`counter < size`, and the sizes that the region is given."""
-    inner = Calculus(GraphBuilder("lanes_left"), c.fresh)
+    inner = DerivativeBuilder(GraphBuilder("lanes_left"), c.fresh)
     for v in inputs:
         inner.builder.input(v.type)
     lane = inner.op("dim_value", dim=symbol(counter))
@@ -140,10 +142,10 @@ def _condition(
 
 
 def _body(
-    c: Calculus, counter: str, loop: _Loop, table: Table, inputs: Sequence[Value]
+    c: DerivativeBuilder, counter: str, loop: _Loop, table: Table, inputs: Sequence[Value]
 ) -> tuple[Graph, tuple[Dim, ...]]:
     """One lane: its operands are cut out, and its results written."""
-    inner = Calculus(GraphBuilder("lane"), c.fresh)
+    inner = DerivativeBuilder(GraphBuilder("lane"), c.fresh)
     params = [inner.builder.input(v.type) for v in inputs]
     carried, captured = _split(params, len(params) - len(loop.captured))
     tokens, batches = _split(carried, len(carried) - len(loop.results))
@@ -164,7 +166,7 @@ def _split(values: Sequence[Value], count: int) -> tuple[list[Value], list[Value
 
 
 def _run_nodes(
-    c: Calculus, loop: _Loop, values: dict[Value, Value], tokens: Sequence[Value]
+    c: DerivativeBuilder, loop: _Loop, values: dict[Value, Value], tokens: Sequence[Value]
 ) -> Value | None:
     """Record the nodes of one lane; the token after the last effect, if the loop carries one."""
     sizes = dict(loop.sizes)
@@ -181,7 +183,7 @@ def _run_nodes(
     return last
 
 
-def _cut_out(c: Calculus, batch: Value, t: Type, counter: str) -> Value:
+def _cut_out(c: DerivativeBuilder, batch: Value, t: Type, counter: str) -> Value:
     """A lane of a batch, of just the type of a lane."""
     shape = shape_of(t)
     starts, ones = (symbol(counter), *(0 for _ in shape)), (1,) * (len(shape) + 1)
@@ -193,7 +195,7 @@ def _cut_out(c: Calculus, batch: Value, t: Type, counter: str) -> Value:
     return c.op("py_scalar", element, kind=t.kind) if isinstance(t, PyScalar) else element
 
 
-def _written(c: Calculus, batch: Value, v: Value, counter: str) -> Value:
+def _written(c: DerivativeBuilder, batch: Value, v: Value, counter: str) -> Value:
     """A batch with one lane replaced."""
     shape = shape_of(v.type)
     starts, ones = (symbol(counter), *(0 for _ in shape)), (1,) * (len(shape) + 1)

@@ -14,8 +14,8 @@ import numpy as np
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of, shape_of
-from tracejit.ops.host.derivatives.formulas import FormulaSite, formula, movers
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, flat, host, linear
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, movers
+from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, flat, host, linear
 from tracejit.ops.rules.reduction import taken
 
 __all__ = ["of_segments"]
@@ -24,14 +24,14 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @formula(["numpy:nanquantile", "numpy:nanpercentile", "numpy:nanmedian"], "a")
-def _nan_quantile(site: FormulaSite) -> Sequence[Value]:
+def _nan_quantile(at: FormulaAdaptor) -> Sequence[Value]:
     """Between the elements in order at the place q (n - 1), where n is how many are no NaNs."""
-    site.only(method="linear", interpolation=None, weights=None)
-    c = site.c
-    x = as_array(c, site.x("a"))
+    at.only(method="linear", interpolation=None, weights=None)
+    c = at.c
+    x = as_array(c, at.x("a"))
     t = x.type
     assert isinstance(t, ArrayType)
-    axis = site.constant("axis")
+    axis = at.constant("axis")
     axes = range(t.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     chosen = [k % t.ndim for k in axes]
     rest = [k for k in range(t.ndim) if k not in chosen]
@@ -44,13 +44,13 @@ def _nan_quantile(site: FormulaSite) -> Sequence[Value]:
     valid = c.cast(c.op("logical_not", c.op("isnan", x)), "f64")
     count = c.reshape(as_array(c, c.sum(valid, [last])), (*rows, 1))
     many = False
-    if "q" in site.given:
-        q = c.cast(site.x("q"), "f64")
+    if "q" in at.given:
+        q = c.cast(at.x("q"), "f64")
         many = bool(shape_of(q.type))
         if len(shape_of(q.type)) > 1:
-            raise site.underivable("of several axes of quantiles has no derivative rule")
+            raise at.underivable("of several axes of quantiles has no derivative rule")
         q = flat(c, q)
-        q = c.div(q, c.full(q.type, 100)) if site.path.endswith("percentile") else q
+        q = c.div(q, c.full(q.type, 100)) if at.path.endswith("percentile") else q
     else:
         q = c.full(ArrayType(DTYPES["f64"], (1,)), 0.5)
     whole = ArrayType(DTYPES["f64"], (*rows, shape_of(q.type)[0]))
@@ -72,46 +72,46 @@ def _nan_quantile(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["numpy:geomspace"], "start", "stop")
-def _geomspace(site: FormulaSite) -> Sequence[Value]:
+def _geomspace(at: FormulaAdaptor) -> Sequence[Value]:
     """start exp(t log(stop / start)), t from 0 to 1."""
-    c, t = site.c, site.s.outputs[0]
+    c, t = at.c, at.call.outputs[0]
     dtype, shape = dtype_of(t), shape_of(t)
-    axis, ndim = site.constant("axis", 0), len(shape)
+    axis, ndim = at.constant("axis", 0), len(shape)
     axis = axis % ndim
     rest = tuple(d for k, d in enumerate(shape) if k != axis)
     num = shape[axis]
     if not isinstance(num, int):
-        raise site.underivable("of a size known at run time has no derivative rule")
-    parts = num - 1 if site.constant("endpoint", True) else num
+        raise at.underivable("of a size known at run time has no derivative rule")
+    parts = num - 1 if at.constant("endpoint", True) else num
     times = c.cast(c.constant(np.arange(num) / max(parts, 1)), dtype)
     whole = ArrayType(dtype, (num, *rest))
     times = c.shaped(c.reshape(times, (num, *(1 for _ in rest))), whole)
     start, stop = (
-        c.shaped(as_array(c, c.cast(site.x(name), dtype)), whole) for name in ("start", "stop")
+        c.shaped(as_array(c, c.cast(at.x(name), dtype)), whole) for name in ("start", "stop")
     )
     out = c.mul(start, c.op("exp", c.mul(times, c.op("log", c.div(stop, start)))))
     return [c.transpose(out, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))]
 
 
 @formula(["numpy:frexp"], "x", "x1", "0")
-def _frexp(site: FormulaSite) -> Sequence[Value | None]:
+def _frexp(at: FormulaAdaptor) -> Sequence[Value | None]:
     """The mantissa is the number times a power of two."""
-    (name,) = site.given
-    c = site.c
-    return [c.op("ldexp", site.x(name), c.neg(site.y(1))), None]
+    (name,) = at.given
+    c = at.c
+    return [c.op("ldexp", at.x(name), c.neg(at.y(1))), None]
 
 
 @formula(["numpy:spacing"], "x", "x1", "0")
-def _spacing(site: FormulaSite) -> Sequence[Value]:
+def _spacing(at: FormulaAdaptor) -> Sequence[Value]:
     """A step function."""
-    return [site.c.full(site.s.outputs[0], 0)]
+    return [at.c.full(at.call.outputs[0], 0)]
 
 
 @formula(["numpy:sort_complex"], "a")
-def _sort_complex(site: FormulaSite) -> Sequence[Value]:
+def _sort_complex(at: FormulaAdaptor) -> Sequence[Value]:
     """In the order of the real parts, equal ones in that of the imaginary parts."""
-    c = site.c
-    x = as_array(c, site.x("a"))
+    c = at.c
+    x = as_array(c, at.x("a"))
     last = len(shape_of(x.type)) - 1
     order = c.op("argsort", x, axis=last, stable=True)
     return [taken(c, x, order, last)]
@@ -129,18 +129,18 @@ def of_segments(g: Array, indices: Array, n: int, axis: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(out, 0, axis))
 
 
-def _segments_of(site: HostSite, g: Value) -> Value:
-    c, t = site.c, site.type("array")
-    axis = site.axis(t, default=0)
+def _segments_of(at: HostAdaptor, g: Value) -> Value:
+    c, t = at.c, at.type("array")
+    axis = at.axis(t, default=0)
     size = c.size(shape_of(t)[axis], DTYPES["i64"])
-    operands = [c.cast(g, dtype_of(t)), site.x("indices"), size]
+    operands = [c.cast(g, dtype_of(t)), at.x("indices"), size]
     return host(c, f"{__name__}:of_segments", operands, t, axis=axis)[0]
 
 
-def _summed_again(site: HostSite, g: Value) -> Value:
-    operands = [g, site.x("indices")]
-    t = site.type("g")
-    return host(site.c, "numpy:add.reduceat", operands, t, axis=site.axis(t))[0]
+def _summed_again(at: HostAdaptor, g: Value) -> Value:
+    operands = [g, at.x("indices")]
+    t = at.type("g")
+    return host(at.c, "numpy:add.reduceat", operands, t, axis=at.axis(t))[0]
 
 
 linear(["numpy:add.reduceat"], "array", _segments_of)

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
 from tracejit.ops.host.derivatives.registry import (
-    HostSite,
+    HostAdaptor,
     as_array,
     flat,
     host,
@@ -33,19 +33,19 @@ __all__: list[str] = []
 # Order statistics --------------------------------------------------------------------------------
 
 
-def _order(c: Calculus, x: Value, axis: int) -> Value:
+def _order(c: DerivativeBuilder, x: Value, axis: int) -> Value:
     return c.op("argsort", x, axis=axis, stable=True)
 
 
-def _partition(site: HostSite, t: Value, back: bool) -> Value:
+def _partition(at: HostAdaptor, t: Value, back: bool) -> Value:
     """Elements moved as `partition` moved the operand's, or back."""
-    c = site.c
-    x, y = site.x("a"), site.s.y()
-    if site.constant("axis", -1) is None:
+    c = at.c
+    x, y = at.x("a"), at.call.y()
+    if at.constant("axis", -1) is None:
         x = flat(c, x)
         axis = 0
     else:
-        axis = site.axis(x)
+        axis = at.axis(x)
     source, target = _order(c, x, axis), _order(c, y, axis)
     if back:
         source, target = target, source
@@ -54,25 +54,25 @@ def _partition(site: HostSite, t: Value, back: bool) -> Value:
     return put_back(c, taken(c, t, source, axis), target, axis)
 
 
-def _partition_jvp(site: HostSite, tangents: Tangents) -> Results:
-    return (_partition(site, tangents["a"], False),)
+def _partition_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    return (_partition(at, tangents["a"], False),)
 
 
-def _partition_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _partition_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    return {"a": site.c.reshape(_partition(site, g, True), shape_of(site.type("a")))}
+    return {"a": at.c.reshape(_partition(at, g, True), shape_of(at.type("a")))}
 
 
 class _Quantiles:
     """The operand with the elements to choose from on its last axis, their order and weights."""
 
-    def __init__(self, site: HostSite) -> None:
-        c = self.c = site.c
-        site.only(method="linear", interpolation=None, weights=None)
-        t = site.type("a")
+    def __init__(self, at: HostAdaptor) -> None:
+        c = self.c = at.c
+        at.only(method="linear", interpolation=None, weights=None)
+        t = at.type("a")
         assert isinstance(t, ArrayType)
-        axis = site.constant("axis")
+        axis = at.constant("axis")
         axes = range(t.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         chosen = [k % t.ndim for k in axes]
         rest = [k for k in range(t.ndim) if k not in chosen]
@@ -80,14 +80,14 @@ class _Quantiles:
         self.rows = tuple(t.shape[k] for k in rest)
         self.count: Dim = prod([t.shape[k] for k in chosen])
         self.moved = tuple(t.shape[k] for k in self.axes)
-        x = self.arranged(site.x("a"))
+        x = self.arranged(at.x("a"))
         self.order = _order(c, x, len(rest))
-        q = site.x("q")
+        q = at.x("q")
         self.many = bool(shape_of(q.type))
         if len(shape_of(q.type)) > 1:
-            raise site.underivable("of several axes of quantiles has no derivative rule")
+            raise at.underivable("of several axes of quantiles has no derivative rule")
         q = flat(c, c.cast(q, "f64"))
-        q = c.div(q, c.full(q.type, 100)) if site.path.endswith("percentile") else q
+        q = c.div(q, c.full(q.type, 100)) if at.path.endswith("percentile") else q
         self.weights = c.cast(self._weights(q), t.dtype)
 
     def arranged(self, v: Value) -> Value:
@@ -114,39 +114,39 @@ class _Quantiles:
         return out
 
 
-def _quantile_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c, at = site.c, _Quantiles(site)
-    ordered = taken(c, at.arranged(tangents["a"]), at.order, len(at.rows))
-    out = c.matmul(ordered, at.weights)
+def _quantile_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c, found = at.c, _Quantiles(at)
+    ordered = taken(c, found.arranged(tangents["a"]), found.order, len(found.rows))
+    out = c.matmul(ordered, found.weights)
     ndim = len(shape_of(out.type))
-    if at.many:
+    if found.many:
         out = c.transpose(out, (ndim - 1, *range(ndim - 1)))
-    return (matched(c, out, site.s.outputs[0]),)
+    return (matched(c, out, at.call.outputs[0]),)
 
 
-def _quantile_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, at, g = site.c, _Quantiles(site), cotangents[0]
+def _quantile_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, found, g = at.c, _Quantiles(at), cotangents[0]
     assert g is not None
-    quantiles = shape_of(at.weights.type)[1]
-    g = c.cast(as_array(c, g), dtype_of(at.weights.type))
-    if at.many:
-        g = c.reshape(g, (quantiles, *at.rows))
-        g = c.transpose(g, (*range(1, len(at.rows) + 1), 0))
+    quantiles = shape_of(found.weights.type)[1]
+    g = c.cast(as_array(c, g), dtype_of(found.weights.type))
+    if found.many:
+        g = c.reshape(g, (quantiles, *found.rows))
+        g = c.transpose(g, (*range(1, len(found.rows) + 1), 0))
     else:
-        g = c.reshape(g, (*at.rows, 1))
-    moved = put_back(c, c.matmul(g, c.swapped(at.weights)), at.order, len(at.rows))
-    moved = c.reshape(moved, at.moved)
-    back = [at.axes.index(k) for k in range(len(at.axes))]
+        g = c.reshape(g, (*found.rows, 1))
+    moved = put_back(c, c.matmul(g, c.swapped(found.weights)), found.order, len(found.rows))
+    moved = c.reshape(moved, found.moved)
+    back = [found.axes.index(k) for k in range(len(found.axes))]
     return {"a": c.transpose(moved, back)}
 
 
 # Running extremes --------------------------------------------------------------------------------
 
 
-def _latest(site: HostSite) -> tuple[Value, int]:
+def _latest(at: HostAdaptor) -> tuple[Value, int]:
     """For each element the place of the latest one that was the extreme so far."""
-    c, x, y = site.c, site.x("array"), site.s.y()
-    axis = site.axis(x, default=0)
+    c, x, y = at.c, at.x("array"), at.call.y()
+    axis = at.axis(x, default=0)
     t = x.type
     assert isinstance(t, ArrayType)
     hit = c.op("logical_or", c.compare("equal", x, y), c.op("isnan", x))
@@ -158,47 +158,47 @@ def _latest(site: HostSite) -> tuple[Value, int]:
     return place, axis
 
 
-def _running_jvp(site: HostSite, tangents: Tangents) -> Results:
-    place, axis = _latest(site)
-    return (taken(site.c, tangents["array"], place, axis),)
+def _running_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    place, axis = _latest(at)
+    return (taken(at.c, tangents["array"], place, axis),)
 
 
-def _running_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _running_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    place, axis = _latest(site)
-    return {"array": taken_transposed(site.c, g, place, axis, site.type("array"))}
+    place, axis = _latest(at)
+    return {"array": taken_transposed(at.c, g, place, axis, at.type("array"))}
 
 
 # Others ------------------------------------------------------------------------------------------
 
 
-def _same_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _same_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     (t,) = tangents.values()
-    return (site.c.cast(t, dtype_of(site.s.outputs[0])),)
+    return (at.c.cast(t, dtype_of(at.call.outputs[0])),)
 
 
-def _same_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _same_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    return {"p": site.c.cast(g, dtype_of(site.type("p")))}
+    return {"p": at.c.cast(g, dtype_of(at.type("p")))}
 
 
-def _bincount_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c, out = site.c, site.s.outputs[0]
-    places = c.cast(site.x("x"), "i64")
+def _bincount_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c, out = at.c, at.call.outputs[0]
+    places = c.cast(at.x("x"), "i64")
     t = c.cast(tangents["weights"], dtype_of(out))
     return (c.op("scatter_apply", c.zeros(out), t, places, function="add"),)
 
 
-def _bincount_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
+def _bincount_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = at.c, cotangents[0]
     assert g is not None
-    read = c.op("gather", g, c.cast(site.x("x"), "i64"))
-    return {"weights": c.cast(read, dtype_of(site.type("weights")))}
+    read = c.op("gather", g, c.cast(at.x("x"), "i64"))
+    return {"weights": c.cast(read, dtype_of(at.type("weights")))}
 
 
-def _sinc_slope(c: Calculus, x: Value) -> Value:
+def _sinc_slope(c: DerivativeBuilder, x: Value) -> Value:
     """pi f(pi x), f(u) = (u cos u - sin u) / u**2: below 1 by its series."""
     u = c.scale(x, math.pi)
     square = c.mul(u, u)
@@ -213,77 +213,77 @@ def _sinc_slope(c: Calculus, x: Value) -> Value:
     return c.scale(c.where(near, series, c.div(exact, far)), math.pi)
 
 
-def _sinc_jvp(site: HostSite, tangents: Tangents) -> Results:
-    return (site.c.strong_mul(tangents["x"], _sinc_slope(site.c, site.x("x"))),)
+def _sinc_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    return (at.c.mul_no_nan(tangents["x"], _sinc_slope(at.c, at.x("x"))),)
 
 
-def _sinc_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _sinc_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    return {"x": site.c.strong_mul(g, _sinc_slope(site.c, site.x("x")))}
+    return {"x": at.c.mul_no_nan(g, _sinc_slope(at.c, at.x("x")))}
 
 
-def _extreme(site: HostSite) -> tuple[Value, Value, list[int]]:
+def _extreme(at: HostAdaptor) -> tuple[Value, Value, list[int]]:
     """Which elements are the extreme but for NaNs, how many there are, and the axes."""
-    c, x = site.c, site.x("a")
-    site.only(initial=np._NoValue, where=np._NoValue)
+    c, x = at.c, at.x("a")
+    at.only(initial=np._NoValue, where=np._NoValue)
     ndim = len(shape_of(x.type))
-    axis = site.constant("axis")
+    axis = at.constant("axis")
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     chosen = sorted(k % ndim for k in axes)
-    hit = c.compare("equal", x, c.keep_axes(as_array(c, site.s.y()), chosen, x.type))
+    hit = c.compare("equal", x, c.keep_axes(as_array(c, at.call.y()), chosen, x.type))
     return hit, c.cast(c.sum(c.cast(hit, "i64"), chosen), dtype_of(x.type)), chosen
 
 
-def _extreme_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c = site.c
-    hit, count, axes = _extreme(site)
+def _extreme_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c = at.c
+    hit, count, axes = _extreme(at)
     total = c.sum(c.where(hit, tangents["a"], 0), axes)
-    return (matched(c, c.strong_div(total, count), site.s.outputs[0]),)
+    return (matched(c, c.div_no_nan(total, count), at.call.outputs[0]),)
 
 
-def _extreme_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
+def _extreme_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = at.c, cotangents[0]
     assert g is not None
-    hit, count, axes = _extreme(site)
-    share = c.strong_div(c.reshape(as_array(c, g), shape_of(count.type)), count)
-    return {"a": c.where(hit, c.keep_axes(share, axes, site.type("a")), 0)}
+    hit, count, axes = _extreme(at)
+    share = c.div_no_nan(c.reshape(as_array(c, g), shape_of(count.type)), count)
+    return {"a": c.where(hit, c.keep_axes(share, axes, at.type("a")), 0)}
 
 
-def _shares(site: HostSite) -> tuple[Value, list[int], str]:
+def _shares(at: HostAdaptor) -> tuple[Value, list[int], str]:
     """exp(x - y) for y = log(sum(exp(x))), the axes of the sum, and the operand's parameter."""
-    c = site.c
-    reduced = site.path.endswith("reduce")
+    c = at.c
+    reduced = at.path.endswith("reduce")
     name = "array" if reduced else "a"
     if reduced:
-        site.only(initial=np._NoValue, where=np._NoValue, dtype=None)
+        at.only(initial=np._NoValue, where=np._NoValue, dtype=None)
     else:
-        site.only(b=None, return_sign=False)
-    x = as_array(c, site.x(name))
+        at.only(b=None, return_sign=False)
+    x = as_array(c, at.x(name))
     ndim = len(shape_of(x.type))
-    axis = site.constant("axis", 0 if reduced else None)
+    axis = at.constant("axis", 0 if reduced else None)
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     chosen = sorted(k % ndim for k in axes)
-    y = c.keep_axes(as_array(c, site.s.y()), chosen, x.type)
+    y = c.keep_axes(as_array(c, at.call.y()), chosen, x.type)
     # Of minus infinity alone no element has a share.
     none = c.compare("equal", y, -math.inf)
     distance = c.sub(x, c.where(none, c.full(y.type, 0), y))
     return c.op("exp", distance), chosen, name
 
 
-def _log_sum_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c = site.c
-    shares, axes, name = _shares(site)
-    terms = c.strong_mul(as_array(c, tangents[name]), shares)
-    return (matched(c, c.sum(terms, axes), site.s.outputs[0]),)
+def _log_sum_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c = at.c
+    shares, axes, name = _shares(at)
+    terms = c.mul_no_nan(as_array(c, tangents[name]), shares)
+    return (matched(c, c.sum(terms, axes), at.call.outputs[0]),)
 
 
-def _log_sum_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
+def _log_sum_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = at.c, cotangents[0]
     assert g is not None
-    shares, axes, name = _shares(site)
-    out = c.strong_mul(c.keep_axes(as_array(c, g), axes, shares.type), shares)
-    return {name: matched(c, out, site.type(name))}
+    shares, axes, name = _shares(at)
+    out = c.mul_no_nan(c.keep_axes(as_array(c, g), axes, shares.type), shares)
+    return {name: matched(c, out, at.type(name))}
 
 
 def _numpy(names: str) -> list[str]:

@@ -9,33 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.fft import fitted
-from tracejit.ops.host.derivatives.registry import HostSite, host, linear
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, linear
 
 __all__: list[str] = []
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 
-def _axes(site: HostSite) -> tuple[int, ...]:
-    ndim = len(shape_of(site.type("x")))
-    if not site.path.endswith("n"):
-        return (site.axis(site.type("x")),)
-    axes = site.constant("axes")
+def _axes(at: HostAdaptor) -> tuple[int, ...]:
+    ndim = len(shape_of(at.type("x")))
+    if not at.path.endswith("n"):
+        return (at.axis(at.type("x")),)
+    axes = at.constant("axes")
     if axes is None:
-        sizes = site.constant("s")
+        sizes = at.constant("s")
         count = ndim if sizes is None else len(sizes) if isinstance(sizes, tuple) else 1
         axes = tuple(range(ndim - count, ndim))
     axes = tuple(k % ndim for k in (axes if isinstance(axes, tuple) else (axes,)))
     if len(set(axes)) < len(axes):
-        raise site.underivable("along an axis twice has no derivative rule")
+        raise at.underivable("along an axis twice has no derivative rule")
     return axes
 
 
-def _weighed(c: Calculus, v: Value, axes: Sequence[int], ends: Sequence[int], by: float) -> Value:
+def _weighed(
+    c: DerivativeBuilder, v: Value, axes: Sequence[int], ends: Sequence[int], by: float
+) -> Value:
     """The first (0) or last (-1) elements along the axes times a factor."""
     t = v.type
     assert isinstance(t, ArrayType)
@@ -52,15 +54,15 @@ def _weighed(c: Calculus, v: Value, axes: Sequence[int], ends: Sequence[int], by
     return v
 
 
-def _transposed(site: HostSite, g: Value) -> Value:
-    c, axes = site.c, _axes(site)
-    module, _, name = site.path.partition(":")
-    kind, norm = site.constant("type", 2), site.constant("norm")
-    scaled = site.constant("orthogonalize")
+def _transposed(at: HostAdaptor, g: Value) -> Value:
+    c, axes = at.c, _axes(at)
+    module, _, name = at.path.partition(":")
+    kind, norm = at.constant("type", 2), at.constant("norm")
+    scaled = at.constant("orthogonalize")
     scaled = norm == "ortho" if scaled is None else scaled
     inverse = name.startswith("i")
     given = {"axes": axes} if name.endswith("n") else {"axis": axes[0]}
-    t = site.type("x")
+    t = at.type("x")
 
     def transform(name: str, kind: int, v: Value) -> Value:
         same = ArrayType(dtype_of(v.type), shape_of(v.type))
@@ -69,7 +71,7 @@ def _transposed(site: HostSite, g: Value) -> Value:
 
     if scaled:
         if norm != "ortho":
-            raise site.underivable("with orthogonalize= and no norm='ortho' has no derivative rule")
+            raise at.underivable("with orthogonalize= and no norm='ortho' has no derivative rule")
         out = transform(name[1:] if inverse else f"i{name}", kind, g)
     else:
         direct = _INVERSE[kind] if inverse else kind

@@ -22,11 +22,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
-from tracejit.ops.host.derivatives.registry import HostSite, host, rule, sum_of
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
 from tracejit.ops.rules.linalg import (
     adjoint,
     columns,
@@ -51,7 +51,7 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
-def _diagonal(c: Calculus, v: Value, part: str = "real") -> Value:
+def _diagonal(c: DerivativeBuilder, v: Value, part: str = "real") -> Value:
     """The real or imaginary parts on the diagonals of square matrices."""
     row = matrix_sum(c, on_diagonal(c, v), 1)
     if dtype_of(v.type).kind != "c":
@@ -59,32 +59,32 @@ def _diagonal(c: Calculus, v: Value, part: str = "real") -> Value:
     return c.op(part, row)
 
 
-def _as_diagonal(c: Calculus, v: Value, like: Value) -> Value:
+def _as_diagonal(c: DerivativeBuilder, v: Value, like: Value) -> Value:
     """Matrices like another with the vectors `v` on their diagonals."""
     t = like.type
     assert isinstance(t, ArrayType)
     return on_diagonal(c, c.shaped(columns(c, c.cast(v, t.dtype)), t))
 
 
-def _scaled(c: Calculus, m: Value, by_column: Value) -> Value:
+def _scaled(c: DerivativeBuilder, m: Value, by_column: Value) -> Value:
     """Each column of the matrices times an element of the vectors."""
     shape = shape_of(by_column.type)
     row = c.reshape(c.cast(by_column, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
     return c.mul(m, c.shaped(row, m.type))
 
 
-def _scaled_rows(c: Calculus, m: Value, by_row: Value) -> Value:
+def _scaled_rows(c: DerivativeBuilder, m: Value, by_row: Value) -> Value:
     """Each row of the matrices times an element of the vectors."""
     return c.mul(m, c.shaped(columns(c, c.cast(by_row, dtype_of(m.type))), m.type))
 
 
-def _reciprocal(c: Calculus, v: Value) -> Value:
+def _reciprocal(c: DerivativeBuilder, v: Value) -> Value:
     """1 / v, and 0 for 0."""
     zero = c.compare("equal", v, 0)
     return c.where(zero, c.full(v.type, 0), c.div(c.ones(v.type), c.where(zero, c.ones(v.type), v)))
 
 
-def gaps_of(c: Calculus, v: Value) -> Value:
+def gaps_of(c: DerivativeBuilder, v: Value) -> Value:
     """1 / (v[j] - v[i]), and 0 where they are equal."""
     shape = shape_of(v.type)
     whole = ArrayType(dtype_of(v.type), (*shape, shape[-1]))
@@ -92,80 +92,80 @@ def gaps_of(c: Calculus, v: Value) -> Value:
     return _reciprocal(c, c.sub(row, c.shaped(columns(c, v), whole)))
 
 
-def _skew(c: Calculus, m: Value) -> Value:
+def _skew(c: DerivativeBuilder, m: Value) -> Value:
     """m - m^H."""
     return c.sub(m, adjoint(c, m))
 
 
-def _rejected(c: Calculus, basis: Value, v: Value) -> Value:
+def _rejected(c: DerivativeBuilder, basis: Value, v: Value) -> Value:
     """(I - B B^H) v."""
     return c.sub(v, product(c, basis, adjoint(c, basis), v))
 
 
-def _conjugated(c: Calculus, v: Value | None) -> Value | None:
+def _conjugated(c: DerivativeBuilder, v: Value | None) -> Value | None:
     return None if v is None else c.conj(v)
 
 
 # Singular values ---------------------------------------------------------------------------------
 
 
-def _factors(site: HostSite, x: Value) -> tuple[Value, Value, Value]:
+def _factors(at: HostAdaptor, x: Value) -> tuple[Value, Value, Value]:
     """U, s and V^H of matrices, as many as they have singular values."""
     t = x.type
     assert isinstance(t, ArrayType)
     *stack, m, n = t.shape
-    k = _fewer(site, m, n)
+    k = _fewer(at, m, n)
     u, v = ArrayType(t.dtype, (*stack, m, k)), ArrayType(t.dtype, (*stack, k, n))
     s = ArrayType(real_dtype(t.dtype), (*stack, k))
-    found = host(site.c, "numpy.linalg:svd", [x], u, s, v, full_matrices=False)
+    found = host(at.c, "numpy.linalg:svd", [x], u, s, v, full_matrices=False)
     return found[0], found[1], found[2]
 
 
-def _fewer(site: HostSite, m: Dim, n: Dim) -> Dim:
+def _fewer(at: HostAdaptor, m: Dim, n: Dim) -> Dim:
     """The smaller one of two sizes, which a size of the results tells where they are symbols."""
     if isinstance(m, int) and isinstance(n, int):
         return min(m, n)
     if m == n:
         return m
-    if site.path.endswith(("svd", "svdvals")):
-        return shape_of(site.s.outputs[1 if len(site.s.outputs) > 1 else 0])[-1]
-    raise site.underivable(f"of a matrix of {m} times {n} has no derivative rule")
+    if at.path.endswith(("svd", "svdvals")):
+        return shape_of(at.call.outputs[1 if len(at.call.outputs) > 1 else 0])[-1]
+    raise at.underivable(f"of a matrix of {m} times {n} has no derivative rule")
 
 
-def values_jvp(site: HostSite, x: Value, t: Value) -> tuple[Value, Value]:
+def values_jvp(at: HostAdaptor, x: Value, t: Value) -> tuple[Value, Value]:
     """The tangents of the singular values of `x` for its own, and the values."""
-    c = site.c
-    u, s, vh = _factors(site, x)
+    c = at.c
+    u, s, vh = _factors(at, x)
     return _diagonal(c, product(c, adjoint(c, u), t, adjoint(c, vh))), s
 
 
-def values_vjp(site: HostSite, x: Value, weigh: Callable[[Value], Value]) -> Value:
+def values_vjp(at: HostAdaptor, x: Value, weigh: Callable[[Value], Value]) -> Value:
     """The cotangent of `x` where that of its singular values s is `weigh(s)`."""
-    c = site.c
-    u, s, vh = _factors(site, x)
+    c = at.c
+    u, s, vh = _factors(at, x)
     return c.conj(c.matmul(_scaled(c, u, weigh(s)), vh))
 
 
-def _operand(site: HostSite) -> str:
-    return "x" if "x" in site.given else "a"
+def _operand(at: HostAdaptor) -> str:
+    return "x" if "x" in at.given else "a"
 
 
-def _svdvals_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _svdvals_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     (t,) = tangents.values()
-    return (values_jvp(site, site.x(_operand(site)), t)[0],)
+    return (values_jvp(at, at.x(_operand(at)), t)[0],)
 
 
-def _svdvals_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _svdvals_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    name = _operand(site)
-    return {name: values_vjp(site, site.x(name), lambda s: g)}
+    name = _operand(at)
+    return {name: values_vjp(at, at.x(name), lambda s: g)}
 
 
-def _thin(site: HostSite) -> tuple[Value, Value, Value, bool]:
+def _thin(at: HostAdaptor) -> tuple[Value, Value, Value, bool]:
     """U, s and V^H of the call itself, cut to the singular values; whether they were longer."""
-    c, s = site.c, site.s.y(1)
-    u, vh = site.s.y(0), site.s.y(2)
+    c, s = at.c, at.call.y(1)
+    u, vh = at.call.y(0), at.call.y(2)
     k = shape_of(s.type)[-1]
     left, right = shape_of(u.type), shape_of(vh.type)
     if left[-1] == k and right[-2] == k:
@@ -175,12 +175,12 @@ def _thin(site: HostSite) -> tuple[Value, Value, Value, bool]:
     return u, s, slice_of(c, vh, zeros, (*right[:-2], k, right[-1])), True
 
 
-def _svd_jvp(site: HostSite, tangents: Tangents) -> Results:
-    site.only(hermitian=False)
-    if not site.constant("compute_uv", True):
-        return _svdvals_jvp(site, tangents)
-    c, t = site.c, tangents["a"]
-    u, s, vh, is_cut = _thin(site)
+def _svd_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    at.only(hermitian=False)
+    if not at.constant("compute_uv", True):
+        return _svdvals_jvp(at, tangents)
+    c, t = at.c, tangents["a"]
+    u, s, vh, is_cut = _thin(at)
     v, squares = adjoint(c, vh), c.mul(s, s)
     inner = product(c, adjoint(c, u), t, v)
     gaps, turned, inverse = gaps_of(c, squares), adjoint(c, inner), _reciprocal(c, s)
@@ -199,13 +199,13 @@ def _svd_jvp(site: HostSite, tangents: Tangents) -> Results:
     dvh = adjoint(c, dv)
     if is_cut:
         du, dvh = (
-            _completed(c, site.s.y(0), du, u),
-            adjoint(c, _completed(c, adjoint(c, site.s.y(2)), dv, v)),
+            _completed(c, at.call.y(0), du, u),
+            adjoint(c, _completed(c, adjoint(c, at.call.y(2)), dv, v)),
         )
     return du, _diagonal(c, inner), dvh
 
 
-def _completed(c: Calculus, whole: Value, d: Value, basis: Value) -> Value:
+def _completed(c: DerivativeBuilder, whole: Value, d: Value, basis: Value) -> Value:
     """The tangent of a whole basis for that of its first vectors: the others turn with them."""
     k, shape = shape_of(basis.type)[-1], shape_of(whole.type)
     if shape[-1] == k:
@@ -216,15 +216,15 @@ def _completed(c: Calculus, whole: Value, d: Value, basis: Value) -> Value:
     return c.op("concatenate", d, turned, axis=ndim - 1)
 
 
-def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    site.only(hermitian=False)
-    if not site.constant("compute_uv", True):
-        return _svdvals_vjp(site, cotangents)
-    c = site.c
-    u, s, vh, is_cut = _thin(site)
+def _svd_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    at.only(hermitian=False)
+    if not at.constant("compute_uv", True):
+        return _svdvals_vjp(at, cotangents)
+    c = at.c
+    u, s, vh, is_cut = _thin(at)
     gu, gs, gvh = (_conjugated(c, g) for g in cotangents[:3])
     if is_cut and (gu is not None or gvh is not None):
-        raise site.underivable("with full_matrices=True has no derivative rule; False has")
+        raise at.underivable("with full_matrices=True has no derivative rule; False has")
     if gu is None and gvh is None:
         assert gs is not None
         return {"a": c.conj(c.matmul(_scaled(c, u, gs), vh))}
@@ -259,34 +259,34 @@ def _svd_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
 # Eigenvalues of Hermitian matrices ---------------------------------------------------------------
 
 
-def _eigenvectors(site: HostSite) -> tuple[Value, Value]:
-    site.only(b=None, type=1, subset_by_index=None, subset_by_value=None)
-    if len(site.s.outputs) == 2:
-        return site.s.y(0), site.s.y(1)
-    t = site.type("a")
+def _eigenvectors(at: HostAdaptor) -> tuple[Value, Value]:
+    at.only(b=None, type=1, subset_by_index=None, subset_by_value=None)
+    if len(at.call.outputs) == 2:
+        return at.call.y(0), at.call.y(1)
+    t = at.type("a")
     assert isinstance(t, ArrayType)
     values = ArrayType(real_dtype(t.dtype), t.shape[:-1])
     vectors = ArrayType(t.dtype, t.shape)
-    uplo = site.constant("UPLO", "L" if site.constant("lower", True) else "U")
-    found = host(site.c, "numpy.linalg:eigh", [site.x("a")], values, vectors, UPLO=uplo)
+    uplo = at.constant("UPLO", "L" if at.constant("lower", True) else "U")
+    found = host(at.c, "numpy.linalg:eigh", [at.x("a")], values, vectors, UPLO=uplo)
     return found[0], found[1]
 
 
-def _eigh_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _eigh_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """Of the eigenvalues and vectors of (A + A^H) / 2, though NumPy reads one triangle of A."""
-    c = site.c
-    w, v = _eigenvectors(site)
+    c = at.c
+    w, v = _eigenvectors(at)
     inner = product(c, adjoint(c, v), hermitian(c, tangents["a"]), v)
     dw = _diagonal(c, inner)
-    if len(site.s.outputs) == 1:
+    if len(at.call.outputs) == 1:
         return (dw,)
     gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
     return dw, c.matmul(v, c.mul(gaps, inner))
 
 
-def _eigh_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c = site.c
-    w, v = _eigenvectors(site)
+def _eigh_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c = at.c
+    w, v = _eigenvectors(at)
     gw, gv = cotangents[0], cotangents[1] if len(cotangents) > 1 else None
     parts = []
     if gw is not None:
@@ -302,45 +302,45 @@ def _eigh_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
 # QR ----------------------------------------------------------------------------------------------
 
 
-def _orthogonal(site: HostSite) -> tuple[Value, Value]:
+def _orthogonal(at: HostAdaptor) -> tuple[Value, Value]:
     """Q and R, of the reduced form. Raises Underivable for another one."""
-    site.only(pivoting=False)
-    mode = site.constant("mode", "reduced" if site.path.startswith("numpy") else "full")
+    at.only(pivoting=False)
+    mode = at.constant("mode", "reduced" if at.path.startswith("numpy") else "full")
     mode = {"full": "complete", "economic": "reduced"}.get(mode, mode)
-    t = site.type("a")
+    t = at.type("a")
     assert isinstance(t, ArrayType)
     *stack, m, n = t.shape
-    if mode == "r" and (site.path.startswith("numpy") or m == n or _is_wide(m, n)):
-        k = shape_of(site.s.outputs[0])[-2]
+    if mode == "r" and (at.path.startswith("numpy") or m == n or _is_wide(m, n)):
+        k = shape_of(at.call.outputs[0])[-2]
         q, r = ArrayType(t.dtype, (*stack, m, k)), ArrayType(t.dtype, (*stack, k, n))
-        found = host(site.c, "numpy.linalg:qr", [site.x("a")], q, r)
+        found = host(at.c, "numpy.linalg:qr", [at.x("a")], q, r)
         return found[0], found[1]
     complete = mode == "complete" and (m == n or _is_wide(m, n))
     if mode != "reduced" and not complete:
-        raise site.underivable(f"with mode={mode!r} has no derivative rule")
-    return site.s.y(0), site.s.y(1)
+        raise at.underivable(f"with mode={mode!r} has no derivative rule")
+    return at.call.y(0), at.call.y(1)
 
 
 def _is_wide(m: Dim, n: Dim) -> bool:
     return isinstance(m, int) and isinstance(n, int) and m < n
 
 
-def _left_part(c: Calculus, v: Value, k: Dim) -> Value:
+def _left_part(c: DerivativeBuilder, v: Value, k: Dim) -> Value:
     shape = shape_of(v.type)
     return slice_of(c, v, (0,) * len(shape), (*shape[:-1], k))
 
 
-def _right_part(c: Calculus, v: Value, k: Dim) -> Value:
+def _right_part(c: DerivativeBuilder, v: Value, k: Dim) -> Value:
     shape = shape_of(v.type)
     return slice_of(c, v, (*(0,) * (len(shape) - 1), k), (*shape[:-1], shape[-1] - k))
 
 
-def _over(c: Calculus, b: Value, r: Value) -> Value:
+def _over(c: DerivativeBuilder, b: Value, r: Value) -> Value:
     """b r^-1."""
     return c.swapped(c.op("solve", c.swapped(r), c.swapped(b), vector=False))
 
 
-def _turning(c: Calculus, w: Value) -> Value:
+def _turning(c: DerivativeBuilder, w: Value) -> Value:
     """The skew matrix of the lower triangle, with the imaginary diagonal."""
     out = _skew(c, triangle(c, w, 0))
     if dtype_of(w.type).kind == "c":
@@ -348,13 +348,13 @@ def _turning(c: Calculus, w: Value) -> Value:
     return out
 
 
-def _qr_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _qr_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """dQ = Q (D - W) + dA R^-1 and dR = (W - D) R, with W = Q^H dA R^-1 and its turning part D.
 
     Of a wide matrix that is so for its first columns; the others are Q times theirs of R.
     """
-    c, t = site.c, tangents["a"]
-    q, r = _orthogonal(site)
+    c, t = at.c, tangents["a"]
+    q, r = _orthogonal(at)
     k, n = shape_of(r.type)[-2:]
     first = r if n == k else _left_part(c, r, k)
     moved = _over(c, t if n == k else _left_part(c, t, k), first)
@@ -363,15 +363,15 @@ def _qr_jvp(site: HostSite, tangents: Tangents) -> Results:
     dq = c.add(c.matmul(q, c.sub(d, w)), moved)
     dr = c.matmul(c.sub(w, d), first)
     if n != k:
-        rest = c.matmul(adjoint(c, dq), _right_part(c, site.x("a"), k))
+        rest = c.matmul(adjoint(c, dq), _right_part(c, at.x("a"), k))
         rest = c.add(rest, c.matmul(adjoint(c, q), _right_part(c, t, k)))
         dr = c.op("concatenate", dr, rest, axis=len(shape_of(dr.type)) - 1)
-    return (dr,) if len(site.s.outputs) == 1 else (dq, dr)
+    return (dr,) if len(at.call.outputs) == 1 else (dq, dr)
 
 
-def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c = site.c
-    q, r = _orthogonal(site)
+def _qr_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c = at.c
+    q, r = _orthogonal(at)
     k, n = shape_of(r.type)[-2:]
     given = cotangents if len(cotangents) > 1 else (None, cotangents[0])
     gq, gr = (_conjugated(c, g) for g in given[:2])
@@ -381,7 +381,7 @@ def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
         if gr is not None:
             beyond = _right_part(c, gr, k)
             rest = c.matmul(q, beyond)
-            of_q = c.matmul(_right_part(c, site.x("a"), k), adjoint(c, beyond))
+            of_q = c.matmul(_right_part(c, at.x("a"), k), adjoint(c, beyond))
             gq, gr = of_q if gq is None else c.add(gq, of_q), _left_part(c, gr, k)
     parts = [] if gq is None else [c.matmul(adjoint(c, q), gq)]
     parts += [] if gr is None else [c.neg(c.matmul(gr, adjoint(c, first)))]
@@ -394,7 +394,7 @@ def _qr_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
     total = total if gq is None else c.add(gq, total)
     out = _over(c, total, adjoint(c, first))
     if n != k:
-        zeros = c.zeros(_right_part(c, site.x("a"), k).type) if rest is None else rest
+        zeros = c.zeros(_right_part(c, at.x("a"), k).type) if rest is None else rest
         out = c.op("concatenate", out, zeros, axis=len(shape_of(out.type)) - 1)
     return {"a": c.conj(out)}
 

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus, Into, Site
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluating import EvaluatingBuilder
 from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
 from tracejit.ops.checks import array_of, only_attrs, take
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, rule
+from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, rule
 from tracejit.ops.rules.linalg import matrix_sum
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchSite
+    from tracejit.ir.batching import BatchAdaptor
 
 __all__ = ["changes", "cofactors", "third"]
 
@@ -66,26 +66,28 @@ class Determinant(Op):
         with np.errstate(all="ignore"):
             return (np.asarray(np.linalg.det(inputs[0])),)
 
-    def batch(self, c: Calculus, s: BatchSite) -> Sequence[Value]:
-        return c.ops(self.name, s.values, **s.attrs)
+    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
+        return c.ops(self.name, at.values, **at.attrs)
 
-    def jvp(self, c: Calculus, s: Site, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | None]:
         """The sum of the cofactors times the tangent."""
         (t,) = tangents
         if t is None:
             return (None,)
-        return (as_array(c, matrix_sum(c, c.strong_mul(t, _cofactors(c, s.x(0))), 2)),)
+        return (as_array(c, matrix_sum(c, c.mul_no_nan(t, _cofactors(c, at.x(0))), 2)),)
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """The cofactors times the cotangent."""
         (g,) = cotangents
-        if g is None or not s.wanted[0]:
+        if g is None or not at.wanted[0]:
             return (None,)
-        found = _cofactors(c, s.x(0))
+        found = _cofactors(c, at.x(0))
         units = c.reshape(as_array(c, g), (*shape_of(g.type), 1, 1))
-        return (c.strong_mul(c.shaped(units, found.type), found),)
+        return (c.mul_no_nan(c.shaped(units, found.type), found),)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         found = [array("f64", (4, 4)), array("f64", (2, 3, 3)), array("c128", (3, 3)), np.eye(1)]
@@ -95,7 +97,7 @@ class Determinant(Op):
 # Cofactors ---------------------------------------------------------------------------------------
 
 
-def _cofactors(c: Calculus, a: Value) -> Value:
+def _cofactors(c: DerivativeBuilder, a: Value) -> Value:
     """By the inverse where all pivots are large, else by the singular values."""
     t = a.type
     assert isinstance(t, ArrayType)
@@ -117,13 +119,13 @@ def _cofactors(c: Calculus, a: Value) -> Value:
     )[0]
 
 
-def _side(c: Calculus, t: ArrayType, names: Sequence[str], singular: bool) -> Graph:
+def _side(c: DerivativeBuilder, t: ArrayType, names: Sequence[str], singular: bool) -> Graph:
     builder = GraphBuilder("singular" if singular else "regular", names)
     a = builder.input(t)
-    return builder.build([_made(Calculus(builder, c.fresh), a, singular)])
+    return builder.build([_made(DerivativeBuilder(builder, c.fresh), a, singular)])
 
 
-def _made(c: Calculus, a: Value, singular: bool) -> Value:
+def _made(c: DerivativeBuilder, a: Value, singular: bool) -> Value:
     t = a.type
     assert isinstance(t, ArrayType)
     plain = ArrayType(t.dtype, t.shape)
@@ -172,41 +174,41 @@ def third(a: Array, e: Array, d: Array) -> Array:
     raise np.linalg.LinAlgError("no third derivative of the determinant of a singular matrix")
 
 
-def _along(site: HostSite, v: Value) -> Value:
-    return host(site.c, f"{__name__}:changes", [site.x("a"), v], v.type)[0]
+def _along(at: HostAdaptor, v: Value) -> Value:
+    return host(at.c, f"{__name__}:changes", [at.x("a"), v], v.type)[0]
 
 
-def _cofactors_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
-    return (_along(site, tangents["a"]),)
+def _cofactors_jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    return (_along(at, tangents["a"]),)
 
 
 def _cofactors_vjp(
-    site: HostSite, cotangents: Sequence[Value | None]
+    at: HostAdaptor, cotangents: Sequence[Value | None]
 ) -> Mapping[str, Value | None]:
     """The second derivatives of a function are symmetric."""
     (g,) = cotangents
     assert g is not None
-    return {"a": _along(site, g)}
+    return {"a": _along(at, g)}
 
 
-def _refused(site: HostSite, v: Value) -> Value:
-    return host(site.c, f"{__name__}:third", [site.x("a"), site.x("e"), v], v.type)[0]
+def _refused(at: HostAdaptor, v: Value) -> Value:
+    return host(at.c, f"{__name__}:third", [at.x("a"), at.x("e"), v], v.type)[0]
 
 
-def _changes_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+def _changes_jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
     if "a" in tangents:
-        return (_refused(site, tangents["a"]),)
-    return (_along(site, tangents["e"]),)
+        return (_refused(at, tangents["a"]),)
+    return (_along(at, tangents["e"]),)
 
 
-def _changes_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+def _changes_vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
     (g,) = cotangents
     assert g is not None
     out: dict[str, Value | None] = {}
-    if site.wanted("a"):
-        out["a"] = _refused(site, g)
-    if site.wanted("e"):
-        out["e"] = _along(site, g)
+    if at.wanted("a"):
+        out["a"] = _refused(at, g)
+    if at.wanted("e"):
+        out["e"] = _along(at, g)
     return out
 
 

@@ -1,12 +1,12 @@
 """Derivatives of host calls that equal a formula over ops: those of the formula's own nodes.
 
     @formula(["numpy:polyder"], "p")
-    def _polyder(site): return [c.mul(slice_of(c, site.x("p"), ..), powers)]
+    def _polyder(at): return [c.mul(slice_of(c, at.x("p"), ..), powers)]
 
 A formula records the results of the call, given its operands, as other nodes do; the call's
 tangents are pushed through those nodes, and its cotangents pulled back. The values of the call stay
-the function's own. `site.x` is an operand, `site.held` one that the formula takes for a constant,
-and `site.y` a result of the call, held as well: a formula may be right to first order about the
+the function's own. `at.x` is an operand, `at.held` one that the formula takes for a constant,
+and `at.y` a result of the call, held as well: a formula may be right to first order about the
 results alone, as a step of Newton's method is at a root, or a product with factors that are held.
 What the derivative computes is then a function of the operands and of the results, whose own
 derivatives are those of the call again.
@@ -22,13 +22,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus, Into, NoTangent, Site, Zeroed, differentiable
+from tracejit.ir.derivatives import (
+    DerivativeBuilder,
+    Into,
+    NodeAdaptor,
+    NoTangent,
+    Zeroed,
+    differentiable,
+)
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import GraphBuilder, Node, Value
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_of, shape_of
 from tracejit.ops.host.derivatives.registry import (
     RULES,
-    HostSite,
+    HostAdaptor,
     Rule,
     as_array,
     flat,
@@ -38,10 +45,10 @@ from tracejit.ops.host.derivatives.registry import (
     sum_of,
 )
 
-__all__ = ["FormulaSite", "formula", "linear_by", "moved", "movers"]
+__all__ = ["FormulaAdaptor", "formula", "linear_by", "moved", "movers"]
 
-#: The site of a call -> its results, None for those without a formula.
-Formula: TypeAlias = Callable[["FormulaSite"], Sequence[Value | None]]
+#: A call -> its results, None for those without a formula.
+Formula: TypeAlias = Callable[["FormulaAdaptor"], Sequence[Value | None]]
 
 
 def _has_operand(given: Any) -> bool:
@@ -55,14 +62,14 @@ def _seen(t: Type) -> Type:
     return NpScalar(t.dtype) if isinstance(t, PyScalar) else t
 
 
-class _Inside(Site):
+class _Inside(NodeAdaptor):
     """The call's node where its formula is recorded: its values are inputs there."""
 
-    def __init__(self, s: Site, c: Calculus) -> None:
-        super().__init__(s.node, s.attrs, s.inputs, s.outputs, lambda v: v, c, s.wanted)
-        self.operands = [c.builder.input(_seen(t)) for t in s.inputs]
-        self.held = [c.builder.input(_seen(t)) for t in s.inputs]
-        self.results = [c.builder.input(_seen(t)) for t in s.outputs]
+    def __init__(self, at: NodeAdaptor, c: DerivativeBuilder) -> None:
+        super().__init__(at.node, at.attrs, at.inputs, at.outputs, lambda v: v, c, at.wanted)
+        self.operands = [c.builder.input(_seen(t)) for t in at.inputs]
+        self.held = [c.builder.input(_seen(t)) for t in at.inputs]
+        self.results = [c.builder.input(_seen(t)) for t in at.outputs]
 
     def x(self, k: int) -> Value:
         return self.operands[k]
@@ -71,16 +78,16 @@ class _Inside(Site):
         return self.results[k]
 
 
-class FormulaSite(HostSite):
+class FormulaAdaptor(HostAdaptor):
     """A call whose formula is being recorded."""
 
-    s: _Inside
+    call: _Inside
 
     def x(self, name: str) -> Value:
         """The operand of a parameter; of a sequence its parts along a new first axis."""
         given = self.given.get(name)
         if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
-            return self._stacked(name, given, self.s.operands)
+            return self._stacked(name, given, self.call.operands)
         return super().x(name)
 
     def _stacked(self, name: str, given: Any, operands: Sequence[Value]) -> Value:
@@ -102,12 +109,12 @@ class FormulaSite(HostSite):
         """The operand of a parameter, which has no derivative here."""
         given = self.given.get(name)
         if given is not None and given[0] in ("tuple", "list") and _has_operand(given):
-            return self._stacked(name, given, self.s.held)
-        return self.s.held[self.places[name]] if name in self.places else self.x(name)
+            return self._stacked(name, given, self.call.held)
+        return self.call.held[self.places[name]] if name in self.places else self.x(name)
 
     def y(self, k: int = 0) -> Value:
         """Result k of the call, which has no derivative here."""
-        return self.s.y(k)
+        return self.call.y(k)
 
     def given_as(self, name: str) -> bool:
         """Whether a parameter has an argument other than None."""
@@ -117,13 +124,13 @@ class FormulaSite(HostSite):
 class _Recorded:
     """The nodes of a call's formula, and their values where the derivative is computed."""
 
-    def __init__(self, site: HostSite, make: Formula) -> None:
-        self.site, self.c = site, site.c
+    def __init__(self, at: HostAdaptor, make: Formula) -> None:
+        self.at, self.c = at, at.c
         builder = GraphBuilder("formula")
-        c = Calculus(builder, site.c.fresh)
-        self.inside = _Inside(site.s, c)
-        made = make(FormulaSite(c, self.inside))
-        pairs = zip(made, site.s.outputs, strict=False)
+        c = DerivativeBuilder(builder, at.c.fresh)
+        self.inside = _Inside(at.call, c)
+        made = make(FormulaAdaptor(c, self.inside))
+        pairs = zip(made, at.call.outputs, strict=False)
         #: The results, in the types of the call's.
         self.results = [None if v is None else matched(c, v, _seen(t)) for v, t in pairs]
         self.nodes = builder.nodes
@@ -158,18 +165,18 @@ class _Recorded:
         inside = self.inside
         for values in (inside.operands, inside.held):
             if v in values:
-                return self.site.s.x(values.index(v))
-        return self.site.s.y(inside.results.index(v))
+                return self.at.call.x(values.index(v))
+        return self.at.call.y(inside.results.index(v))
 
     def _same(self, k: int, t: Type) -> Value:
-        return self.c.laid_out(self.site.s.y(k), t)
+        return self.c.laid_out(self.at.call.y(k), t)
 
-    def node_site(self, node: Node, wanted: Iterable[bool]) -> Site:
+    def node_adaptor(self, node: Node, wanted: Iterable[bool]) -> NodeAdaptor:
         types = [v.type for v in node.inputs], [v.type for v in node.outputs]
-        return Site(node, node.attrs, *types, self.primal, self.c, tuple(wanted))
+        return NodeAdaptor(node, node.attrs, *types, self.primal, self.c, tuple(wanted))
 
     def unknown(self, reason: str) -> Exception:
-        return self.site.underivable(f"has no derivative rule here: {reason}")
+        return self.at.underivable(f"has no derivative rule here: {reason}")
 
     # Derivatives ----------------------------------------------------------------------------------
 
@@ -177,7 +184,7 @@ class _Recorded:
         """The tangents of the results for those of the operands, by parameters."""
         tangents: dict[Value, Value | NoTangent] = {}
         for name, tangent in given.items():
-            tangents[self.inside.operands[self.site.places[name]]] = tangent
+            tangents[self.inside.operands[self.at.places[name]]] = tangent
         for node in self.nodes:
             found: list[Value | None] = []
             for v in node.inputs:
@@ -187,8 +194,8 @@ class _Recorded:
                 found.append(t)
             if node.op.constant or all(t is None for t in found):
                 continue
-            s = self.node_site(node, [t is not None for t in found])
-            for v, made in zip(node.outputs, node.op.jvp(self.c, s, found), strict=True):
+            at = self.node_adaptor(node, [t is not None for t in found])
+            for v, made in zip(node.outputs, node.op.jvp(self.c, at, found), strict=True):
                 if made is not None and differentiable(v.type):
                     tangents[v] = made
         return [None if v is None else tangents.get(v) for v in self.results]
@@ -212,10 +219,10 @@ class _Recorded:
                 continue
             v = self.results[k] if k < len(self.results) else None
             if v is None:
-                raise self.site.underivable(f"has no derivative rule for its result {k}")
+                raise self.at.underivable(f"has no derivative rule for its result {k}")
             add(v, g)
-        places = {k: name for name, k in self.site.places.items()}
-        wanted = [k for k in places if self.site.s.wanted[k]]
+        places = {k: name for name, k in self.at.places.items()}
+        wanted = [k for k in places if self.at.call.wanted[k]]
         active = {self.inside.operands[k] for k in wanted}
         for node in self.nodes:
             if not node.op.constant and any(v in active for v in node.inputs):
@@ -225,7 +232,7 @@ class _Recorded:
             flags = [v in active for v in node.inputs]
             if all(g is None for g in found) or node.op.constant or not any(flags):
                 continue
-            pulled = node.op.vjp(c, self.node_site(node, flags), found)
+            pulled = node.op.vjp(c, self.node_adaptor(node, flags), found)
             for v, made, flag in zip(node.inputs, pulled, flags, strict=True):
                 if made is not None and flag:
                     add(v, made)
@@ -237,12 +244,12 @@ def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formu
 
     def add(make: Formula) -> Formula:
         def jvp(
-            site: HostSite, tangents: Mapping[str, Value]
+            at: HostAdaptor, tangents: Mapping[str, Value]
         ) -> Sequence[Value | NoTangent | None]:
-            return _Recorded(site, make).push(tangents)
+            return _Recorded(at, make).push(tangents)
 
-        def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
-            return _Recorded(site, make).pull(cotangents)
+        def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+            return _Recorded(at, make).pull(cotangents)
 
         rule(paths, *parameters, jvp=jvp, vjp=vjp)
         return make
@@ -253,7 +260,7 @@ def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formu
 def linear_by(
     paths: Sequence[str],
     parameter: str,
-    transposed: Callable[[HostSite, Value], Value],
+    transposed: Callable[[HostAdaptor, Value], Value],
     *others: str,
     **required: Any,
 ) -> Callable[[Formula], Formula]:
@@ -274,20 +281,20 @@ def linear_by(
 
 
 def _enter_both(path: str, parameter: str, by_one: Rule, by_others: Rule) -> None:
-    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | NoTangent | None]:
+    def jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | NoTangent | None]:
         one = {name: t for name, t in tangents.items() if name == parameter}
         rest = {name: t for name, t in tangents.items() if name != parameter}
-        found = [r.jvp(site, t)[0] for r, t in ((by_one, one), (by_others, rest)) if t]
-        return (sum_of(site.c, *(t for t in found if isinstance(t, Value))),)
+        found = [r.jvp(at, t)[0] for r, t in ((by_one, one), (by_others, rest)) if t]
+        return (sum_of(at.c, *(t for t in found if isinstance(t, Value))),)
 
-    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+    def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
         out: dict[str, Value | None] = {}
-        if any(site.wanted(name) for name in site.places if name != parameter):
-            out |= by_others.vjp(site, cotangents)
-        if site.wanted(parameter):
+        if any(at.wanted(name) for name in at.places if name != parameter):
+            out |= by_others.vjp(at, cotangents)
+        if at.wanted(parameter):
             # One operand may be given for several parameters: its cotangents add up.
-            found = by_one.vjp(site, cotangents)[parameter]
-            out[parameter] = sum_of(site.c, out.get(parameter), found)
+            found = by_one.vjp(at, cotangents)[parameter]
+            out[parameter] = sum_of(at.c, out.get(parameter), found)
         return out
 
     rule([path], parameter, *by_others.parameters, jvp=jvp, vjp=vjp)
@@ -301,20 +308,20 @@ def movers(paths: Sequence[str], *parameters: str) -> None:
 
     Where each element comes from is what the function gives for their numbers, counted from 1.
     """
-    formula(paths, *parameters)(lambda site: moved(site, *parameters))
+    formula(paths, *parameters)(lambda at: moved(at, *parameters))
 
 
-def moved(site: FormulaSite, *parameters: str, **operands: Value) -> list[Value]:
+def moved(at: FormulaAdaptor, *parameters: str, **operands: Value) -> list[Value]:
     """What a call gives that moves elements, of these operands in place of its own."""
-    c, wide = site.c, DTYPES["i64"]
+    c, wide = at.c, DTYPES["i64"]
     parts: list[Value] = []
     numbers: dict[str, Value] = {}
     start: Dim = 1
-    dtype = dtype_of(site.s.outputs[0])
-    for name in site.places:
+    dtype = dtype_of(at.call.outputs[0])
+    for name in at.places:
         if name.partition(".")[0] not in parameters:
             continue
-        v = operands[name] if name in operands else site.x(name)
+        v = operands[name] if name in operands else at.x(name)
         count = prod(shape_of(v.type))
         number = c.op("iota", size=count, dtype="i64")
         number = c.add(number, c.shaped(c.size(start, wide), number.type))
@@ -322,7 +329,7 @@ def moved(site: FormulaSite, *parameters: str, **operands: Value) -> list[Value]
         parts.append(c.cast(flat(c, v), dtype))
         start = start + count
     source = c.op("concatenate", c.full(ArrayType(dtype, (1,)), 0), *parts, axis=0)
-    places = site.applied(numbers, "i64", parameters)
+    places = at.applied(numbers, "i64", parameters)
     return [c.op("gather", source, as_array(c, p)) for p in places]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
-from tracejit.ops.host.derivatives.formulas import FormulaSite, formula
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
 from tracejit.ops.host.derivatives.registry import as_array
 from tracejit.ops.rules.reduction import flipped
 from tracejit.ops.rules.shape import slice_of
@@ -20,28 +20,28 @@ _QUADRATURE = "scipy.integrate._quadrature:"
 class _Samples:
     """The samples, and the distances between neighbours along the axis of the integral."""
 
-    def __init__(self, site: FormulaSite) -> None:
-        self.site = site
-        c = self.c = site.c
-        self.dtype = dtype_of(site.s.outputs[0])
-        self.y = c.cast(site.x("y"), self.dtype)
-        self.axis = site.axis(self.y)
+    def __init__(self, at: FormulaAdaptor) -> None:
+        self.at = at
+        c = self.c = at.c
+        self.dtype = dtype_of(at.call.outputs[0])
+        self.y = c.cast(at.x("y"), self.dtype)
+        self.axis = at.axis(self.y)
         self.n = shape_of(self.y.type)[self.axis]
-        self.even = not site.given_as("x")
+        self.even = not at.given_as("x")
         whole = self.sized(self.y.type, self.n - 1)
         if not self.even:
-            x = c.cast(site.x("x"), self.dtype)
+            x = c.cast(at.x("x"), self.dtype)
             if len(shape_of(x.type)) == 1:
                 row = tuple(self.n if k == self.axis else 1 for k in range(whole.ndim))
                 x = c.reshape(x, row)
                 x = c.shaped(x, self.sized(whole, self.n))
             elif shape_of(x.type) != shape_of(self.y.type):
-                raise site.underivable("of shapes that broadcast has no derivative rule")
+                raise at.underivable("of shapes that broadcast has no derivative rule")
             self.d = c.sub(self.part(x, 1, self.n - 1), self.part(x, 0, self.n - 1))
         else:
             dx = c.full(ArrayType(self.dtype, ()), 1)
-            if "dx" in site.given:
-                dx = c.cast(as_array(c, site.x("dx")), self.dtype)
+            if "dx" in at.given:
+                dx = c.cast(as_array(c, at.x("dx")), self.dtype)
             self.d = c.shaped(dx, whole)
 
     def sized(self, t: object, n: Dim) -> ArrayType:
@@ -62,7 +62,7 @@ class _Samples:
 
     def static(self) -> int:
         if not isinstance(self.n, int):
-            raise self.site.underivable("of a size known at run time has no derivative rule")
+            raise self.at.underivable("of a size known at run time has no derivative rule")
         return self.n
 
     def quotient(self, a: Value, b: Value) -> Value:
@@ -86,69 +86,71 @@ class _Samples:
 
 
 @formula([f"{_QUADRATURE}trapezoid"], "y", "x", "dx")
-def _trapezoid(site: FormulaSite) -> Sequence[Value]:
-    at = _Samples(site)
-    return [at.c.sum(at.trapezoids(), [at.axis])]
+def _trapezoid(at: FormulaAdaptor) -> Sequence[Value]:
+    samples = _Samples(at)
+    return [samples.c.sum(samples.trapezoids(), [samples.axis])]
 
 
-def _from_start(site: FormulaSite, at: _Samples, running: Value) -> Value:
+def _from_start(at: FormulaAdaptor, samples: _Samples, running: Value) -> Value:
     """With a first element, where `initial` asks for it."""
-    if not site.given_as("initial"):
+    if not at.given_as("initial"):
         return running
-    c = at.c
-    first = at.sized(running.type, 1)
-    if site.path.endswith("simpson"):
-        initial = c.cast(as_array(c, site.x("initial")), at.dtype)
+    c = samples.c
+    first = samples.sized(running.type, 1)
+    if at.path.endswith("simpson"):
+        initial = c.cast(as_array(c, at.x("initial")), samples.dtype)
         running = c.add(running, c.shaped(initial, running.type))
         whole = c.shaped(initial, first)
     else:
-        whole = c.full(first, site.constant("initial"))
-    return c.op("concatenate", whole, running, axis=at.axis)
+        whole = c.full(first, at.constant("initial"))
+    return c.op("concatenate", whole, running, axis=samples.axis)
 
 
 @formula([f"{_QUADRATURE}cumulative_trapezoid"], "y", "x", "dx")
-def _cumulative_trapezoid(site: FormulaSite) -> Sequence[Value]:
-    at = _Samples(site)
-    running = at.c.op("cumsum", at.trapezoids(), axis=at.axis)
-    return [_from_start(site, at, running)]
+def _cumulative_trapezoid(at: FormulaAdaptor) -> Sequence[Value]:
+    samples = _Samples(at)
+    running = samples.c.op("cumsum", samples.trapezoids(), axis=samples.axis)
+    return [_from_start(at, samples, running)]
 
 
 @formula([f"{_QUADRATURE}simpson"], "y", "x", "dx")
-def _simpson(site: FormulaSite) -> Sequence[Value]:
+def _simpson(at: FormulaAdaptor) -> Sequence[Value]:
     """Parabolas over pairs of intervals; over a last single one that through three points."""
-    at = _Samples(site)
-    c, n = at.c, at.static()
+    samples = _Samples(at)
+    c, n = samples.c, samples.static()
     if n < 3:
-        return [c.sum(at.trapezoids(), [at.axis])]
+        return [c.sum(samples.trapezoids(), [samples.axis])]
     pairs = (n - 1) // 2
-    h0, h1 = (at.part(at.d, k, pairs, 2) for k in (0, 1))
-    y0, y1, y2 = (at.part(at.y, k, pairs, 2) for k in (0, 1, 2))
+    h0, h1 = (samples.part(samples.d, k, pairs, 2) for k in (0, 1))
+    y0, y1, y2 = (samples.part(samples.y, k, pairs, 2) for k in (0, 1, 2))
     total, two = c.add(h0, h1), c.full(h0.type, 2)
-    ratio = at.quotient(h0, h1)
-    inner = c.mul(y0, c.sub(two, at.quotient(c.ones(ratio.type), ratio)))
-    inner = c.add(inner, c.mul(y1, at.quotient(c.mul(total, total), c.mul(h0, h1))))
+    ratio = samples.quotient(h0, h1)
+    inner = c.mul(y0, c.sub(two, samples.quotient(c.ones(ratio.type), ratio)))
+    inner = c.add(inner, c.mul(y1, samples.quotient(c.mul(total, total), c.mul(h0, h1))))
     inner = c.add(inner, c.mul(y2, c.sub(two, ratio)))
-    out = c.sum(c.mul(c.scale(total, 1 / 6), inner), [at.axis])
+    out = c.sum(c.mul(c.scale(total, 1 / 6), inner), [samples.axis])
     if n % 2 == 0:
-        back = flipped(c, at.part(at.y, n - 3, 3), at.axis)
-        steps = flipped(c, at.part(at.d, n - 3, 2), at.axis)
-        out = c.add(out, c.sum(at.first(back, steps, 1, 1), [at.axis]))
+        back = flipped(c, samples.part(samples.y, n - 3, 3), samples.axis)
+        steps = flipped(c, samples.part(samples.d, n - 3, 2), samples.axis)
+        out = c.add(out, c.sum(samples.first(back, steps, 1, 1), [samples.axis]))
     return [out]
 
 
 @formula([f"{_QUADRATURE}cumulative_simpson"], "y", "x", "dx")
-def _cumulative_simpson(site: FormulaSite) -> Sequence[Value]:
+def _cumulative_simpson(at: FormulaAdaptor) -> Sequence[Value]:
     """Even intervals are the first ones of parabolas, odd ones and the last the second ones."""
-    at = _Samples(site)
-    c, n = at.c, at.static()
+    samples = _Samples(at)
+    c, n = samples.c, samples.static()
     if n < 3:
-        return [_from_start(site, at, c.op("cumsum", at.trapezoids(), axis=at.axis))]
-    forward = at.first(at.y, at.d, n - 2, 1)
-    turned = at.first(flipped(c, at.y, at.axis), flipped(c, at.d, at.axis), n - 2, 1)
-    backward = flipped(c, turned, at.axis)
+        return [_from_start(at, samples, c.op("cumsum", samples.trapezoids(), axis=samples.axis))]
+    forward = samples.first(samples.y, samples.d, n - 2, 1)
+    turned = samples.first(
+        flipped(c, samples.y, samples.axis), flipped(c, samples.d, samples.axis), n - 2, 1
+    )
+    backward = flipped(c, turned, samples.axis)
     parts = []
     for k in range(n - 1):
         is_first = k % 2 == 0 and k < n - 2
-        parts.append(at.part(forward, k, 1) if is_first else at.part(backward, k - 1, 1))
-    each = c.op("concatenate", *parts, axis=at.axis)
-    return [_from_start(site, at, c.op("cumsum", each, axis=at.axis))]
+        parts.append(samples.part(forward, k, 1) if is_first else samples.part(backward, k - 1, 1))
+    each = c.op("concatenate", *parts, axis=samples.axis)
+    return [_from_start(at, samples, c.op("cumsum", each, axis=samples.axis))]

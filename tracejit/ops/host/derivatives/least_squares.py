@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tracejit.ir.calculus import NoTangent
+from tracejit.ir.derivatives import NoTangent
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
@@ -17,7 +17,7 @@ from tracejit.ops.host.derivatives.decompositions import (
     values_vjp,
 )
 from tracejit.ops.host.derivatives.matrices import pinv_adjoint, pinv_tangent
-from tracejit.ops.host.derivatives.registry import HostSite, host, rule, sum_of
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
 from tracejit.ops.rules.linalg import adjoint, columns
 from tracejit.ops.rules.shape import slice_of
 
@@ -27,15 +27,15 @@ __all__: list[str] = []
 class _Fit:
     """A least squares problem: A, its pseudo-inverse, and the right sides as columns."""
 
-    def __init__(self, site: HostSite) -> None:
-        c = self.c = site.c
-        self.site = site
-        self.dtype = dtype_of(site.s.outputs[0])
-        self.a, b = (c.cast(site.x(name), self.dtype) for name in "ab")
+    def __init__(self, at: HostAdaptor) -> None:
+        c = self.c = at.c
+        self.at = at
+        self.dtype = dtype_of(at.call.outputs[0])
+        self.a, b = (c.cast(at.x(name), self.dtype) for name in "ab")
         t = self.a.type
         assert isinstance(t, ArrayType)
         if t.ndim != 2:
-            raise site.underivable("of stacks has no derivative rule")
+            raise at.underivable("of stacks has no derivative rule")
         cutoff = self._cutoff(t)
         inverse = ArrayType(t.dtype, t.shape[::-1])
         (self.p,) = host(c, "numpy.linalg:pinv", [self.a], inverse, rcond=cutoff)
@@ -45,14 +45,14 @@ class _Fit:
     def _cutoff(self, t: ArrayType) -> float:
         """Which singular values are taken for 0, relative to the largest one."""
         eps = float(np.finfo(t.dtype).eps)
-        of_scipy = self.site.path.startswith("scipy")
-        cutoff = self.site.constant("cond" if of_scipy else "rcond")
+        of_scipy = self.at.path.startswith("scipy")
+        cutoff = self.at.constant("cond" if of_scipy else "rcond")
         if cutoff is not None:
             return eps if cutoff < 0 else float(cutoff)
         if of_scipy:
             return eps
         if not all(isinstance(d, int) for d in t.shape):
-            raise self.site.underivable(
+            raise self.at.underivable(
                 "with sizes known at run time and no rcond= has no derivative rule"
             )
         return eps * max(d for d in t.shape if isinstance(d, int))
@@ -64,12 +64,12 @@ class _Fit:
     def rest(self) -> Value:
         """conj(b - A x)."""
         c = self.c
-        return c.conj(c.sub(self.b, c.matmul(self.a, self.matrix(self.site.s.y()))))
+        return c.conj(c.sub(self.b, c.matmul(self.a, self.matrix(self.at.call.y()))))
 
     def changed(self, tangents: Tangents) -> Value:
         """db - dA x."""
         c, parts = self.c, []
-        x = self.matrix(self.site.s.y())
+        x = self.matrix(self.at.call.y())
         if "a" in tangents:
             parts.append(c.neg(c.matmul(c.cast(tangents["a"], self.dtype), x)))
         if "b" in tangents:
@@ -79,9 +79,9 @@ class _Fit:
         return out
 
 
-def _lstsq_jvp(site: HostSite, tangents: Tangents) -> Sequence[Value | NoTangent | None]:
+def _lstsq_jvp(at: HostAdaptor, tangents: Tangents) -> Sequence[Value | NoTangent | None]:
     """The residuals |b - A x|**2 change by 2 Re (b - A x)^H (db - dA x), as A^H (b - A x) = 0."""
-    c, fit = site.c, _Fit(site)
+    c, fit = at.c, _Fit(at)
     parts = []
     if "a" in tangents:
         t = c.cast(tangents["a"], fit.dtype)
@@ -90,31 +90,31 @@ def _lstsq_jvp(site: HostSite, tangents: Tangents) -> Sequence[Value | NoTangent
         parts.append(c.matmul(fit.p, fit.matrix(tangents["b"])))
     out = sum_of(c, *parts)
     assert out is not None
-    found: list[Value | NoTangent | None] = [c.reshape(out, shape_of(site.s.outputs[0]))]
-    if not _has_residuals(site):
+    found: list[Value | NoTangent | None] = [c.reshape(out, shape_of(at.call.outputs[0]))]
+    if not _has_residuals(at):
         return found
     change = fit.changed(tangents)
     each = c.cast(c.mul(fit.rest(), change), real_dtype(fit.dtype))
     each = c.scale(c.sum(each, [0]), 2)
-    found += [slice_of(c, each, (0,), shape_of(site.s.outputs[1])), None]
+    found += [slice_of(c, each, (0,), shape_of(at.call.outputs[1])), None]
     if "a" in tangents:
-        found.append(values_jvp(site, fit.a, c.cast(tangents["a"], fit.dtype))[0])
+        found.append(values_jvp(at, fit.a, c.cast(tangents["a"], fit.dtype))[0])
     else:
         found.append(None)
     return found
 
 
-def _has_residuals(site: HostSite) -> bool:
+def _has_residuals(at: HostAdaptor) -> bool:
     """Whether the call is one of NumPy's, whose residuals have a rule."""
-    return site.path.startswith("numpy")
+    return at.path.startswith("numpy")
 
 
-def _lstsq_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, fit = site.c, _Fit(site)
+def _lstsq_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, fit = at.c, _Fit(at)
     g, of_residuals, _, of_values = cotangents[:4]
     others = of_residuals is not None or of_values is not None
-    if others and not _has_residuals(site):
-        raise site.underivable("has a derivative rule for the solution alone")
+    if others and not _has_residuals(at):
+        raise at.underivable("has a derivative rule for the solution alone")
     of_a: list[Value] = []
     of_b: list[Value] = []
     if g is not None:
@@ -129,14 +129,14 @@ def _lstsq_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None
         rest = fit.rest()
         weighed = c.scale(c.mul(rest, c.shaped(c.cast(each, fit.dtype), rest.type)), 2)
         of_b.append(weighed)
-        of_a.append(c.neg(c.matmul(weighed, c.swapped(fit.matrix(site.s.y())))))
+        of_a.append(c.neg(c.matmul(weighed, c.swapped(fit.matrix(at.call.y())))))
     if of_values is not None:
         weight = of_values
-        of_a.append(values_vjp(site, fit.a, lambda s: weight))
+        of_a.append(values_vjp(at, fit.a, lambda s: weight))
     out: dict[str, Value | None] = {}
     for name, parts in (("a", of_a), ("b", of_b)):
         total = sum_of(c, *parts)
-        t = site.type(name) if site.wanted(name) else None
+        t = at.type(name) if at.wanted(name) else None
         if t is not None and total is not None:
             out[name] = c.cast(c.reshape(total, shape_of(t)), dtype_of(t))
     return out

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
@@ -23,7 +23,14 @@ from tracejit.ops.host.derivatives.decompositions import (
     values_jvp,
     values_vjp,
 )
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, matched, rule, sum_of
+from tracejit.ops.host.derivatives.registry import (
+    HostAdaptor,
+    as_array,
+    host,
+    matched,
+    rule,
+    sum_of,
+)
 from tracejit.ops.rules.linalg import adjoint, columns, matrix_sum, on_diagonal, product
 from tracejit.ops.rules.shape import slice_of
 
@@ -33,7 +40,7 @@ __all__ = ["eigenvectors", "pinv_adjoint", "pinv_tangent"]
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
 
-def pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
+def pinv_tangent(c: DerivativeBuilder, a: Value, p: Value, t: Value) -> Value:
     """-P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
     th, ph = adjoint(c, t), adjoint(c, p)
     right = product(c, p, ph, th)
@@ -43,7 +50,7 @@ def pinv_tangent(c: Calculus, a: Value, p: Value, t: Value) -> Value:
     return c.sub(out, product(c, p, t, p))
 
 
-def pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
+def pinv_adjoint(c: DerivativeBuilder, a: Value, p: Value, g: Value) -> Value:
     """The adjoint of `pinv_tangent`."""
     gh, ph = adjoint(c, g), adjoint(c, p)
     right = product(c, gh, p, ph)
@@ -53,46 +60,46 @@ def pinv_adjoint(c: Calculus, a: Value, p: Value, g: Value) -> Value:
     return c.sub(out, product(c, ph, g, ph))
 
 
-def _pinv_jvp(site: HostSite, tangents: Tangents) -> Results:
-    site.only(hermitian=False, return_rank=False)
-    return (pinv_tangent(site.c, site.x("a"), site.s.y(), tangents["a"]),)
+def _pinv_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    at.only(hermitian=False, return_rank=False)
+    return (pinv_tangent(at.c, at.x("a"), at.call.y(), tangents["a"]),)
 
 
-def _pinv_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    site.only(hermitian=False, return_rank=False)
-    c, g = site.c, cotangents[0]
+def _pinv_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    at.only(hermitian=False, return_rank=False)
+    c, g = at.c, cotangents[0]
     assert g is not None
-    return {"a": c.conj(pinv_adjoint(c, site.x("a"), site.s.y(), c.conj(g)))}
+    return {"a": c.conj(pinv_adjoint(c, at.x("a"), at.call.y(), c.conj(g)))}
 
 
 # Norms -------------------------------------------------------------------------------------------
 
 
-def _matrix(site: HostSite) -> tuple[list[int], int]:
+def _matrix(at: HostAdaptor) -> tuple[list[int], int]:
     """The axes with those of the matrices last, and the order: 2, -2 or 0 for a sum. Raises."""
-    ndim = len(shape_of(site.type("x")))
-    order = site.constant("p" if site.path.endswith("cond") else "ord")
-    axis = site.constant("axis")
-    if site.path.endswith("cond"):
+    ndim = len(shape_of(at.type("x")))
+    order = at.constant("p" if at.path.endswith("cond") else "ord")
+    axis = at.constant("axis")
+    if at.path.endswith("cond"):
         order, axis = 2 if order is None else order, (-2, -1)
     elif axis is None and ndim == 2:
         axis = (0, 1)
     known = order == "nuc" or order in (2, -2)
     if not known or type(axis) is not tuple or len(axis) != 2:
-        raise site.underivable(f"of order {order!r} has no derivative rule")
+        raise at.underivable(f"of order {order!r} has no derivative rule")
     row, column = (k % ndim for k in axis)
     rest = [k for k in range(ndim) if k not in (row, column)]
     return [*rest, row, column], 0 if order == "nuc" else int(order)
 
 
-def _at(c: Calculus, v: Value, place: int) -> Value:
+def _at(c: DerivativeBuilder, v: Value, place: int) -> Value:
     """The first (0) or last (-1) elements of the last axis, which is kept."""
     shape = shape_of(v.type)
     start = (*(0,) * (len(shape) - 1), 0 if place == 0 else shape[-1] - 1)
     return slice_of(c, v, start, (*shape[:-1], 1))
 
 
-def _placed(c: Calculus, v: Value, place: int, like: Value) -> Value:
+def _placed(c: DerivativeBuilder, v: Value, place: int, like: Value) -> Value:
     """The elements `v` at the first or last place of the last axis, zeros elsewhere."""
     t = like.type
     assert isinstance(t, ArrayType)
@@ -102,12 +109,12 @@ def _placed(c: Calculus, v: Value, place: int, like: Value) -> Value:
     return c.where(c.shaped(here, t), c.shaped(v, t), 0)
 
 
-def _norm_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c = site.c
-    order, which = _matrix(site)
-    x, t = (c.transpose(v, order) for v in (site.x("x"), tangents["x"]))
-    d, s = values_jvp(site, x, t)
-    if site.path.endswith("cond"):
+def _norm_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c = at.c
+    order, which = _matrix(at)
+    x, t = (c.transpose(v, order) for v in (at.x("x"), tangents["x"]))
+    d, s = values_jvp(at, x, t)
+    if at.path.endswith("cond"):
         first, last = (0, -1) if which == 2 else (-1, 0)
         ratio = c.div(_at(c, s, first), _at(c, s, last))
         out = c.sub(_at(c, d, first), c.mul(ratio, _at(c, d, last)))
@@ -116,19 +123,19 @@ def _norm_jvp(site: HostSite, tangents: Tangents) -> Results:
         out = _at(c, d, 0 if which == 2 else -1)
     else:
         out = columns(c, matrix_sum(c, d, 1))
-    return (matched(c, out, site.s.outputs[0]),)
+    return (matched(c, out, at.call.outputs[0]),)
 
 
-def _norm_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
+def _norm_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = at.c, cotangents[0]
     assert g is not None
-    order, which = _matrix(site)
-    x = c.transpose(site.x("x"), order)
+    order, which = _matrix(at)
+    x = c.transpose(at.x("x"), order)
     stack = shape_of(x.type)[:-2]
     g = c.reshape(as_array(c, g), (*stack, 1))
 
     def weigh(s: Value) -> Value:
-        if site.path.endswith("cond"):
+        if at.path.endswith("cond"):
             first, last = (0, -1) if which == 2 else (-1, 0)
             part = c.div(g, _at(c, s, last))
             ratio = c.div(_at(c, s, first), _at(c, s, last))
@@ -138,7 +145,7 @@ def _norm_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]
             return _placed(c, g, 0 if which == 2 else -1, s)
         return c.shaped(g, s.type)
 
-    out = values_vjp(site, x, weigh)
+    out = values_vjp(at, x, weigh)
     return {"x": c.transpose(out, [order.index(k) for k in range(len(order))])}
 
 
@@ -161,56 +168,56 @@ def eigenvectors(a: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> np.ndarray
     return out
 
 
-def _general(site: HostSite) -> tuple[Value, Value]:
+def _general(at: HostAdaptor) -> tuple[Value, Value]:
     """Eigenvalues and eigenvectors, complex."""
-    c = site.c
-    site.only(b=None, left=False, right=True, homogeneous_eigvals=False)
-    name = site.path.partition(":")[2]
-    t = site.type("a")
+    c = at.c
+    at.only(b=None, left=False, right=True, homogeneous_eigvals=False)
+    name = at.path.partition(":")[2]
+    t = at.type("a")
     assert isinstance(t, ArrayType)
     dtype = np.result_type(t.dtype, np.complex64)
-    w = c.cast(site.x("w") if name == "eigenvectors" else site.s.y(0), dtype)
+    w = c.cast(at.x("w") if name == "eigenvectors" else at.call.y(0), dtype)
     if name == "eigvals":
         made = ArrayType(dtype, t.shape)
-        return w, host(c, f"{__name__}:eigenvectors", [site.x("a"), site.s.y(0)], made)[0]
-    return w, c.cast(site.s.y(1 if name == "eig" else 0), dtype)
+        return w, host(c, f"{__name__}:eigenvectors", [at.x("a"), at.call.y(0)], made)[0]
+    return w, c.cast(at.call.y(1 if name == "eig" else 0), dtype)
 
 
-def _lengths(c: Calculus, v: Value, d: Value) -> Value:
+def _lengths(c: DerivativeBuilder, v: Value, d: Value) -> Value:
     """Re(v^H d) of each column, as rows: how fast the columns `v` of length one grow."""
     return c.sum(c.op("real", c.mul(c.conj(v), d)), [len(shape_of(v.type)) - 2])
 
 
-def _times_rows(c: Calculus, m: Value, row: Value) -> Value:
+def _times_rows(c: DerivativeBuilder, m: Value, row: Value) -> Value:
     shape = shape_of(row.type)
     wide = c.reshape(c.cast(row, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
     return c.mul(m, c.shaped(wide, m.type))
 
 
-def _eig_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c = site.c
-    w, v = _general(site)
+def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c = at.c
+    w, v = _general(at)
     if "a" not in tangents:
         return (None,)
     t = c.cast(tangents["a"], dtype_of(v.type))
     inner = c.op("solve", v, c.matmul(t, v), vector=False)
-    outs = [dtype_of(o) for o in site.s.outputs]
+    outs = [dtype_of(o) for o in at.call.outputs]
     dv = None
-    if not site.path.endswith("eigvals"):
+    if not at.path.endswith("eigvals"):
         dv = c.matmul(v, c.mul(gaps_of(c, w), inner))
         dv = c.sub(dv, _times_rows(c, v, _lengths(c, v, dv)))
         dv = c.cast(dv, outs[-1])
-    if site.path.endswith("eigenvectors"):
+    if at.path.endswith("eigenvectors"):
         return (dv,)
     dw = c.cast(matrix_sum(c, on_diagonal(c, inner), 1), outs[0])
     return (dw,) if len(outs) == 1 else (dw, dv)
 
 
-def _eig_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c = site.c
-    w, v = _general(site)
+def _eig_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c = at.c
+    w, v = _general(at)
     gw, gv = cotangents[0], cotangents[1] if len(cotangents) > 1 else None
-    if site.path.endswith("eigenvectors"):
+    if at.path.endswith("eigenvectors"):
         gw, gv = None, gw
     turned = c.swapped(v)
     parts = []
@@ -227,42 +234,42 @@ def _eig_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
     middle = sum_of(c, *parts)
     assert middle is not None
     out = c.op("solve", turned, middle, vector=False)
-    return {"a": c.cast(out, dtype_of(site.type("a")))}
+    return {"a": c.cast(out, dtype_of(at.type("a")))}
 
 
 # Chains of products ------------------------------------------------------------------------------
 
 
-def _chain(site: HostSite) -> list[Value]:
+def _chain(at: HostAdaptor) -> list[Value]:
     """The factors as matrices: a first vector is a row, a last one a column."""
-    c, out = site.c, []
-    count = len(site.places)
+    c, out = at.c, []
+    count = len(at.places)
     for k in range(count):
-        v = site.x(f"arrays.{k}")
+        v = at.x(f"arrays.{k}")
         out.append(_as_matrix(c, v, k == 0))
     return out
 
 
-def _as_matrix(c: Calculus, v: Value, first: bool) -> Value:
+def _as_matrix(c: DerivativeBuilder, v: Value, first: bool) -> Value:
     shape = shape_of(v.type)
     if len(shape) == 2:
         return v
     return c.reshape(v, (1, *shape) if first else (*shape, 1))
 
 
-def _multi_dot_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c, factors = site.c, _chain(site)
+def _multi_dot_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c, factors = at.c, _chain(at)
     parts = []
     for name, t in tangents.items():
         k = int(name.rpartition(".")[2])
         parts.append(product(c, *factors[:k], _as_matrix(c, t, k == 0), *factors[k + 1 :]))
     out = sum_of(c, *parts)
     assert out is not None
-    return (matched(c, out, site.s.outputs[0]),)
+    return (matched(c, out, at.call.outputs[0]),)
 
 
-def _multi_dot_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, factors, g = site.c, _chain(site), cotangents[0]
+def _multi_dot_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, factors, g = at.c, _chain(at), cotangents[0]
     assert g is not None
     g = c.reshape(as_array(c, g), (shape_of(factors[0].type)[0], shape_of(factors[-1].type)[1]))
     out: dict[str, Value | None] = {}
@@ -270,8 +277,8 @@ def _multi_dot_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | 
         before = [c.swapped(f) for f in reversed(factors[:k])]
         after = [c.swapped(f) for f in reversed(factors[k + 1 :])]
         name = f"arrays.{k}"
-        if site.s.wanted[site.places[name]]:
-            out[name] = c.reshape(product(c, *before, g, *after), shape_of(site.type(name)))
+        if at.call.wanted[at.places[name]]:
+            out[name] = c.reshape(product(c, *before, g, *after), shape_of(at.type(name)))
     return out
 
 

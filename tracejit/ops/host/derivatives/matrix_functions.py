@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents, real_dtype
-from tracejit.ops.host.derivatives.formulas import FormulaSite, formula, moved, movers
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, rule
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, moved, movers
+from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, rule
 from tracejit.ops.rules.linalg import triangle
 from tracejit.ops.rules.shape import slice_of
 
@@ -26,11 +26,11 @@ __all__: list[str] = []
 # Functions of matrices ---------------------------------------------------------------------------
 
 
-def _along(site: HostSite, a: Value, e: Value) -> Value:
+def _along(at: HostAdaptor, a: Value, e: Value) -> Value:
     """The derivative of the function at `a` along `e`."""
-    c = site.c
-    if len(site.s.outputs) > 1:
-        raise site.underivable("with an estimate of its error has no derivative rule")
+    c = at.c
+    if len(at.call.outputs) > 1:
+        raise at.underivable("with an estimate of its error has no derivative rule")
     dtype = np.result_type(dtype_of(a.type), dtype_of(e.type))
     a, e = c.cast(a, dtype), c.cast(e, dtype)
     shape = shape_of(a.type)
@@ -39,21 +39,21 @@ def _along(site: HostSite, a: Value, e: Value) -> Value:
     lower = c.op("concatenate", c.full(a.type, 0), a, axis=ndim - 1)
     whole = c.op("concatenate", upper, lower, axis=ndim - 2)
     wide = (*shape[:-2], 2 * n, 2 * n)
-    out_dtype = np.result_type(dtype, dtype_of(site.s.outputs[0]))
-    (found,) = host(c, site.path, [whole], ArrayType(out_dtype, wide))
+    out_dtype = np.result_type(dtype, dtype_of(at.call.outputs[0]))
+    (found,) = host(c, at.path, [whole], ArrayType(out_dtype, wide))
     return slice_of(c, found, (*(0,) * (ndim - 1), n), shape)
 
 
-def _function_jvp(site: HostSite, tangents: Tangents) -> Results:
-    out = _along(site, site.x("A"), tangents["A"])
-    return (site.c.cast(out, dtype_of(site.s.outputs[0])),)
+def _function_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    out = _along(at, at.x("A"), tangents["A"])
+    return (at.c.cast(out, dtype_of(at.call.outputs[0])),)
 
 
-def _function_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = site.c, cotangents[0]
+def _function_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, g = at.c, cotangents[0]
     assert g is not None
-    out = _along(site, c.swapped(site.x("A")), g)
-    return {"A": c.cast(out, dtype_of(site.type("A")))}
+    out = _along(at, c.swapped(at.x("A")), g)
+    return {"A": c.cast(out, dtype_of(at.type("A")))}
 
 
 _FUNCTIONS = "expm sinm cosm tanm sinhm coshm tanhm"
@@ -65,26 +65,26 @@ rule(
 )
 
 
-def _of_root(site: HostSite, v: Value, turned: bool) -> Value:
+def _of_root(at: HostAdaptor, v: Value, turned: bool) -> Value:
     """The D of X D + D X = v for the root X, or for its transpose."""
-    c, x = site.c, site.s.y()
-    if len(site.s.outputs) > 1 or len(shape_of(x.type)) != 2:
-        raise site.underivable("of stacks, or with an estimate of its error, has no rule")
+    c, x = at.c, at.call.y()
+    if len(at.call.outputs) > 1 or len(shape_of(x.type)) != 2:
+        raise at.underivable("of stacks, or with an estimate of its error, has no rule")
     root = c.swapped(x) if turned else x
     made = ArrayType(dtype_of(x.type), shape_of(x.type))
     operands = [root, root, c.cast(v, made.dtype)]
     return host(c, "scipy.linalg._solvers:solve_sylvester", operands, made)[0]
 
 
-def _root_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _root_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """X dX + dX X = dA."""
-    return (_of_root(site, tangents["A"], False),)
+    return (_of_root(at, tangents["A"], False),)
 
 
-def _root_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _root_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     g = cotangents[0]
     assert g is not None
-    return {"A": site.c.cast(_of_root(site, g, True), dtype_of(site.type("A")))}
+    return {"A": at.c.cast(_of_root(at, g, True), dtype_of(at.type("A")))}
 
 
 # Before SciPy 1.17 the square root had a module of its own.
@@ -108,22 +108,22 @@ movers([f"{_SPECIAL}leslie"], "f", "s")
 
 
 @formula([f"{_SPECIAL}toeplitz"], "c", "r")
-def _toeplitz(site: FormulaSite) -> Sequence[Value]:
+def _toeplitz(at: FormulaAdaptor) -> Sequence[Value]:
     """Without `r` it is the conjugate of `c`, above the diagonal."""
-    c, (whole,) = site.c, moved(site, "c", "r")
-    if site.given_as("r") or dtype_of(whole.type).kind != "c":
+    c, (whole,) = at.c, moved(at, "c", "r")
+    if at.given_as("r") or dtype_of(whole.type).kind != "c":
         return [whole]
     return [c.add(triangle(c, whole, 1), c.conj(triangle(c, whole, 0, upper=True)))]
 
 
 @formula([f"{_SPECIAL}companion"], "a")
-def _companion(site: FormulaSite) -> Sequence[Value]:
+def _companion(at: FormulaAdaptor) -> Sequence[Value]:
     """-a[1:] / a[0] in the first row, and ones below the diagonal."""
-    c, t = site.c, site.s.outputs[0]
-    a = c.cast(site.x("a"), dtype_of(t))
+    c, t = at.c, at.call.outputs[0]
+    a = c.cast(at.x("a"), dtype_of(t))
     shape = shape_of(a.type)
     if len(shape) != 1:
-        raise site.underivable("of several polynomials has no derivative rule")
+        raise at.underivable("of several polynomials has no derivative rule")
     n = shape_of(t)[-1]
     first = c.shaped(slice_of(c, a, (0,), (1,)), ArrayType(dtype_of(t), (n,)))
     row = c.neg(c.div(slice_of(c, a, (1,), (n,)), first))
@@ -135,10 +135,10 @@ def _companion(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["scipy.linalg._matfuncs:khatri_rao"], "a", "b")
-def _khatri_rao(site: FormulaSite) -> Sequence[Value]:
+def _khatri_rao(at: FormulaAdaptor) -> Sequence[Value]:
     """The Kronecker products of columns."""
-    c, t = site.c, site.s.outputs[0]
-    a, b = (c.cast(site.x(name), dtype_of(t)) for name in "ab")
+    c, t = at.c, at.call.outputs[0]
+    a, b = (c.cast(at.x(name), dtype_of(t)) for name in "ab")
     (m, k), (n, _) = shape_of(a.type), shape_of(b.type)
     whole = ArrayType(dtype_of(t), (m, n, k))
     left = c.shaped(c.reshape(a, (m, 1, k)), whole)
@@ -150,13 +150,13 @@ def _khatri_rao(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["scipy.linalg._misc:norm"], "a")
-def _norm(site: FormulaSite) -> Sequence[Value]:
+def _norm(at: FormulaAdaptor) -> Sequence[Value]:
     """As np.linalg.norm has it."""
-    c, order = site.c, site.constant("ord")
-    a = as_array(c, site.x("a"))
+    c, order = at.c, at.constant("ord")
+    a = as_array(c, at.x("a"))
     t = a.type
     assert isinstance(t, ArrayType)
-    axis = site.constant("axis")
+    axis = at.constant("axis")
     every = tuple(range(t.ndim))
     axes = every if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(k % t.ndim for k in axes)
@@ -169,9 +169,9 @@ def _norm(site: FormulaSite) -> Sequence[Value]:
             squares = c.mul(a, a)
         return [c.op("root_of_squares", c.sum(squares, axes))]
     if len(axes) == 2:
-        return [_matrix_norm(c, site, a, axes, order)]
+        return [_matrix_norm(c, at, a, axes, order)]
     if len(axes) != 1:
-        raise site.underivable(f"of order {order!r} has no derivative rule")
+        raise at.underivable(f"of order {order!r} has no derivative rule")
     size = c.op("absolute", a)
     if order in (np.inf, -np.inf):
         return [c.op("reduce_max" if order > 0 else "reduce_min", size, axes=axes)]
@@ -180,11 +180,11 @@ def _norm(site: FormulaSite) -> Sequence[Value]:
     if isinstance(order, (int, float)) and order > 1:
         total = c.sum(c.op("power", size, c.full(size.type, order)), axes)
         return [c.op("power", total, c.full(ArrayType(real, shape_of(total.type)), 1 / order))]
-    raise site.underivable(f"of order {order!r} has no derivative rule")
+    raise at.underivable(f"of order {order!r} has no derivative rule")
 
 
 def _matrix_norm(
-    c: Calculus, site: FormulaSite, a: Value, axes: tuple[int, ...], order: object
+    c: DerivativeBuilder, at: FormulaAdaptor, a: Value, axes: tuple[int, ...], order: object
 ) -> Value:
     """The largest or least sum of a row (infinity) or column (1), or by the singular values."""
     row, column = axes
@@ -198,4 +198,4 @@ def _matrix_norm(
         rest = tuple(d for k, d in enumerate(shape_of(a.type)) if k not in axes)
         t = ArrayType(real_dtype(dtype_of(a.type)), rest)
         return host(c, "numpy.linalg:norm", [a], t, ord=order, axis=axes)[0]
-    raise site.underivable(f"of order {order!r} has no derivative rule")
+    raise at.underivable(f"of order {order!r} has no derivative rule")

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
 from tracejit.locks import once_computed
 from tracejit.ops.host.derivatives.decompositions import real_dtype
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, host, matched, rule
+from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, matched, rule
 from tracejit.ops.host.functions import find_function
 
 __all__ = ["Formula", "Term", "call", "elementwise", "function", "select"]
@@ -34,13 +34,13 @@ class Term:
     They are real or complex, in the precision of the results.
     """
 
-    def __init__(self, site: HostSite, make: Callable[[], Value]) -> None:
-        self.site, self._make = site, make
+    def __init__(self, at: HostAdaptor, make: Callable[[], Value]) -> None:
+        self.at, self._make = at, make
 
     @property
-    def c(self) -> Calculus:
+    def c(self) -> DerivativeBuilder:
         """Where nodes are recorded."""
-        return self.site.c
+        return self.at.c
 
     @once_computed
     def value(self) -> Value:
@@ -49,11 +49,11 @@ class Term:
 
     def of(self, v: Value) -> Term:
         """Other numbers of the call."""
-        return Term(self.site, lambda: v)
+        return Term(self.at, lambda: v)
 
     def full(self, number: complex) -> Term:
         """One number for all."""
-        like = self.site.s.outputs[0]
+        like = self.at.call.outputs[0]
         dtype = dtype_of(like) if isinstance(number, complex) else real_dtype(dtype_of(like))
         made: Type = NpScalar(dtype)
         if isinstance(like, ArrayType):
@@ -108,14 +108,14 @@ def select(test: str, x: Term, y: float, a: Term | float, b: Term | float) -> Te
 def call(path: str, *operands: Term | float, **keywords: Any) -> Term:
     """A function of NumPy or SciPy of terms. Raises Underivable if it takes no such dtypes."""
     (first, *_) = (t for t in operands if isinstance(t, Term))
-    c, like = first.c, first.site.s.outputs[0]
+    c, like = first.c, first.at.call.outputs[0]
     given = [t.value if isinstance(t, Term) else first.full(t).value for t in operands]
     dtypes = tuple([dtype_of(v.type) for v in given])
     sample = _sampled(path, dtypes, isinstance(like, ArrayType), tuple(keywords.items()))
     if sample is None:
         names = " and ".join(sorted({str(d) for d in dtypes}))
         name = path.replace(":", ".")
-        raise first.site.underivable(f"has no derivative rule for {names}: {name} lacks it")
+        raise first.at.underivable(f"has no derivative rule for {names}: {name} lacks it")
     dtype, is_scalar = sample
     shape = like.shape if isinstance(like, ArrayType) else None
     made = NpScalar(dtype) if shape is None or (is_scalar and not shape) else None
@@ -152,56 +152,56 @@ def elementwise(
         names = ["x"] if len(partials) == 1 else [f"x{k + 1}" for k in range(len(partials))]
     formulas = {n: f for n, f in zip(names, partials, strict=True) if f is not None}
 
-    def terms(site: HostSite, name: str, v: Value) -> list[Value]:
+    def terms(at: HostAdaptor, name: str, v: Value) -> list[Value]:
         """v times the partial derivatives of all results by one operand."""
-        c, likes = site.c, site.s.outputs
+        c, likes = at.c, at.call.outputs
         formula = formulas[name]
-        dtypes = [dtype_of(t) for t in (*likes, *(site.type(n) for n in site.places))]
+        dtypes = [dtype_of(t) for t in (*likes, *(at.type(n) for n in at.places))]
         if not takes_complex and any(d.kind == "c" for d in dtypes):
-            raise site.underivable("has no derivative rule for complex numbers")
-        site.only(**{k: x for k, x in _USUAL.items() if k in site.given and k not in names})
-        operands = [_operand(site, n, likes[0]) for n in names]
-        results = [_result(site, k) for k in range(len(likes))]
+            raise at.underivable("has no derivative rule for complex numbers")
+        at.only(**{k: x for k, x in _USUAL.items() if k in at.given and k not in names})
+        operands = [_operand(at, n, likes[0]) for n in names]
+        results = [_result(at, k) for k in range(len(likes))]
         found = formula(*operands, results[0] if len(results) == 1 else results)
         parts = found if isinstance(found, tuple) else (found,)
         given = _spread(c, _precise(c, v, likes[0]), likes[0])
         full = [p if isinstance(p, Term) else results[0].full(p) for p in parts]
-        return [c.strong_mul(given, p.value) for p in full]
+        return [c.mul_no_nan(given, p.value) for p in full]
 
-    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
-        c = site.c
+    def jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+        c = at.c
         total: list[Value] = []
         for name, t in tangents.items():
-            found = terms(site, name, t)
+            found = terms(at, name, t)
             total = [c.add(a, b) for a, b in zip(total, found, strict=True)] if total else found
         return total
 
-    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
-        c = site.c
+    def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        c = at.c
         out: dict[str, Value | None] = {}
-        for name in filter(site.wanted, site.places):
+        for name in filter(at.wanted, at.places):
             total: Value | None = None
             for k, g in enumerate(cotangents):
                 if g is not None:
-                    term = terms(site, name, g)[k]
+                    term = terms(at, name, g)[k]
                     total = term if total is None else c.add(total, term)
             if total is not None:
-                t = site.type(name)
+                t = at.type(name)
                 out[name] = matched(c, c.sum_to(total, t), t)
         return out
 
     rule([path], *formulas, jvp=jvp, vjp=vjp)
 
 
-def _operand(site: HostSite, name: str, like: Type) -> Term:
-    return Term(site, lambda: _spread(site.c, _precise(site.c, site.x(name), like), like))
+def _operand(at: HostAdaptor, name: str, like: Type) -> Term:
+    return Term(at, lambda: _spread(at.c, _precise(at.c, at.x(name), like), like))
 
 
-def _result(site: HostSite, k: int) -> Term:
-    return Term(site, lambda: site.s.y(k))
+def _result(at: HostAdaptor, k: int) -> Term:
+    return Term(at, lambda: at.call.y(k))
 
 
-def _precise(c: Calculus, v: Value, like: Type) -> Value:
+def _precise(c: DerivativeBuilder, v: Value, like: Type) -> Value:
     """Numbers, real or complex, in the precision of a type."""
     v, dtype = c.number(v), dtype_of(like)
     if dtype.kind == "f" and dtype_of(v.type).kind == "c":
@@ -211,6 +211,6 @@ def _precise(c: Calculus, v: Value, like: Type) -> Value:
     return c.cast(v, dtype)
 
 
-def _spread(c: Calculus, v: Value, like: Type) -> Value:
+def _spread(c: DerivativeBuilder, v: Value, like: Type) -> Value:
     """Numbers in the shape of a type."""
     return v if isinstance(v.type, NpScalar) and isinstance(like, NpScalar) else c.shaped(v, like)

@@ -9,7 +9,7 @@ import numpy as np
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.fft import fitted
-from tracejit.ops.host.derivatives.formulas import FormulaSite, formula
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
 from tracejit.ops.host.derivatives.registry import as_array, flat, host
 from tracejit.ops.rules.linalg import columns
 from tracejit.ops.rules.reduction import flipped
@@ -18,17 +18,17 @@ from tracejit.ops.rules.shape import slice_of
 __all__: list[str] = []
 
 
-def _static(site: FormulaSite, v: Value) -> int:
+def _static(at: FormulaAdaptor, v: Value) -> int:
     """The number of elements of a vector. Raises Underivable where it is known at run time."""
     (n,) = shape_of(v.type)
     if not isinstance(n, int):
-        raise site.underivable("of a size known at run time has no derivative rule")
+        raise at.underivable("of a size known at run time has no derivative rule")
     return n
 
 
-def _powers(site: FormulaSite, x: Value, count: int) -> Value:
+def _powers(at: FormulaAdaptor, x: Value, count: int) -> Value:
     """The powers 0 to count - 1 of the elements of a vector, by rows: running products."""
-    c = site.c
+    c = at.c
     (n,), dtype = shape_of(x.type), dtype_of(x.type)
     whole = c.full(ArrayType(dtype, (n, 1)), 1)
     if count < 2:
@@ -37,55 +37,55 @@ def _powers(site: FormulaSite, x: Value, count: int) -> Value:
     return c.op("cumprod", c.op("concatenate", whole, rest, axis=1), axis=1)
 
 
-def _as_result(site: FormulaSite, name: str) -> Value:
+def _as_result(at: FormulaAdaptor, name: str) -> Value:
     """The coefficients in the dtype of the result."""
-    return site.c.cast(flat(site.c, site.x(name)), dtype_of(site.s.outputs[0]))
+    return at.c.cast(flat(at.c, at.x(name)), dtype_of(at.call.outputs[0]))
 
 
 @formula(["numpy:vander"], "x")
-def _vander(site: FormulaSite) -> Sequence[Value]:
+def _vander(at: FormulaAdaptor) -> Sequence[Value]:
     """Powers, the highest first without `increasing`."""
-    c, t = site.c, site.s.outputs[0]
+    c, t = at.c, at.call.outputs[0]
     count = shape_of(t)[1]
     if not isinstance(count, int):
-        raise site.underivable("of a size known at run time has no derivative rule")
-    out = _powers(site, c.cast(site.x("x"), dtype_of(t)), count)
-    return [out if site.constant("increasing", False) else flipped(c, out, 1)]
+        raise at.underivable("of a size known at run time has no derivative rule")
+    out = _powers(at, c.cast(at.x("x"), dtype_of(t)), count)
+    return [out if at.constant("increasing", False) else flipped(c, out, 1)]
 
 
 @formula(["numpy:polyval"], "p", "x")
-def _polyval(site: FormulaSite) -> Sequence[Value]:
+def _polyval(at: FormulaAdaptor) -> Sequence[Value]:
     """Horner's scheme."""
-    c, t = site.c, site.s.outputs[0]
-    p, x = site.x("p"), c.cast(site.x("x"), dtype_of(t))
+    c, t = at.c, at.call.outputs[0]
+    p, x = at.x("p"), c.cast(at.x("x"), dtype_of(t))
     if len(shape_of(p.type)) != 1:
-        raise site.underivable("of several polynomials has no derivative rule")
+        raise at.underivable("of several polynomials has no derivative rule")
     p = c.cast(p, dtype_of(t))
     out = c.full(x.type, 0)
-    for k in range(_static(site, p)):
+    for k in range(_static(at, p)):
         part = c.shaped(c.reshape(slice_of(c, p, (k,), (1,)), ()), x.type)
         out = c.add(c.mul(out, x), part) if k else part
     return [out]
 
 
 @formula(["numpy:polyadd", "numpy:polysub"], "a1", "a2")
-def _polyadd(site: FormulaSite) -> Sequence[Value]:
+def _polyadd(at: FormulaAdaptor) -> Sequence[Value]:
     """The shorter one has zeros for its highest powers."""
-    c, t = site.c, site.s.outputs[0]
+    c, t = at.c, at.call.outputs[0]
     (size,) = shape_of(t)
     both = []
     for name in ("a1", "a2"):
-        v = c.cast(flat(c, site.x(name)), dtype_of(t))
+        v = c.cast(flat(c, at.x(name)), dtype_of(t))
         both.append(fitted(c, v, 0, size, size - shape_of(v.type)[0]))
-    return [(c.add if site.path.endswith("add") else c.sub)(*both)]
+    return [(c.add if at.path.endswith("add") else c.sub)(*both)]
 
 
 @formula(["numpy:polyder"], "p")
-def _polyder(site: FormulaSite) -> Sequence[Value]:
+def _polyder(at: FormulaAdaptor) -> Sequence[Value]:
     """Coefficients times powers, `m` times."""
-    c, p = site.c, _as_result(site, "p")
-    for _ in range(site.constant("m", 1)):
-        n = _static(site, p)
+    c, p = at.c, _as_result(at, "p")
+    for _ in range(at.constant("m", 1)):
+        n = _static(at, p)
         if n < 1:
             break
         powers = c.constant(np.arange(n - 1, 0, -1))
@@ -94,16 +94,16 @@ def _polyder(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["numpy:polyint"], "p", "k")
-def _polyint(site: FormulaSite) -> Sequence[Value]:
+def _polyint(at: FormulaAdaptor) -> Sequence[Value]:
     """Coefficients over powers, `m` times, each time with a constant of integration."""
-    c, p, m = site.c, _as_result(site, "p"), site.constant("m", 1)
+    c, p, m = at.c, _as_result(at, "p"), at.constant("m", 1)
     constants = None
-    if site.given_as("k"):
-        constants = c.cast(flat(c, site.x("k")), dtype_of(p.type))
-        if _static(site, constants) == 1 < m:
+    if at.given_as("k"):
+        constants = c.cast(flat(c, at.x("k")), dtype_of(p.type))
+        if _static(at, constants) == 1 < m:
             constants = c.shaped(constants, ArrayType(dtype_of(p.type), (m,)))
     for k in range(m):
-        n = _static(site, p)
+        n = _static(at, p)
         powers = c.cast(c.constant(np.arange(n, 0, -1)), dtype_of(p.type))
         last = c.full(ArrayType(dtype_of(p.type), (1,)), 0)
         if constants is not None:
@@ -113,10 +113,10 @@ def _polyint(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["numpy:polymul"], "a1", "a2")
-def _polymul(site: FormulaSite) -> Sequence[Value]:
+def _polymul(at: FormulaAdaptor) -> Sequence[Value]:
     """The last elements of a convolution: of leading zeros NumPy has taken no notice."""
-    c, t = site.c, site.s.outputs[0]
-    a, b = (_as_result(site, name) for name in ("a1", "a2"))
+    c, t = at.c, at.call.outputs[0]
+    a, b = (_as_result(at, name) for name in ("a1", "a2"))
     size = shape_of(a.type)[0] + shape_of(b.type)[0] - 1
     (whole,) = host(c, "numpy:convolve", [a, b], ArrayType(dtype_of(t), (size,)))
     (count,) = shape_of(t)
@@ -124,25 +124,25 @@ def _polymul(site: FormulaSite) -> Sequence[Value]:
 
 
 @formula(["numpy:polyfit"], "x", "y", "w")
-def _polyfit(site: FormulaSite) -> Sequence[Value]:
+def _polyfit(at: FormulaAdaptor) -> Sequence[Value]:
     """Least squares by powers whose columns have the length one; `w` weighs the rows."""
-    site.only(full=False, cov=False)
-    c, degree = site.c, site.constant("deg")
-    dtype, given = dtype_of(site.s.outputs[0]), dtype_of(site.x("x").type)
-    x, y = (c.cast(site.x(name), dtype) for name in "xy")
+    at.only(full=False, cov=False)
+    c, degree = at.c, at.constant("deg")
+    dtype, given = dtype_of(at.call.outputs[0]), dtype_of(at.x("x").type)
+    x, y = (c.cast(at.x(name), dtype) for name in "xy")
     if type(degree) is not int:
-        raise site.underivable("with several degrees has no derivative rule")
-    left = flipped(c, _powers(site, x, degree + 1), 1)
-    if site.given_as("w"):
-        w = c.cast(site.x("w"), dtype)
+        raise at.underivable("with several degrees has no derivative rule")
+    left = flipped(c, _powers(at, x, degree + 1), 1)
+    if at.given_as("w"):
+        w = c.cast(at.x("w"), dtype)
         left = c.mul(left, c.shaped(columns(c, w), left.type))
         wide = columns(c, w) if len(shape_of(y.type)) == 2 else w
         y = c.mul(y, c.shaped(wide, y.type))
     size = c.op("root_of_squares", c.sum(c.mul(left, left), [0]))
     left = c.div(left, c.shaped(size, left.type))
-    cutoff = site.constant("rcond")
+    cutoff = at.constant("rcond")
     if cutoff is None:
-        cutoff = _static(site, x) * float(np.finfo(given if given.kind == "f" else dtype).eps)
+        cutoff = _static(at, x) * float(np.finfo(given if given.kind == "f" else dtype).eps)
     vector = len(shape_of(y.type)) == 1
     right = columns(c, y) if vector else y
     count = shape_of(right.type)[1]
@@ -150,34 +150,34 @@ def _polyfit(site: FormulaSite) -> Sequence[Value]:
     (p,) = host(c, "numpy.linalg:pinv", [left], inverse, rcond=cutoff)
     out = c.matmul(p, right)
     out = c.div(out, c.shaped(columns(c, size), ArrayType(dtype, (degree + 1, count))))
-    return [c.reshape(out, shape_of(site.s.outputs[0]))]
+    return [c.reshape(out, shape_of(at.call.outputs[0]))]
 
 
 @formula(["numpy:roots"], "p")
-def _roots(site: FormulaSite) -> Sequence[Value]:
+def _roots(at: FormulaAdaptor) -> Sequence[Value]:
     """A step of Newton's method, at the roots themselves."""
-    c, z = site.c, site.y()
+    c, z = at.c, at.y()
     dtype = dtype_of(z.type)
-    p = c.cast(flat(c, site.x("p")), dtype)
-    n = _static(site, p)
-    powers = flipped(c, _powers(site, z, n), 1)
+    p = c.cast(flat(c, at.x("p")), dtype)
+    n = _static(at, p)
+    powers = flipped(c, _powers(at, z, n), 1)
     value = c.matmul(powers, p)
     factors = c.cast(c.constant(np.arange(n - 1, 0, -1)), dtype)
-    held = c.cast(flat(c, site.held("p")), dtype)
+    held = c.cast(flat(c, at.held("p")), dtype)
     slopes = c.mul(slice_of(c, held, (0,), (n - 1,)), factors)
-    slope = c.matmul(flipped(c, _powers(site, z, n - 1), 1), slopes)
+    slope = c.matmul(flipped(c, _powers(at, z, n - 1), 1), slopes)
     return [c.sub(z, c.div(value, slope))]
 
 
 @formula(["numpy:poly"], "seq_of_zeros")
-def _poly(site: FormulaSite) -> Sequence[Value]:
+def _poly(at: FormulaAdaptor) -> Sequence[Value]:
     """The product of z - root over the roots."""
-    c, t = site.c, site.s.outputs[0]
-    zeros = as_array(c, site.x("seq_of_zeros"))
+    c, t = at.c, at.call.outputs[0]
+    zeros = as_array(c, at.x("seq_of_zeros"))
     if len(shape_of(zeros.type)) != 1:
-        raise site.underivable("of a matrix has no derivative rule")
+        raise at.underivable("of a matrix has no derivative rule")
     zeros = c.cast(zeros, np.result_type(dtype_of(t), dtype_of(zeros.type)))
-    n = _static(site, zeros)
+    n = _static(at, zeros)
     none = c.full(ArrayType(dtype_of(zeros.type), (1,)), 0)
     out = c.ones(none.type)
     for k in range(n):

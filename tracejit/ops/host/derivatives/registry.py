@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import Underivable
-from tracejit.ir.calculus import Calculus, Into, NoTangent, Site
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
@@ -25,7 +25,7 @@ from tracejit.ops.host.functions import find_function, leaves_of
 __all__ = [
     "RULES",
     "HostCallRules",
-    "HostSite",
+    "HostAdaptor",
     "Rule",
     "as_array",
     "flat",
@@ -53,7 +53,7 @@ def _result(path: str, count: int) -> Any:
 
 
 def host(
-    c: Calculus, path: str, operands: Sequence[Value], *types: Type, **keywords: Any
+    c: DerivativeBuilder, path: str, operands: Sequence[Value], *types: Type, **keywords: Any
 ) -> tuple[Value, ...]:
     """Record a call with these operands as its first arguments; its results."""
     return c.ops(
@@ -74,24 +74,24 @@ def _described(t: Type) -> tuple[Any, ...]:
     return "numpy", dtype_name(t.dtype)
 
 
-def as_array(c: Calculus, v: Value) -> Value:
+def as_array(c: DerivativeBuilder, v: Value) -> Value:
     """A scalar as an array without axes."""
     return v if isinstance(v.type, ArrayType) else c.op("broadcast_to", v, shape=())
 
 
-def flat(c: Calculus, v: Value) -> Value:
+def flat(c: DerivativeBuilder, v: Value) -> Value:
     """All elements along one axis."""
     v = as_array(c, v)
     return c.reshape(v, (prod(shape_of(v.type)),))
 
 
-def matched(c: Calculus, v: Value, t: Type) -> Value:
+def matched(c: DerivativeBuilder, v: Value, t: Type) -> Value:
     """`v` in the shape and dtype of a type, which it has but for unit axes."""
     v = c.cast(c.reshape(as_array(c, v), shape_of(t)), dtype_of(t))
     return v if isinstance(t, ArrayType) else c.op("element", v)
 
 
-def sum_of(c: Calculus, *terms: Value | None) -> Value | None:
+def sum_of(c: DerivativeBuilder, *terms: Value | None) -> Value | None:
     """The sum of those terms that are not zero."""
     out: Value | None = None
     for term in terms:
@@ -103,16 +103,16 @@ def sum_of(c: Calculus, *terms: Value | None) -> Value | None:
 # Rules -------------------------------------------------------------------------------------------
 
 
-class HostSite:
+class HostAdaptor:
     """A call under differentiation, its operands by the names of the function's parameters.
 
     An operand in a list or tuple has the name of the parameter and its number: "arrays.0".
     """
 
-    def __init__(self, c: Calculus, s: Site) -> None:
-        self.c, self.s = c, s
-        self.path: str = s.attrs["function"]
-        arguments, keywords = s.attrs["arguments"], dict(s.attrs["keywords"])
+    def __init__(self, c: DerivativeBuilder, call: NodeAdaptor) -> None:
+        self.c, self.call = c, call
+        self.path: str = call.attrs["function"]
+        arguments, keywords = call.attrs["arguments"], dict(call.attrs["keywords"])
         self.given: dict[str, Any] = _bound(find_function(self.path), arguments, keywords)
         #: Parameter -> the number of its operand.
         self.places: dict[str, int] = {}
@@ -134,18 +134,18 @@ class HostSite:
     def x(self, name: str) -> Value:
         """The operand of a parameter; numbers that are constants as an array."""
         if name in self.places:
-            return self.s.x(self.places[name])
+            return self.call.x(self.places[name])
         if self.constant(name) is None:
             raise self.underivable(f"has no derivative rule without {name}")
         return self.c.constant(np.asarray(make_object(self.given[name], ())))
 
     def wanted(self, name: str) -> bool:
         """Whether a parameter's cotangent is asked for."""
-        return name in self.places and self.s.wanted[self.places[name]]
+        return name in self.places and self.call.wanted[self.places[name]]
 
     def type(self, name: str) -> Type:
         """The type of a parameter's operand."""
-        return self.s.inputs[self.places[name]]
+        return self.call.inputs[self.places[name]]
 
     def constant(self, name: str, default: Any = None) -> Any:
         """A parameter that is a constant; a NumPy scalar is Python's number.
@@ -182,14 +182,14 @@ class HostSite:
 
         Numbers that are constants are 0 in the parameters `zeroed`.
         """
-        if self.s.node.binds:
+        if self.call.node.binds:
             raise self.underivable("has no derivative rule for a result of computed size")
         values: list[Value] = []
 
         def number(name: str, given: Any) -> Any:
             match given:
                 case ("operand", k):
-                    v = operands[name] if name in operands else self.s.x(k)
+                    v = operands[name] if name in operands else self.call.x(k)
                     if v not in values:
                         values.append(v)
                     return "operand", values.index(v)
@@ -205,7 +205,7 @@ class HostSite:
                     return given
             raise self.underivable(f"has no derivative rule for such a {name}")
 
-        attrs = dict(self.s.attrs)
+        attrs = dict(self.call.attrs)
         named = {n for n, _ in attrs["keywords"]}
         arguments = [number(n, g) for n, g in self.given.items() if n not in named]
         attrs["arguments"] = tuple(arguments)
@@ -271,10 +271,10 @@ def _signature(f: Callable[..., Any]) -> inspect.Signature:
     )
 
 
-#: (site, tangents by parameters) -> tangents of the results.
-Jvp: TypeAlias = Callable[[HostSite, Mapping[str, Value]], Sequence[Value | NoTangent | None]]
-#: (site, cotangents of the results) -> cotangents by parameters.
-Vjp: TypeAlias = Callable[[HostSite, Sequence[Value | None]], Mapping[str, Value | None]]
+#: (adaptor, tangents by parameters) -> tangents of the results.
+Jvp: TypeAlias = Callable[[HostAdaptor, Mapping[str, Value]], Sequence[Value | NoTangent | None]]
+#: (adaptor, cotangents of the results) -> cotangents by parameters.
+Vjp: TypeAlias = Callable[[HostAdaptor, Sequence[Value | None]], Mapping[str, Value | None]]
 
 
 @dataclass(frozen=True)
@@ -299,25 +299,25 @@ def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
 def linear(
     paths: Sequence[str],
     parameter: str,
-    transposed: Callable[[HostSite, Value], Value],
+    transposed: Callable[[HostAdaptor, Value], Value],
     **required: Any,
 ) -> None:
     """Enter the rule of functions that are linear in a parameter, given what is `required`.
 
-    The tangent is the function of the operand's, the cotangent `transposed(site, cotangent)`.
+    The tangent is the function of the operand's, the cotangent `transposed(at, cotangent)`.
     """
 
-    def jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value]:
-        site.only(**required)
-        return site.again(**tangents)
+    def jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value]:
+        at.only(**required)
+        return at.again(**tangents)
 
-    def vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
-        site.only(**required)
+    def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        at.only(**required)
         g, *others = cotangents
         if g is None or any(o is not None for o in others):
-            raise site.underivable("has a derivative rule for its first result alone")
-        found = transposed(site, g)
-        return {parameter: matched(site.c, found, site.type(parameter))}
+            raise at.underivable("has a derivative rule for its first result alone")
+        found = transposed(at, g)
+        return {parameter: matched(at.c, found, at.type(parameter))}
 
     rule(paths, parameter, jvp=jvp, vjp=vjp)
 
@@ -326,26 +326,26 @@ class HostCallRules:
     """Looks the function up."""
 
     def jvp(
-        self, c: Calculus, s: Site, tangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
     ) -> Sequence[Value | NoTangent | None]:
         """By the rule of the function. Raises Underivable where there is none."""
-        site, found = _find(c, s, [t is not None for t in tangents])
-        given = {name: tangents[k] for name, k in site.places.items()}
+        named, found = _find(c, at, [t is not None for t in tangents])
+        given = {name: tangents[k] for name, k in named.places.items()}
         known = {name: t for name, t in given.items() if t is not None}
-        out = list(found.jvp(site, known))
-        nothing = NoTangent(f"{site.path} has a derivative rule for its first results alone")
-        return [*out, *([nothing] * (len(s.outputs) - len(out)))]
+        out = list(found.jvp(named, known))
+        nothing = NoTangent(f"{named.path} has a derivative rule for its first results alone")
+        return [*out, *([nothing] * (len(at.outputs) - len(out)))]
 
     def vjp(
-        self, c: Calculus, s: Site, cotangents: Sequence[Value | None]
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
     ) -> Sequence[Value | Into | None]:
         """By the rule of the function. Raises Underivable where there is none."""
-        site, found = _find(c, s, s.wanted)
-        out: list[Value | Into | None] = [None] * len(s.inputs)
+        named, found = _find(c, at, at.wanted)
+        out: list[Value | Into | None] = [None] * len(at.inputs)
         total: dict[int, Value] = {}
         if any(g is not None for g in cotangents):
-            for name, g in found.vjp(site, cotangents).items():
-                k = site.places.get(name)
+            for name, g in found.vjp(named, cotangents).items():
+                k = named.places.get(name)
                 if g is not None and k is not None:
                     total[k] = c.add(total[k], g) if k in total else g
         for k, g in total.items():
@@ -353,16 +353,16 @@ class HostCallRules:
         return out
 
 
-def _find(c: Calculus, s: Site, active: Sequence[bool]) -> tuple[HostSite, Rule]:
-    site = HostSite(c, s)
-    found = RULES.get(site.path)
+def _find(
+    c: DerivativeBuilder, call: NodeAdaptor, active: Sequence[bool]
+) -> tuple[HostAdaptor, Rule]:
+    at = HostAdaptor(c, call)
+    found = RULES.get(at.path)
     if found is None:
-        raise site.underivable("has no derivative rule")
+        raise at.underivable("has no derivative rule")
     for k, is_active in enumerate(active):
-        names = [name for name, place in site.places.items() if place == k]
+        names = [name for name, place in at.places.items() if place == k]
         unknown = [n for n in names if n.partition(".")[0] not in found.parameters]
         if is_active and (unknown or not names):
-            raise site.underivable(
-                f"has no derivative rule by {', '.join(unknown) or 'an argument'}"
-            )
-    return site, found
+            raise at.underivable(f"has no derivative rule by {', '.join(unknown) or 'an argument'}")
+    return at, found

@@ -14,7 +14,7 @@ from tracejit.ir.types import DTYPES, ArrayType, NpScalar, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
 from tracejit.ops.host.derivatives.fft import fitted
 from tracejit.ops.host.derivatives.registry import (
-    HostSite,
+    HostAdaptor,
     as_array,
     flat,
     host,
@@ -30,52 +30,52 @@ __all__: list[str] = []
 # Convolutions ------------------------------------------------------------------------------------
 
 
-def _bilinear_jvp(site: HostSite, tangents: Tangents) -> Results:
-    return (sum_of(site.c, *(site.again(**{name: t})[0] for name, t in tangents.items())),)
+def _bilinear_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    return (sum_of(at.c, *(at.again(**{name: t})[0] for name, t in tangents.items())),)
 
 
-def _whole(site: HostSite, g: Value) -> Value:
+def _whole(at: HostAdaptor, g: Value) -> Value:
     """The cotangent of a convolution of mode "full" for that of the call's."""
-    ours, (m,), (n,) = site.path.endswith("correlate"), *_lengths(site)
-    mode = site.constant("mode", "valid" if ours else "full")
+    ours, (m,), (n,) = at.path.endswith("correlate"), *_lengths(at)
+    mode = at.constant("mode", "valid" if ours else "full")
     if mode == "full":
         return g
     if mode == "valid":
         less = n if shape_of(g.type)[0] == m - n + 1 else m
         if shape_of(g.type)[0] == m + n - 2 * less + 1:
-            return fitted(site.c, g, 0, m + n - 1, less - 1)
+            return fitted(at.c, g, 0, m + n - 1, less - 1)
     if not isinstance(m, int) or not isinstance(n, int) or mode != "same":
-        raise site.underivable(f"with mode={mode!r} and sizes known at run time has no rule")
+        raise at.underivable(f"with mode={mode!r} and sizes known at run time has no rule")
     less = min(m, n)
     before = less // 2 if ours and m < n else less - 1 - less // 2
-    return fitted(site.c, g, 0, m + n - 1, before)
+    return fitted(at.c, g, 0, m + n - 1, before)
 
 
-def _lengths(site: HostSite) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    a, v = (shape_of(site.x(name).type) or (1,) for name in "av")
+def _lengths(at: HostAdaptor) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    a, v = (shape_of(at.x(name).type) or (1,) for name in "av")
     return a, v
 
 
-def _convolve_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _convolve_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     """Correlations of the cotangent, in full, with the other operand."""
-    c, g = site.c, cotangents[0]
+    c, g = at.c, cotangents[0]
     assert g is not None
-    whole, backwards = _whole(site, g), site.path.endswith("correlate")
+    whole, backwards = _whole(at, g), at.path.endswith("correlate")
     dtype = dtype_of(whole.type)
     a, v = (
-        c.cast(c.reshape(as_array(c, site.x(k)), n), dtype)
-        for k, n in zip("av", _lengths(site), strict=True)
+        c.cast(c.reshape(as_array(c, at.x(k)), n), dtype)
+        for k, n in zip("av", _lengths(at), strict=True)
     )
     if backwards:
         v = c.conj(flipped(c, v, 0))
     of_a, of_v = (
         host(c, "numpy:correlate", [whole, c.conj(other)], ArrayType(dtype, shape), mode="valid")[0]
-        for other, shape in zip((v, a), _lengths(site), strict=True)
+        for other, shape in zip((v, a), _lengths(at), strict=True)
     )
     if backwards:
         of_v = c.conj(flipped(c, of_v, 0))
     found = zip("av", (of_a, of_v), strict=True)
-    return {k: matched(c, w, site.type(k)) for k, w in found if site.wanted(k)}
+    return {k: matched(c, w, at.type(k)) for k, w in found if at.wanted(k)}
 
 
 # Interpolation -----------------------------------------------------------------------------------
@@ -84,15 +84,15 @@ def _convolve_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | N
 class _Interval:
     """Where the points of `interp` lie: all values have one axis, that of the points."""
 
-    def __init__(self, site: HostSite) -> None:
-        c = self.c = site.c
-        site.only(period=None)
-        xp, fp = site.x("xp"), site.x("fp")
+    def __init__(self, at: HostAdaptor) -> None:
+        c = self.c = at.c
+        at.only(period=None)
+        xp, fp = at.x("xp"), at.x("fp")
         wide = DTYPES["f64"]
-        self.x = flat(c, c.cast(site.x("x"), wide))
+        self.x = flat(c, c.cast(at.x("x"), wide))
         (count,) = shape_of(xp.type)
         if isinstance(count, int) and count < 2:
-            raise site.underivable("of one point has no derivative rule")
+            raise at.underivable("of one point has no derivative rule")
         i64 = DTYPES["i64"]
         places = ArrayType(i64, shape_of(self.x.type))
         xp = c.cast(xp, wide)
@@ -110,8 +110,8 @@ class _Interval:
         self.inside = c.op("logical_not", c.op("logical_or", below, above))
         w = c.div(c.sub(self.x, ends[0]), self.width)
         first, second = c.sub(c.ones(w.type), w), w
-        low = _held(site, "left"), below
-        high = _held(site, "right"), above
+        low = _held(at, "left"), below
+        high = _held(at, "right"), above
         one, nil = c.ones(w.type), c.full(w.type, 0)
         first = c.where(low[1], one if low[0] else nil, c.where(above, nil, first))
         second = c.where(high[1], one if high[0] else nil, c.where(below, nil, second))
@@ -126,52 +126,52 @@ class _Interval:
         return first, second
 
 
-def _held(site: HostSite, name: str) -> bool:
+def _held(at: HostAdaptor, name: str) -> bool:
     """Whether the outermost value goes on beyond the points."""
-    if site.wanted(name):
-        raise site.underivable(f"has no derivative by {name}")
-    return name not in site.given or site.given[name] == ("constant", None)
+    if at.wanted(name):
+        raise at.underivable(f"has no derivative by {name}")
+    return name not in at.given or at.given[name] == ("constant", None)
 
 
-def _interp_jvp(site: HostSite, tangents: Tangents) -> Results:
-    c, at = site.c, _Interval(site)
+def _interp_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    c, interval = at.c, _Interval(at)
     parts: list[Value] = []
     if "x" in tangents:
-        parts.append(c.strong_mul(flat(c, tangents["x"]), at.slope))
+        parts.append(c.mul_no_nan(flat(c, tangents["x"]), interval.slope))
     if "fp" in tangents:
         t = tangents["fp"]
-        for place, w in zip((at.left, at.right), at.weights, strict=True):
+        for place, w in zip((interval.left, interval.right), interval.weights, strict=True):
             parts.append(c.mul(c.op("gather", t, place), w))
     if "xp" in tangents:
         t = tangents["xp"]
-        for place, w in zip((at.left, at.right), at.inner_weights(), strict=True):
-            parts.append(c.neg(c.mul(c.mul(c.op("gather", t, place), w), at.slope)))
+        for place, w in zip((interval.left, interval.right), interval.inner_weights(), strict=True):
+            parts.append(c.neg(c.mul(c.mul(c.op("gather", t, place), w), interval.slope)))
     out = sum_of(c, *parts)
     assert out is not None
-    return (matched(c, out, site.s.outputs[0]),)
+    return (matched(c, out, at.call.outputs[0]),)
 
 
-def _interp_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
-    c, at, given = site.c, _Interval(site), cotangents[0]
+def _interp_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    c, interval, given = at.c, _Interval(at), cotangents[0]
     assert given is not None
     g = flat(c, given)
-    of_x = c.mul(g, at.slope)
+    of_x = c.mul(g, interval.slope)
 
     def spread(name: str, weights: tuple[Value, Value], v: Value) -> Value:
-        whole = c.zeros(site.type(name))
+        whole = c.zeros(at.type(name))
         dtype = dtype_of(whole.type)
-        for place, w in zip((at.left, at.right), weights, strict=True):
+        for place, w in zip((interval.left, interval.right), weights, strict=True):
             part = c.cast(c.mul(v, w), dtype)
             whole = c.op("scatter_apply", whole, part, place, function="add")
         return whole
 
     out: dict[str, Value | None] = {}
-    if site.wanted("x"):
-        out["x"] = matched(c, of_x, site.type("x"))
-    if site.wanted("fp"):
-        out["fp"] = spread("fp", at.weights, g)
-    if site.wanted("xp"):
-        out["xp"] = spread("xp", at.inner_weights(), c.neg(of_x))
+    if at.wanted("x"):
+        out["x"] = matched(c, of_x, at.type("x"))
+    if at.wanted("fp"):
+        out["fp"] = spread("fp", interval.weights, g)
+    if at.wanted("xp"):
+        out["xp"] = spread("xp", interval.inner_weights(), c.neg(of_x))
     return out
 
 

@@ -20,7 +20,7 @@ from tracejit.ops.host.derivatives.partials import (
     function,
     select,
 )
-from tracejit.ops.host.derivatives.registry import HostSite, as_array, matched, rule
+from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, matched, rule
 
 __all__: list[str] = []
 
@@ -263,50 +263,50 @@ _holomorphic(
 # Softmax -----------------------------------------------------------------------------------------
 
 
-def _over_axes(site: HostSite, name: str) -> tuple[Value, list[int]]:
+def _over_axes(at: HostAdaptor, name: str) -> tuple[Value, list[int]]:
     """The result, and the axes that it is normalised over."""
-    y = as_array(site.c, site.s.y())
+    y = as_array(at.c, at.call.y())
     ndim = len(shape_of(y.type))
-    axis = site.constant("axis")
+    axis = at.constant("axis")
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return y, sorted(k % ndim for k in axes)
 
 
-def _softmax(site: HostSite, v: Value) -> Value:
+def _softmax(at: HostAdaptor, v: Value) -> Value:
     """y (v - sum(y v)), a symmetric product."""
-    c = site.c
-    y, axes = _over_axes(site, "x")
-    weighted = c.strong_mul(as_array(c, v), y)
+    c = at.c
+    y, axes = _over_axes(at, "x")
+    weighted = c.mul_no_nan(as_array(c, v), y)
     return c.sub(weighted, c.mul(y, c.keep_axes(c.sum(weighted, axes), axes, y.type)))
 
 
-def _softmax_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
-    return (matched(site.c, _softmax(site, tangents["x"]), site.s.outputs[0]),)
+def _softmax_jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    return (matched(at.c, _softmax(at, tangents["x"]), at.call.outputs[0]),)
 
 
-def _softmax_vjp(site: HostSite, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+def _softmax_vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
     (g,) = cotangents
     assert g is not None
-    return {"x": matched(site.c, _softmax(site, g), site.type("x"))}
+    return {"x": matched(at.c, _softmax(at, g), at.type("x"))}
 
 
-def _log_softmax_jvp(site: HostSite, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
-    c = site.c
-    y, axes = _over_axes(site, "x")
+def _log_softmax_jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[Value | None]:
+    c = at.c
+    y, axes = _over_axes(at, "x")
     t = as_array(c, tangents["x"])
-    mean = c.sum(c.strong_mul(t, c.op("exp", y)), axes)
-    return (matched(c, c.sub(t, c.keep_axes(mean, axes, y.type)), site.s.outputs[0]),)
+    mean = c.sum(c.mul_no_nan(t, c.op("exp", y)), axes)
+    return (matched(c, c.sub(t, c.keep_axes(mean, axes, y.type)), at.call.outputs[0]),)
 
 
 def _log_softmax_vjp(
-    site: HostSite, cotangents: Sequence[Value | None]
+    at: HostAdaptor, cotangents: Sequence[Value | None]
 ) -> Mapping[str, Value | None]:
-    c, (g,) = site.c, cotangents
+    c, (g,) = at.c, cotangents
     assert g is not None
-    y, axes = _over_axes(site, "x")
+    y, axes = _over_axes(at, "x")
     g = as_array(c, g)
     total = c.keep_axes(c.sum(g, axes), axes, y.type)
-    return {"x": matched(c, c.sub(g, c.strong_mul(total, c.op("exp", y))), site.type("x"))}
+    return {"x": matched(c, c.sub(g, c.mul_no_nan(total, c.op("exp", y))), at.type("x"))}
 
 
 rule(["scipy.special._logsumexp:softmax"], "x", jvp=_softmax_jvp, vjp=_softmax_vjp)

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.calculus import Calculus
+from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
 from tracejit.ir.types import DTYPES, ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
-from tracejit.ops.host.derivatives.formulas import FormulaSite, formula
-from tracejit.ops.host.derivatives.registry import HostSite, host, rule, sum_of
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
 from tracejit.ops.rules.linalg import (
     adjoint,
     columns,
@@ -37,9 +37,9 @@ _BASIC = "scipy.linalg._basic:"
 # Systems -----------------------------------------------------------------------------------------
 
 
-def _structured(site: FormulaSite, a: Value) -> Value:
+def _structured(at: FormulaAdaptor, a: Value) -> Value:
     """The matrices that `assume_a` says the operand stands for."""
-    c, kind = site.c, site.constant("assume_a")
+    c, kind = at.c, at.constant("assume_a")
     if kind in (None, "gen", "general"):
         return a
     if kind in ("sym", "symmetric"):
@@ -50,50 +50,50 @@ def _structured(site: FormulaSite, a: Value) -> Value:
         return triangle(c, a, 1, upper=kind.startswith("upper"))
     if kind == "diagonal":
         return on_diagonal(c, a)
-    raise site.underivable(f"with assume_a={kind!r} has no derivative rule")
+    raise at.underivable(f"with assume_a={kind!r} has no derivative rule")
 
 
-def _in_result(site: FormulaSite, name: str) -> Value:
+def _in_result(at: FormulaAdaptor, name: str) -> Value:
     """An operand in the dtype of the result."""
-    return site.c.cast(site.x(name), dtype_of(site.s.outputs[0]))
+    return at.c.cast(at.x(name), dtype_of(at.call.outputs[0]))
 
 
-def _is_vector(site: HostSite, a: Value, b: Value) -> bool:
+def _is_vector(at: HostAdaptor, a: Value, b: Value) -> bool:
     """Whether the right side is one vector. Raises Underivable for stacks that broadcast."""
     left, right = shape_of(a.type), shape_of(b.type)
     if len(left) == 2 and len(right) == 1:
         return True
     if len(left) != len(right) or left[:-2] != right[:-2]:
-        raise site.underivable("of stacks that broadcast has no derivative rule")
+        raise at.underivable("of stacks that broadcast has no derivative rule")
     return False
 
 
 @formula([f"{_BASIC}solve"], "a", "b")
-def _solve(site: FormulaSite) -> Sequence[Value]:
-    c, a, b = site.c, _in_result(site, "a"), _in_result(site, "b")
-    vector = _is_vector(site, a, b)
-    a = _structured(site, a)
-    a = c.swapped(a) if site.constant("transposed", False) else a
+def _solve(at: FormulaAdaptor) -> Sequence[Value]:
+    c, a, b = at.c, _in_result(at, "a"), _in_result(at, "b")
+    vector = _is_vector(at, a, b)
+    a = _structured(at, a)
+    a = c.swapped(a) if at.constant("transposed", False) else a
     return [c.op("solve", a, b, vector=vector)]
 
 
 @formula([f"{_BASIC}inv"], "a")
-def _inv(site: FormulaSite) -> Sequence[Value]:
-    return [site.c.op("inv", _structured(site, _in_result(site, "a")))]
+def _inv(at: FormulaAdaptor) -> Sequence[Value]:
+    return [at.c.op("inv", _structured(at, _in_result(at, "a")))]
 
 
 @formula([f"{_BASIC}pinvh"], "a")
-def _pinvh(site: FormulaSite) -> Sequence[Value]:
+def _pinvh(at: FormulaAdaptor) -> Sequence[Value]:
     """The pseudo-inverse, which is the call's own."""
-    site.only(return_rank=False)
-    a = hermitian(site.c, _in_result(site, "a"))
-    return host(site.c, "numpy.linalg:pinv", [a], ArrayType(dtype_of(a.type), shape_of(a.type)))
+    at.only(return_rank=False)
+    a = hermitian(at.c, _in_result(at, "a"))
+    return host(at.c, "numpy.linalg:pinv", [a], ArrayType(dtype_of(a.type), shape_of(a.type)))
 
 
 @formula([f"{_BASIC}det"], "a")
-def _det(site: FormulaSite) -> Sequence[Value]:
+def _det(at: FormulaAdaptor) -> Sequence[Value]:
     """The determinant, whose derivatives are cofactors."""
-    c, a = site.c, site.x("a")
+    c, a = at.c, at.x("a")
     wide = "c128" if dtype_of(a.type).kind == "c" else "f64"
     return [c.op("determinant", c.cast(a, wide))]
 
@@ -104,7 +104,7 @@ _TRANSPOSED = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 
 
 def _solved(
-    c: Calculus, a: Value, b: Value, trans: int = 0, lower: bool = True, unit: bool = False
+    c: DerivativeBuilder, a: Value, b: Value, trans: int = 0, lower: bool = True, unit: bool = False
 ) -> Value:
     """The solution of a triangular system, right sides in columns."""
     assert isinstance(b.type, ArrayType)
@@ -116,16 +116,16 @@ def _solved(
 class _Triangular:
     """A triangular system under differentiation."""
 
-    def __init__(self, site: HostSite) -> None:
-        c = self.c = site.c
-        self.site = site
-        self.dtype = dtype_of(site.s.outputs[0])
-        self.a = c.cast(site.x("a"), self.dtype)
-        self.vector = _is_vector(site, self.a, site.x("b"))
-        self.trans = _TRANSPOSED[site.constant("trans", 0)]
-        self.lower = bool(site.constant("lower", False))
-        self.unit = bool(site.constant("unit_diagonal", False))
-        self.x = self.matrix(site.s.y())
+    def __init__(self, at: HostAdaptor) -> None:
+        c = self.c = at.c
+        self.at = at
+        self.dtype = dtype_of(at.call.outputs[0])
+        self.a = c.cast(at.x("a"), self.dtype)
+        self.vector = _is_vector(at, self.a, at.x("b"))
+        self.trans = _TRANSPOSED[at.constant("trans", 0)]
+        self.lower = bool(at.constant("lower", False))
+        self.unit = bool(at.constant("unit_diagonal", False))
+        self.x = self.matrix(at.call.y())
 
     def matrix(self, v: Value) -> Value:
         v = self.c.cast(v, self.dtype)
@@ -144,33 +144,37 @@ class _Triangular:
         return self.c.swapped(v) if self.trans == 1 else adjoint(self.c, v)
 
 
-def _triangular_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _triangular_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """T dx = db - dT x."""
-    at, c = _Triangular(site), site.c
+    system, c = _Triangular(at), at.c
     parts = []
     if "a" in tangents:
-        moved = at.turned(at.read(c.cast(tangents["a"], at.dtype)))
-        parts.append(c.neg(c.matmul(moved, at.x)))
+        moved = system.turned(system.read(c.cast(tangents["a"], system.dtype)))
+        parts.append(c.neg(c.matmul(moved, system.x)))
     if "b" in tangents:
-        parts.append(at.matrix(tangents["b"]))
+        parts.append(system.matrix(tangents["b"]))
     right = sum_of(c, *parts)
     assert right is not None
-    out = at.solved(right, at.trans)
-    return (c.reshape(out, shape_of(site.s.outputs[0])),)
+    out = system.solved(right, system.trans)
+    return (c.reshape(out, shape_of(at.call.outputs[0])),)
 
 
-def _triangular_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _triangular_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     """The solution z of the transposed system, and -z x^T where the operand is read."""
-    at, c, g = _Triangular(site), site.c, cotangents[0]
+    system, c, g = _Triangular(at), at.c, cotangents[0]
     assert g is not None
-    g = at.matrix(g)
-    z = at.solved(g, 1 - at.trans) if at.trans < 2 else c.conj(at.solved(c.conj(g), 0))
+    g = system.matrix(g)
+    z = (
+        system.solved(g, 1 - system.trans)
+        if system.trans < 2
+        else c.conj(system.solved(c.conj(g), 0))
+    )
     out: dict[str, Value | None] = {}
-    if site.wanted("a"):
-        of_a = at.read(at.turned(c.neg(c.matmul(z, c.swapped(at.x)))))
-        out["a"] = c.cast(of_a, dtype_of(site.type("a")))
-    if site.wanted("b"):
-        t = site.type("b")
+    if at.wanted("a"):
+        of_a = system.read(system.turned(c.neg(c.matmul(z, c.swapped(system.x)))))
+        out["a"] = c.cast(of_a, dtype_of(at.type("a")))
+    if at.wanted("b"):
+        t = at.type("b")
         out["b"] = c.cast(c.reshape(z, shape_of(t)), dtype_of(t))
     return out
 
@@ -183,36 +187,36 @@ rule([f"{_BASIC}solve_triangular"], "a", "b", jvp=_triangular_jvp, vjp=_triangul
 _CHOLESKY = "scipy.linalg._decomp_cholesky:"
 
 
-def _factor(site: FormulaSite) -> tuple[Value, bool]:
-    lower = bool(site.constant("lower", False))
-    return site.c.op("cholesky", _in_result(site, "a"), upper=not lower), lower
+def _factor(at: FormulaAdaptor) -> tuple[Value, bool]:
+    lower = bool(at.constant("lower", False))
+    return at.c.op("cholesky", _in_result(at, "a"), upper=not lower), lower
 
 
 @formula([f"{_CHOLESKY}cholesky"], "a")
-def _cholesky(site: FormulaSite) -> Sequence[Value]:
-    return [_factor(site)[0]]
+def _cholesky(at: FormulaAdaptor) -> Sequence[Value]:
+    return [_factor(at)[0]]
 
 
 @formula([f"{_CHOLESKY}cho_factor"], "a")
-def _cho_factor(site: FormulaSite) -> Sequence[Value | None]:
+def _cho_factor(at: FormulaAdaptor) -> Sequence[Value | None]:
     """The other triangle has the operand's elements."""
-    c = site.c
-    factor, lower = _factor(site)
-    return [c.add(factor, triangle(c, _in_result(site, "a"), 0, upper=lower)), None]
+    c = at.c
+    factor, lower = _factor(at)
+    return [c.add(factor, triangle(c, _in_result(at, "a"), 0, upper=lower)), None]
 
 
 @formula([f"{_CHOLESKY}cho_solve"], "c_and_lower", "b")
-def _cho_solve(site: FormulaSite) -> Sequence[Value]:
+def _cho_solve(at: FormulaAdaptor) -> Sequence[Value]:
     """L^-H L^-1 b."""
-    c = site.c
-    factor, b = _in_result(site, "c_and_lower.0"), _in_result(site, "b")
-    vector = _is_vector(site, factor, b)
+    c = at.c
+    factor, b = _in_result(at, "c_and_lower.0"), _in_result(at, "b")
+    vector = _is_vector(at, factor, b)
     low, high = triangle(c, factor, 1), adjoint(c, triangle(c, factor, 1, upper=True))
-    if "c_and_lower.1" in site.places:
-        is_lower = c.cast(site.x("c_and_lower.1"), "b1")
+    if "c_and_lower.1" in at.places:
+        is_lower = c.cast(at.x("c_and_lower.1"), "b1")
         root = c.where(is_lower, low, high)
     else:
-        (_, _, (_, is_low)) = site.given["c_and_lower"]
+        (_, _, (_, is_low)) = at.given["c_and_lower"]
         root = low if is_low else high
     right = columns(c, b) if vector else b
     out = _solved(c, root, _solved(c, root, right), trans=2)
@@ -230,23 +234,23 @@ def permutation(piv: Array, size: int) -> Array:
     return order
 
 
-def _rows(c: Calculus, piv: Value) -> Value:
+def _rows(c: DerivativeBuilder, piv: Value) -> Value:
     i64 = DTYPES["i64"]
     (n,) = shape_of(piv.type)
     return host(c, f"{__name__}:permutation", [piv, c.size(n, i64)], ArrayType(i64, (n,)))[0]
 
 
-def _unit_lower(c: Calculus, lu: Value) -> Value:
+def _unit_lower(c: DerivativeBuilder, lu: Value) -> Value:
     return c.add(triangle(c, lu, 0), on_diagonal(c, c.ones(lu.type)))
 
 
-def _square(site: HostSite, a: Value) -> None:
+def _square(at: HostAdaptor, a: Value) -> None:
     shape = shape_of(a.type)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise site.underivable("of a matrix that is not square has no derivative rule")
+        raise at.underivable("of a matrix that is not square has no derivative rule")
 
 
-def _changes(c: Calculus, permuted: Value, low: Value, high: Value) -> tuple[Value, Value]:
+def _changes(c: DerivativeBuilder, permuted: Value, low: Value, high: Value) -> tuple[Value, Value]:
     """L tril(M, -1) and triu(M) U with M = L^-1 P^T A U^-1."""
     m = _solved(c, low, permuted, unit=True)
     m = c.swapped(_solved(c, high, c.swapped(m), trans=1, lower=False))
@@ -254,34 +258,34 @@ def _changes(c: Calculus, permuted: Value, low: Value, high: Value) -> tuple[Val
 
 
 @formula([f"{_LU}lu_factor"], "a")
-def _lu_factor(site: FormulaSite) -> Sequence[Value | None]:
+def _lu_factor(at: FormulaAdaptor) -> Sequence[Value | None]:
     """Both factors in one matrix."""
-    c, a, lu = site.c, _in_result(site, "a"), site.y(0)
-    _square(site, a)
-    permuted = c.op("gather", a, _rows(c, site.y(1)))
+    c, a, lu = at.c, _in_result(at, "a"), at.y(0)
+    _square(at, a)
+    permuted = c.op("gather", a, _rows(c, at.y(1)))
     low, high = _unit_lower(c, lu), triangle(c, lu, 1, upper=True)
     return [c.add(*_changes(c, permuted, low, high)), None]
 
 
 @formula([f"{_LU}lu"], "a")
-def _lu(site: FormulaSite) -> Sequence[Value]:
-    site.only(permute_l=False, p_indices=False)
-    c = site.c
-    p, low, high = (site.y(k) for k in range(3))
-    a = c.cast(site.x("a"), dtype_of(low.type))
-    _square(site, a)
+def _lu(at: FormulaAdaptor) -> Sequence[Value]:
+    at.only(permute_l=False, p_indices=False)
+    c = at.c
+    p, low, high = (at.y(k) for k in range(3))
+    a = c.cast(at.x("a"), dtype_of(low.type))
+    _square(at, a)
     permuted = c.matmul(c.swapped(c.cast(p, dtype_of(a.type))), a)
     return [c.full(p.type, 0), *_changes(c, permuted, low, high)]
 
 
 @formula([f"{_LU}lu_solve"], "lu_and_piv", "b")
-def _lu_solve(site: FormulaSite) -> Sequence[Value]:
-    c = site.c
-    lu, b = _in_result(site, "lu_and_piv.0"), _in_result(site, "b")
-    _square(site, lu)
-    vector = _is_vector(site, lu, b)
-    trans = site.constant("trans", 0)
-    rows = _rows(c, site.x("lu_and_piv.1"))
+def _lu_solve(at: FormulaAdaptor) -> Sequence[Value]:
+    c = at.c
+    lu, b = _in_result(at, "lu_and_piv.0"), _in_result(at, "b")
+    _square(at, lu)
+    vector = _is_vector(at, lu, b)
+    trans = at.constant("trans", 0)
+    rows = _rows(c, at.x("lu_and_piv.1"))
     low, high = _unit_lower(c, lu), triangle(c, lu, 1, upper=True)
     right = columns(c, b) if vector else b
     if trans == 0:
@@ -300,9 +304,9 @@ def _lu_solve(site: FormulaSite) -> Sequence[Value]:
 _SOLVERS = "scipy.linalg._solvers:"
 
 
-def _sylvester_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _sylvester_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """A dX + dX B = dQ - dA X - X dB."""
-    c, x = site.c, site.s.y()
+    c, x = at.c, at.call.y()
     parts = [c.cast(tangents["q"], dtype_of(x.type))] if "q" in tangents else []
     if "a" in tangents:
         parts.append(c.neg(c.matmul(c.cast(tangents["a"], dtype_of(x.type)), x)))
@@ -310,51 +314,51 @@ def _sylvester_jvp(site: HostSite, tangents: Tangents) -> Results:
         parts.append(c.neg(c.matmul(x, c.cast(tangents["b"], dtype_of(x.type)))))
     right = sum_of(c, *parts)
     assert right is not None
-    return site.again(q=right)
+    return at.again(q=right)
 
 
-def _sylvester_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _sylvester_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     """Z of A^T Z + Z B^T = G; -Z X^T and -X^T Z."""
-    c, x, g = site.c, site.s.y(), cotangents[0]
+    c, x, g = at.c, at.call.y(), cotangents[0]
     assert g is not None
-    a, b = c.swapped(site.x("a")), c.swapped(site.x("b"))
+    a, b = c.swapped(at.x("a")), c.swapped(at.x("b"))
     (z,) = host(c, f"{_SOLVERS}solve_sylvester", [a, b, g], g.type)
     turned = c.swapped(x)
     out = {"a": c.neg(c.matmul(z, turned)), "b": c.neg(c.matmul(turned, z)), "q": z}
-    return {k: c.cast(v, dtype_of(site.type(k))) for k, v in out.items() if site.wanted(k)}
+    return {k: c.cast(v, dtype_of(at.type(k))) for k, v in out.items() if at.wanted(k)}
 
 
-def _lyapunov_jvp(site: HostSite, tangents: Tangents) -> Results:
+def _lyapunov_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """A dX + dX A^H = dQ - dA X - X dA^H; of the discrete one A dX A^H - dX = -dQ - ..."""
-    c, x = site.c, site.s.y()
+    c, x = at.c, at.call.y()
     dtype = dtype_of(x.type)
     parts = [c.cast(tangents["q"], dtype)] if "q" in tangents else []
     if "a" in tangents:
-        t, a = c.cast(tangents["a"], dtype), c.cast(site.x("a"), dtype)
-        if site.path.endswith("discrete_lyapunov"):
+        t, a = c.cast(tangents["a"], dtype), c.cast(at.x("a"), dtype)
+        if at.path.endswith("discrete_lyapunov"):
             parts.append(product(c, t, x, adjoint(c, a)))
             parts.append(product(c, a, x, adjoint(c, t)))
         else:
             parts.append(c.neg(c.add(c.matmul(t, x), c.matmul(x, adjoint(c, t)))))
     right = sum_of(c, *parts)
     assert right is not None
-    return site.again(q=right)
+    return at.again(q=right)
 
 
-def _lyapunov_vjp(site: HostSite, cotangents: Results) -> Mapping[str, Value | None]:
+def _lyapunov_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
     """The same equation of A^T and G gives Z."""
-    c, x, g = site.c, site.s.y(), cotangents[0]
+    c, x, g = at.c, at.call.y(), cotangents[0]
     assert g is not None
-    z = site.again(a=c.swapped(site.x("a")), q=g)[0]
-    if site.path.endswith("discrete_lyapunov"):
-        a = c.cast(site.x("a"), dtype_of(x.type))
+    z = at.again(a=c.swapped(at.x("a")), q=g)[0]
+    if at.path.endswith("discrete_lyapunov"):
+        a = c.cast(at.x("a"), dtype_of(x.type))
         of_a = c.matmul(z, c.swapped(c.matmul(x, adjoint(c, a))))
         of_a = c.add(of_a, c.conj(product(c, c.swapped(z), a, x)))
     else:
         of_a = c.add(c.matmul(z, c.swapped(x)), c.conj(c.matmul(c.swapped(z), x)))
         of_a = c.neg(of_a)
     out = {"a": of_a, "q": z}
-    return {k: c.cast(v, dtype_of(site.type(k))) for k, v in out.items() if site.wanted(k)}
+    return {k: c.cast(v, dtype_of(at.type(k))) for k, v in out.items() if at.wanted(k)}
 
 
 rule([f"{_SOLVERS}solve_sylvester"], "a", "b", "q", jvp=_sylvester_jvp, vjp=_sylvester_vjp)

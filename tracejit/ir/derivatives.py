@@ -1,10 +1,10 @@
 """What derivative rules are written with: the node to be differentiated, and arithmetic on values.
 
-An op's rules (`Op.jvp`, `Op.vjp`) are given a `Site`, the node as it is seen from where the
-derivative is computed, and a `Calculus`, which records nodes there. The tangent and the cotangent
-of a value have its dtype and shape; those of Python's floats and complex numbers are NumPy scalars
-of f64 and c128, since derivatives follow IEEE arithmetic and raise nothing. None stands for zero.
-Integers, booleans and None have no derivative.
+An op's rules (`Op.jvp`, `Op.vjp`) are given `c`, a `DerivativeBuilder`, which records nodes where
+the derivative is computed, and `at`, a `NodeAdaptor`, the node as it is seen from there. The
+tangent and the cotangent of a value have its dtype and shape; those of Python's floats and complex
+numbers are NumPy scalars of f64 and c128, since derivatives follow IEEE arithmetic and raise
+nothing. None stands for zero. Integers, booleans and None have no derivative.
 
 Complex numbers: a vjp is the transpose of the jvp under the pairing Re(sum(cotangent * tangent)),
 without conjugation. So the gradient of a real function of z = x + iy is du/dx - i du/dy, and a
@@ -35,7 +35,15 @@ from tracejit.ir.types import (
     shape_of,
 )
 
-__all__ = ["Calculus", "Into", "NoTangent", "Site", "Zeroed", "differentiable", "tangent_type"]
+__all__ = [
+    "DerivativeBuilder",
+    "Into",
+    "NoTangent",
+    "NodeAdaptor",
+    "Zeroed",
+    "differentiable",
+    "tangent_type",
+]
 
 
 def differentiable(t: Type) -> bool:
@@ -57,7 +65,9 @@ class Into:
 
     __slots__ = ("add", "value")
 
-    def __init__(self, value: Value, add: Callable[[Calculus, Value, Value], Value]) -> None:
+    def __init__(
+        self, value: Value, add: Callable[[DerivativeBuilder, Value, Value], Value]
+    ) -> None:
         self.value, self.add = value, add
 
 
@@ -82,14 +92,14 @@ class Zeroed:
     def __init__(self, whole: Value, attrs: Mapping[str, Attr], read: Value | None) -> None:
         self.whole, self.attrs, self.read = whole, dict(attrs), read
 
-    def made(self, c: Calculus) -> Value:
+    def made(self, c: DerivativeBuilder) -> Value:
         """The cotangent."""
         assert isinstance(self.whole.type, ArrayType)
         nothing = c.full(ArrayType(self.whole.type.dtype, self.attrs["size"]), 0)
         return c.op("update_slice", self.whole, nothing, **self.attrs)
 
 
-class Site:
+class NodeAdaptor:
     """A node under differentiation: its attributes, types and values, where the rule computes.
 
     `attrs` and the types have their sizes in the terms of that place. A primal value may have to
@@ -103,7 +113,7 @@ class Site:
         inputs: Sequence[Type],
         outputs: Sequence[Type],
         primal: Callable[[Value], Value],
-        calculus: Calculus,
+        c: DerivativeBuilder,
         wanted: Sequence[bool],
         producers: Mapping[Value, Node] | None = None,
     ) -> None:
@@ -112,11 +122,11 @@ class Site:
         self.attrs, self.inputs, self.outputs = attrs, tuple(inputs), tuple(outputs)
         #: For each operand whether its cotangent is asked for.
         self.wanted = tuple(wanted)
-        self._primal, self._calculus = primal, calculus
+        self._primal, self._c = primal, c
 
     def x(self, k: int) -> Value:
         """Operand k; a Python number as a NumPy scalar."""
-        return self._calculus.number(self._primal(self.node.inputs[k]))
+        return self._c.number(self._primal(self.node.inputs[k]))
 
     def is_transposed(self, k: int, of: int) -> bool:
         """Whether operand k is known to be operand `of` with its last two axes swapped."""
@@ -130,10 +140,10 @@ class Site:
 
     def y(self, k: int = 0) -> Value:
         """Result k; a Python number as a NumPy scalar."""
-        return self._calculus.number(self._primal(self.node.outputs[k]))
+        return self._c.number(self._primal(self.node.outputs[k]))
 
 
-class Calculus:
+class DerivativeBuilder:
     """Records nodes for derivative rules. Operands of arithmetic are of one shape and dtype."""
 
     def __init__(self, builder: GraphBuilder, fresh: Callable[[], str]) -> None:
@@ -297,21 +307,21 @@ class Calculus:
         """a / b, by elements."""
         return self.op("divide", *self.alike(a, b))
 
-    def strong_mul(self, v: Value, partial: Value) -> Value:
+    def mul_no_nan(self, v: Value, partial: Value) -> Value:
         """v * partial, by elements, and 0 where the tangent or cotangent v is exactly 0.
 
         A partial derivative may be infinite or NaN where nothing asks for it: in the lane that a
         `where` does not take. Rules use this for every product with what depends on operands.
         """
-        return self.op("strong_multiply", *self.alike(v, partial))
+        return self.op("multiply_no_nan", *self.alike(v, partial))
 
-    def strong_div(self, v: Value, divisor: Value) -> Value:
+    def div_no_nan(self, v: Value, divisor: Value) -> Value:
         """v / divisor, by elements, and 0 where the tangent or cotangent v is exactly 0."""
-        return self.op("strong_divide", *self.alike(v, divisor))
+        return self.op("divide_no_nan", *self.alike(v, divisor))
 
-    def strong_product(self, v: Value, w: Value) -> Value:
+    def product_no_nan(self, v: Value, w: Value) -> Value:
         """v * w, by elements, of two tangents or cotangents: 0 where one is exactly 0."""
-        return self.op("strong_product", *self.alike(v, w))
+        return self.op("product_no_nan", *self.alike(v, w))
 
     def scale(self, a: Value, factor: complex) -> Value:
         """`a` times a number of the compiler's; a real one keeps the dtype."""

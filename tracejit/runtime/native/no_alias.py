@@ -13,7 +13,7 @@ from tracejit.runtime.call.entry_spec import ArrayLeaf, Leaf
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
-__all__ = ["RANGES", "ApartEmitter", "range_count"]
+__all__ = ["RANGES", "NoAliasEmitter", "range_count"]
 
 #: The byte ranges on the stack: two words for each array.
 RANGES = "%ranges"
@@ -31,7 +31,7 @@ def range_count(leaves: Sequence[Leaf]) -> int:
     return len(arrays) if any(leaf.writeable for leaf in arrays) else 0
 
 
-class ApartEmitter:
+class NoAliasEmitter:
     """Writes the checks for arrays that have passed those of their leaves."""
 
     def __init__(

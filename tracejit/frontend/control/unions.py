@@ -1,4 +1,4 @@
-"""Choices narrowed to what they may be: by known facts, by checks, by what is asked of them."""
+"""Unions narrowed to what they may be: by known facts, by checks, by what is asked of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import TracedScalar, lift, wrap
-from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal
+from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
 
 __all__ = [
     "choose",
@@ -22,8 +22,8 @@ __all__ = [
     "leaves_of",
     "negation",
     "renamed",
-    "settle",
-    "settle_bound",
+    "narrow",
+    "narrow_bound",
     "without",
 ]
 
@@ -39,9 +39,9 @@ def is_number(x: Any) -> bool:
 
 
 def leaves_of(x: Any) -> Iterator[Any]:
-    """The alternatives of a choice that may hold here."""
-    x = x.known() if isinstance(x, Choice) else x
-    if isinstance(x, Choice):
+    """The alternatives of a union that may hold here."""
+    x = x.known() if isinstance(x, Union) else x
+    if isinstance(x, Union):
         yield from leaves_of(x.first)
         yield from leaves_of(x.second)
     else:
@@ -60,10 +60,10 @@ def negation(p: TracedScalar) -> TracedScalar:
 
 
 def choose(x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
-    """Whether `test` holds of the alternative of a choice that is taken."""
-    if isinstance(x, Choice):
+    """Whether `test` holds of the alternative of a union that is taken."""
+    if isinstance(x, Union):
         x = x.known()
-    if not isinstance(x, Choice):
+    if not isinstance(x, Union):
         return test(x)
     first, second = choose(x.first, test), choose(x.second, test)
     if first is second and isinstance(first, bool):
@@ -95,53 +95,50 @@ def _logical(op: str, a: TracedScalar, b: TracedScalar) -> TracedScalar:
 
 def without(x: Any, test: Callable[[Any], bool]) -> Any:
     """An outcome without the alternatives that pass `test`: they are known not to hold."""
-    if not isinstance(x, Choice):
+    if not isinstance(x, Union):
         return x
     first, second = without(x.first, test), without(x.second, test)
-    if not isinstance(first, Choice) and test(first):
+    if not isinstance(first, Union) and test(first):
         return second
-    if not isinstance(second, Choice) and test(second):
+    if not isinstance(second, Union) and test(second):
         return first
-    return Choice(x.predicate, first, second, x.merged)
+    return Union(x.predicate, first, second, x.merged)
 
 
 def renamed(x: Any, old: Any, new: Any) -> Any:
     """An outcome with `new` in place of the alternative `old`."""
-    if not isinstance(x, Choice):
+    if not isinstance(x, Union):
         return new if x is old else x
     first, second = renamed(x.first, old, new), renamed(x.second, old, new)
     if first is x.first and second is x.second:
         return x
-    return first if first is second else Choice(x.predicate, first, second)
+    return first if first is second else Union(x.predicate, first, second)
 
 
-def settle(x: Any) -> Any:
+def narrow(x: Any) -> Any:
     """What an operand is, for an operation that None and unbound names do not allow.
 
-    Arrays of which nobody knows which one it is are one by value. A choice between others stays
+    Arrays of which nobody knows which one it is are one by value. A union between others stays
     one.
     """
     x = _narrowed(x, lambda leaf: is_absent(leaf) and not isinstance(leaf, (str, bytes)))
-    return x.merged if isinstance(x, Choice) and x.merged is not None else x
+    return x.merged if isinstance(x, Union) and x.merged is not None else x
 
 
-def settle_bound(x: Any) -> Any:
-    """As `settle`, for an operation that takes None: only an unbound name is an error."""
+def narrow_bound(x: Any) -> Any:
+    """As `narrow`, for an operation that takes None: only an unbound name is an error."""
     return _narrowed(x, lambda leaf: leaf is UNBOUND)
 
 
 def _narrowed(x: Any, excluded: Callable[[Any], bool]) -> Any:
     """`x` without the alternatives that are an error here: a run that takes one bails out."""
-    if not isinstance(x, Choice):
+    if not isinstance(x, Union):
         return x
     x = x.known()
     found = [excluded(leaf) for leaf in leaves_of(x)]
     if not any(found) or all(found):
         return x
-    if (
-        isinstance(x, Choice)
-        and isinstance(x.first, Choice) is isinstance(x.second, Choice) is False
-    ):
+    if isinstance(x, Union) and isinstance(x.first, Union) is isinstance(x.second, Union) is False:
         _require(x.predicate, not excluded(x.first))
         return x.known()
     fails = choose(x, excluded)
