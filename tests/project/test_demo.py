@@ -104,7 +104,7 @@ def test_a_wrong_answer_fails_the_demo(
     assert capsys.readouterr().err.count("DISAGREES") == 4
 
 
-def market_program() -> demo.Program:
+def market_program() -> demo.Demo:
     return demo.option_program(100)
 
 

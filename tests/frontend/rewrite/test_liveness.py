@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from tracejit.frontend.rewrite.live_names import Liveness
+from tracejit.frontend.rewrite.live_names import LiveNames
 
 Expected = dict[int, tuple[str, str]]
 
@@ -16,7 +16,7 @@ def liveness(text: str) -> Expected:
     """For the line of each compound statement, what is live after it and at its head."""
     (function,) = ast.parse(textwrap.dedent(text)).body
     assert isinstance(function, ast.FunctionDef)
-    live = Liveness(function)
+    live = LiveNames(function)
     found: Expected = {}
     for node in ast.walk(function):
         if isinstance(node, (ast.If, ast.While, ast.For)) and node in live.exits:
