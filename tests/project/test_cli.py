@@ -353,7 +353,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "doctor")
     assert code == 0
-    assert np.__version__ in out and "compiling       works" in out
+    assert np.__version__ in out and "compiling         works" in out
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
