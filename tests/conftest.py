@@ -28,8 +28,7 @@ if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     threads = max(1, (os.cpu_count() or 1) // workers)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
 
-from tests import compiler_faults
-from tests.support import object_cache, sampling
+from tests.support import compiler_faults, object_cache, sampling
 
 # Graphs are checked after every pass in all tests.
 os.environ.setdefault("TRACEJIT_VERIFY", "1")

@@ -93,11 +93,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _makes(make: F) -> F:
     """Decorator: a traced program may call `make`, which gives a function."""
 
-    def traced(hooks: Any, *args: Any, **kwargs: Any) -> Any:
+    def traced(interpreter: Any, *args: Any, **kwargs: Any) -> Any:
         made = make(*args, **kwargs)
         made = inner = getattr(made, "__tracejit__", made)
-        while hasattr(inner, "traced_call") and not hooks.capture.is_outside(inner):
-            inner = hooks.new(inner).function
+        while hasattr(inner, "traced_call") and not interpreter.capture.is_outside(inner):
+            inner = interpreter.allocate(inner).function
         return made
 
     make.__tracejit_traced__ = traced  # type: ignore[attr-defined]
@@ -195,17 +195,17 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
 @_makes
 def _traced_jvp(
-    hooks: Any, function: Any, primals: Any, tangents: Any, has_aux: bool = False
+    interpreter: Any, function: Any, primals: Any, tangents: Any, has_aux: bool = False
 ) -> Any:
     from tracejit.transforms.api.products import Jvp
 
-    return hooks.call(hooks.new(Jvp(function, has_aux)), primals, tangents)
+    return interpreter.call(interpreter.allocate(Jvp(function, has_aux)), primals, tangents)
 
 
-def _traced_vjp(hooks: Any, function: Any, *primals: Any, has_aux: bool = False) -> Any:
+def _traced_vjp(interpreter: Any, function: Any, *primals: Any, has_aux: bool = False) -> Any:
     from tracejit.transforms.api.products import Vjp
 
-    return hooks.call(hooks.new(Vjp(function, has_aux)), *primals)
+    return interpreter.call(interpreter.allocate(Vjp(function, has_aux)), *primals)
 
 
 jvp.__tracejit_traced__ = _traced_jvp  # type: ignore[attr-defined]
@@ -292,10 +292,10 @@ def stop_gradient(x: Any) -> Any:
     return stopped(x)
 
 
-def _traced_stop(hooks: Any, x: Any) -> Any:
+def _traced_stop(interpreter: Any, x: Any) -> Any:
     from tracejit.transforms.api.stop_gradient import stopped
 
-    return stopped(x, hooks.new)
+    return stopped(x, interpreter.allocate)
 
 
 stop_gradient.__tracejit_traced__ = _traced_stop  # type: ignore[attr-defined]

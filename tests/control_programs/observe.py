@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.compare import Mismatch, Outcome, assert_same, assert_same_outcome, run
+from tests.support.compare import Mismatch, Outcome, assert_same, assert_same_outcome, run
 
 HERE = str(Path(__file__).parent)
 

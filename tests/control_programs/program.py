@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.compare import Parity
+from tests.support.compare import Parity
 
 Call = tuple[Any, ...]
 
@@ -18,9 +18,9 @@ class Program:
     """One plain function with the argument tuples it is called on, in this order.
 
     The first call is the one that compiles; together the calls execute every line. `parity` and
-    `ulp` are those of `tests.compare.assert_same`. `eager` says why the program may run eagerly;
-    where it is empty, the compiled function's report must list no fallback. `repeats` says why
-    compiled code may give up a call that raises nothing, so that it is repeated eagerly.
+    `ulp` are those of `tests.support.compare.assert_same`. `eager` says why the program may run
+    eagerly; where it is empty, the compiled function's report must list no fallback. `repeats` says
+    why compiled code may give up a call that raises nothing, so that it is repeated eagerly.
     """
 
     f: Callable[..., Any]

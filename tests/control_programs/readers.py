@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 
 import tracejit
-from tests.compare import Outcome, clone, leaves
+from tests.support.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir import dims

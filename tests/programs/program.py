@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.compare import Parity
+from tests.support.compare import Parity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Program:
     """One NumPy function as a scientist writes it, with what the tests need to run it.
 
     `inputs(rng, size)` returns the argument tuple. `parity` and `ulp` are those of
-    `tests.compare.assert_same`; `scale`, where given, maps the arguments to the magnitude that
-    parity ``order`` refers to. `in_scope` programs must compile whole, without any fallback;
+    `tests.support.compare.assert_same`; `scale`, where given, maps the arguments to the magnitude
+    that parity ``order`` refers to. `in_scope` programs must compile whole, without any fallback;
     the others only have to be right.
     """
 

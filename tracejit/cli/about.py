@@ -164,7 +164,7 @@ def doctor() -> int:
         except Exception as error:
             # Whatever is broken is what a doctor is there to report.
             text, failed = f"FAILED: {type(error).__name__}: {error}", True
-        print(f"{name:<16}{text}")
+        print(f"{name:<18}{text}")
     return 1 if failed else 0
 
 

@@ -23,7 +23,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Program:
+class Demo:
     """A function, its arguments, and the error allowed in each result (an array or a number)."""
 
     name: str
@@ -38,7 +38,7 @@ class Program:
 class Outcome:
     """What a run of a program found; times in seconds, `problem` None where the answers agree."""
 
-    program: Program
+    program: Demo
     first_call: float
     numpy: float
     compiled: float
@@ -47,9 +47,9 @@ class Outcome:
     report: str
 
 
-def photo_program(picture: Any) -> Program:
+def photo_program(picture: Any) -> Demo:
     """Only exactly rounded operations: the pictures must be equal."""
-    return Program(
+    return Demo(
         "unsharp mask, tone mapping",
         programs.develop,
         (picture, programs.gaussian_weights(2.0), 0.6, 0.8),
@@ -59,12 +59,12 @@ def photo_program(picture: Any) -> Program:
     )
 
 
-def loss_program(table: Any, labels: Any) -> Program:
+def loss_program(table: Any, labels: Any) -> Demo:
     """Sums and a matrix product: compared relative to the loss."""
     random = np.random.default_rng(9)
     weights = random.normal(0.0, 0.5, (table.shape[1], data.CLASSES))
     bias = random.normal(0.0, 0.1, data.CLASSES)
-    return Program(
+    return Demo(
         "logistic-regression loss",
         programs.logistic_loss,
         (table, labels, weights, bias, 1e-3),
@@ -74,11 +74,11 @@ def loss_program(table: Any, labels: Any) -> Program:
     )
 
 
-def centroid_program(table: Any, labels: Any) -> Program:
+def centroid_program(table: Any, labels: Any) -> Demo:
     """A sum of n squares has a relative error below n epsilon in any order; labels are equal."""
     centroids = np.stack([table[labels == k].mean(axis=0) for k in range(data.CLASSES)])
     bound = table.shape[1] * EPSILON
-    return Program(
+    return Demo(
         "nearest centroid",
         programs.nearest_centroid,
         (table, centroids),
@@ -88,7 +88,7 @@ def centroid_program(table: Any, labels: Any) -> Program:
     )
 
 
-def option_program(count: int) -> Program:
+def option_program(count: int) -> Demo:
     """Prices are differences of terms as large as spot and strike, each right to a few ulp.
 
     The error of a price is that of `spot * N(d1)` and `strike * N(d2)`: a few epsilon for N, and at
@@ -96,7 +96,7 @@ def option_program(count: int) -> Program:
     """
     market = programs.option_market(count)
     bound = 16 * EPSILON * (market[0] + market[1])
-    return Program(
+    return Demo(
         "Black-Scholes",
         programs.black_scholes,
         market,
@@ -106,7 +106,7 @@ def option_program(count: int) -> Program:
     )
 
 
-def disagreement(program: Program, want: Any, got: Any) -> str | None:
+def disagreement(program: Demo, want: Any, got: Any) -> str | None:
     """What differs between NumPy's results and the compiled ones: kind, shape, dtype or value."""
     wants = want if isinstance(want, tuple) else (want,)
     gots = got if isinstance(got, tuple) else (got,)
@@ -121,7 +121,7 @@ def disagreement(program: Program, want: Any, got: Any) -> str | None:
     return None
 
 
-def run(program: Program, rounds: int, advance: Callable[[str], None]) -> Outcome:
+def run(program: Demo, rounds: int, advance: Callable[[str], None]) -> Outcome:
     """Time a program and its compiled form in turns; the figures are medians."""
 
     def timed(function: Callable[..., Any]) -> tuple[float, Any]:

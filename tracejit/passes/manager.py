@@ -11,23 +11,23 @@ from tracejit.ir.graph import Graph
 from tracejit.ir.text.syntax import name_values
 from tracejit.ir.verify import Verified
 from tracejit.ir.verify import verify as verify_graph
-from tracejit.passes.control.simplify_control import control
-from tracejit.passes.control.tape_fields import stack_fields
+from tracejit.passes.control.simplify_control import simplify_control
+from tracejit.passes.control.tape_fields import tape_fields
 from tracejit.passes.fusion.fuse import fuse
-from tracejit.passes.fusion.hoist_reads import early_reads
-from tracejit.passes.fusion.pair_products import products
-from tracejit.passes.loops.distribute import ahead
+from tracejit.passes.fusion.hoist_reads import hoist_reads
+from tracejit.passes.fusion.pair_products import pair_products
+from tracejit.passes.loops.distribute import distribute
 from tracejit.passes.loops.hoist_checks import hoist_checks
 from tracejit.passes.loops.licm import licm
-from tracejit.passes.loops.load_forwarding import hand_on
-from tracejit.passes.simplify.barriers import reveal
+from tracejit.passes.loops.load_forwarding import load_forwarding
+from tracejit.passes.simplify.barriers import remove_barriers
 from tracejit.passes.simplify.cse import cse
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.fold import fold
-from tracejit.passes.simplify.inline import expand_calls
-from tracejit.passes.simplify.matmul_forms import product_forms
+from tracejit.passes.simplify.inline import inline_calls
+from tracejit.passes.simplify.matmul_forms import matmul_forms
 from tracejit.passes.simplify.scalarize import scalarize
-from tracejit.passes.simplify.signed_zeros import terms
+from tracejit.passes.simplify.signed_zeros import signed_zeros
 from tracejit.passes.simplify.simplify import simplify
 
 __all__ = ["PASSES", "Observe", "Pass", "pass_named", "run_passes"]
@@ -37,23 +37,23 @@ Pass: TypeAlias = Callable[[Graph], Graph]
 Observe: TypeAlias = Callable[[str, Graph, float], None]
 
 PASSES: tuple[Pass, ...] = (
-    expand_calls,  # first: no other pass knows them
+    inline_calls,  # first: no other pass knows them
     simplify,  # removes work, and brings constants next to what uses them
     fold,  # what simplify left with constant operands
-    control,  # known predicates and captured constants, once there are constants to know
-    early_reads,  # what simplify has read past updates; single reads are to stay in front
+    simplify_control,  # known predicates and captured constants, once there are constants to know
+    hoist_reads,  # what simplify has read past updates; single reads are to stay in front
     scalarize,  # single elements need no arrays: fewer nodes for the rest, and no kernels
     cse,  # after folding, since equal constants are then one value
     dce,  # drops what the three have left unread
-    stack_fields,  # once all that is left reads what it pops
+    tape_fields,  # once all that is left reads what it pops
     licm,  # after dead code, which would look like work to save
-    reveal,  # after cse, and what moves nodes next to their twins
+    remove_barriers,  # after cse, and what moves nodes next to their twins
     hoist_checks,  # after all that could make an index certain, or leave the loop
-    hand_on,  # once all places are known that can be
-    products,  # when it is known what else reads a matrix; a sum in place of a product can fuse
-    product_forms,  # once an operand is either computed here or lies in memory
-    terms,  # once nothing moves products away from their sums
-    ahead,  # when sums have their last form
+    load_forwarding,  # once all places are known that can be
+    pair_products,  # when it is known what else reads a matrix; a sum, not a product, can fuse
+    matmul_forms,  # once an operand is either computed here or lies in memory
+    signed_zeros,  # once nothing moves products away from their sums
+    distribute,  # when sums have their last form
     fuse,  # last: what is one loop nest is decided on the smallest graph
 )
 

@@ -333,11 +333,11 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, leaves, form)
-            variant, suspect, obstacle = None, None, None
+            variant, suspect, refusal = None, None, None
             if result is native.MISS and structure.eager is None:
-                found = (known.obstacle(leaves) for known in structure.variants)
-                obstacle = next((e for e in found if e is not None), None)
-                if obstacle is None:
+                found = (known.refusal(leaves) for known in structure.variants)
+                refusal = next((e for e in found if e is not None), None)
+                if refusal is None:
                     variant, suspect = _new_variant(self, structure, leaves, tree, form)
         if variant is not None:
             first, variant.first = variant.first, None
@@ -346,15 +346,15 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             if result is native.MISS:
                 result = variant(leaves)
             if result is native.MISS:
-                obstacle = variant.obstacle(leaves)
-            if result is native.MISS and obstacle is None:
+                refusal = variant.refusal(leaves)
+            if result is native.MISS and refusal is None:
                 if tries:
                     # Another thread has rebound what the function captures, since it was traced.
                     return _compiled(self, *given, tries - 1)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
-        if obstacle is not None:
-            return _past_obstacle(self, obstacle, args, kwargs)
+        if refusal is not None:
+            return _past_refusal(self, refusal, args, kwargs)
         if suspect is not None:
             # Only an eager run tells whether the compiler is at fault: where that ends well.
             return _first(self, suspect, args, kwargs, structure, what)
@@ -416,7 +416,7 @@ def _publish(self: Any, variant: Any, form: Form) -> None:
             publish(self, variant, form, self._binder.places(form))
 
 
-def _past_obstacle(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
+def _past_refusal(self: Any, e: TraceError, args: Any, kwargs: Any) -> Any:
     """Run eagerly for arrays that compiled code must not write to; others of their kind it may."""
     if e.code == "TJ019":
         raise e

@@ -1,11 +1,11 @@
-"""Which memory the arrays of a program lie in: storage for many values, and the copies that remain.
+"""The memory that the arrays of a program lie in: allocations shared by values, and copies left.
 
-Values whose live ranges do not meet may share storage. They are joined greedily, those of the
+Values whose live ranges do not meet may share allocation. They are joined greedily, those of the
 deepest loops first: an update with the array that it changes, a merge with what flows into it, then
 what an argument holds at the end with that argument, and results with their memory. Where two may
 not be joined there is a copy: by the updating kernel, on the edge that leads to the merge, or at
-the return. Loops that hand storage around (names swapped, a new array in each iteration) move no
-elements: such storage has a pointer that changes hands at the end of each iteration.
+the return. Loops that hand memory around (names swapped, a new array in each iteration) move no
+elements: such an allocation has a pointer that changes hands at the end of each iteration.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import Fusion
 
-__all__ = ["BufferPlan", "Copy", "Move", "Storage", "byte_count", "is_update", "plan_buffers"]
+__all__ = ["Allocation", "BufferPlan", "Copy", "Move", "byte_count", "is_update", "plan_buffers"]
 
 #: What can compute its result in memory with any strides.
 _STRIDED = (Fusion, Merge, Undefined, WriteItem)
 
 
 @dataclass(eq=False)
-class Storage:
+class Allocation:
     """Memory that `members` share, one after another.
 
     It is that of graph input `argument`, that of graph output `output`, slot number `slot` of the
     program's own memory, or, where its size is not known when the program begins, a block that
-    grows. `moves`: the pointer to it changes hands with that of other storage.
+    grows. `moves`: the pointer to it changes hands with that of other allocation.
     """
 
     members: list[Value]
@@ -80,19 +80,19 @@ class Move:
 
 @dataclass
 class BufferPlan:
-    """Storage of every array value; slots; the copies on edges, and the pointers that move there.
+    """The allocation of every array value; slots; copies on edges, and pointers that move there.
 
     `edges`, `rooms` and `turns` are by (section, successor). Rooms are moves of undefined values:
     there is nothing to copy, but whoever copies the target later reads as much memory. A turn maps
-    storage to the storage whose memory it takes over.
+    allocation to the allocation whose memory it takes over.
     """
 
     live: Liveness
-    storage: dict[Value, Storage] = field(default_factory=dict)
+    allocation: dict[Value, Allocation] = field(default_factory=dict)
     slots: list[frozenset[Dim]] = field(default_factory=list)
     edges: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
     rooms: dict[tuple[int, int], list[Move]] = field(default_factory=dict)
-    turns: dict[tuple[int, int], dict[Storage, Storage]] = field(default_factory=dict)
+    turns: dict[tuple[int, int], dict[Allocation, Allocation]] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
     #: Arrays that are copied around the program: arguments that are saved, results that lie
     #: elsewhere, with the bytes of memory that the copy takes.
@@ -100,14 +100,14 @@ class BufferPlan:
     #: The program's stacks, for reading.
     stacks: list[StackUse] = field(default_factory=list)
 
-    def of(self, v: Value) -> Storage | None:
-        """The storage of a value under any of its names; None for what is only read."""
-        return self.storage.get(self.live.root(v))
+    def of(self, v: Value) -> Allocation | None:
+        """The allocation of a value under any of its names; None for what is only read."""
+        return self.allocation.get(self.live.root(v))
 
     def together(self, a: Value, b: Value) -> bool:
-        """Whether two values share storage."""
-        storage = self.of(a)
-        return storage is not None and storage is self.of(b)
+        """Whether two values share an allocation."""
+        allocation = self.of(a)
+        return allocation is not None and allocation is self.of(b)
 
     def overwritten(self, node: Node) -> dict[Value, Value]:
         """The results that a node computes over one of its inputs, with that input."""
@@ -143,7 +143,7 @@ class _Planner:
         self.graph, self.known, self.strides = graph, known, strides
         self.live = Liveness(graph)
         self.plan = BufferPlan(self.live)
-        self.storage = self.plan.storage
+        self.allocation = self.plan.allocation
         self.dense_only: set[Value] = set()
 
     def run(self) -> BufferPlan:
@@ -158,7 +158,8 @@ class _Planner:
         self._report()
         return self.plan
 
-    # Storage of one value each ------------------------------------------------------------------
+    # Allocation of one value each
+    # ------------------------------------------------------------------
 
     def _begin(self) -> None:
         written = written_inputs(self.graph)
@@ -177,10 +178,10 @@ class _Planner:
                 self._new(v)
                 self.dense_only.add(v)
 
-    def _new(self, v: Value) -> Storage:
+    def _new(self, v: Value) -> Allocation:
         during = set(self.live.during.get(v, ()))
-        self.storage[v] = Storage([v], sizes=frozenset((byte_count(v),)), during=during)
-        return self.storage[v]
+        self.allocation[v] = Allocation([v], sizes=frozenset((byte_count(v),)), during=during)
+        return self.allocation[v]
 
     # Joining ------------------------------------------------------------------------------------
 
@@ -204,7 +205,7 @@ class _Planner:
             yield self.graph.inputs[k], root(v)
 
     def _join(self, a: Value, b: Value) -> bool:
-        first, second = self.storage.get(a), self.storage.get(b)
+        first, second = self.allocation.get(a), self.allocation.get(b)
         if first is None or second is None:
             return False
         if first is second:
@@ -213,7 +214,7 @@ class _Planner:
             return False
         if len(first.members) < len(second.members):
             first, second = second, first
-        if any(self.storage.get(v) is first for v in second.during):
+        if any(self.allocation.get(v) is first for v in second.during):
             return False
         if not first.during.isdisjoint(second.members):
             return False
@@ -224,10 +225,10 @@ class _Planner:
         first.sizes |= second.sizes
         first.during |= second.during
         for v in second.members:
-            self.storage[v] = first
+            self.allocation[v] = first
         return True
 
-    def _compatible(self, a: Storage, b: Storage) -> bool:
+    def _compatible(self, a: Allocation, b: Allocation) -> bool:
         ta, tb = a.members[0].type, b.members[0].type
         assert isinstance(ta, ArrayType) and isinstance(tb, ArrayType)
         if (ta.dtype, ta.order) != (tb.dtype, tb.order):
@@ -241,23 +242,23 @@ class _Planner:
     def _pin_results(self) -> None:
         """Results are computed in the memory that the caller gave for them."""
         for k, v in enumerate(self.graph.outputs):
-            storage = self.storage.get(self.live.root(v)) if is_array(v) else None
-            if storage is None or _is_write(self.graph, k):
+            allocation = self.allocation.get(self.live.root(v)) if is_array(v) else None
+            if allocation is None or _is_write(self.graph, k):
                 continue
-            free = storage.argument is None and storage.output is None
+            free = allocation.argument is None and allocation.output is None
             free = free and type_sizes(v.type) <= self.known
-            if free and storage.sizes == {byte_count(v)}:
-                storage.output = k
+            if free and allocation.sizes == {byte_count(v)}:
+                allocation.output = k
 
     def _reuse(self) -> None:
         """Elementwise results over operands that nothing else needs, in the program's own memory.
 
-        Storage of the same size would be found for them too; this spares the cache.
+        Allocation of the same size would be found for them too; this spares the cache.
         """
         for node, found in self.live.overwritable.items():
             for out, inputs in found.items():
                 for v in inputs:
-                    pair = self.storage.get(v), self.storage.get(out)
+                    pair = self.allocation.get(v), self.allocation.get(out)
                     if all(s is not None and s.argument is None for s in pair):
                         if not is_update(node) and self._join(v, out):
                             break
@@ -269,12 +270,12 @@ class _Planner:
             back = section.kind == "head" and before >= section.id
             roots = [(node, self.live.root(v)) for node, v in pairs]
             turn = _closed(self._turn(section, roots)) if back else {}
-            for storage in turn:
-                storage.moves = True
+            for allocation in turn:
+                allocation.moves = True
             if turn:
                 self.plan.turns[before, section.id] = turn
             for (node, v), (_, root) in zip(pairs, roots, strict=True):
-                target, source = self.storage[node.outputs[0]], self.storage.get(root)
+                target, source = self.allocation[node.outputs[0]], self.allocation.get(root)
                 move, edge = Move(v, node.outputs[0]), (before, section.id)
                 if root in self.live.undefined:
                     self.plan.rooms.setdefault(edge, []).append(move)
@@ -283,10 +284,10 @@ class _Planner:
 
     def _turn(
         self, section: Section, pairs: Sequence[tuple[Node, Value]]
-    ) -> dict[Storage, Storage]:
+    ) -> dict[Allocation, Allocation]:
         """What each merge of a head takes over from the iteration that ends."""
-        both = [(self.storage[n.outputs[0]], self.storage.get(v), v) for n, v in pairs]
-        turn: dict[Storage, Storage] = {}
+        both = [(self.allocation[n.outputs[0]], self.allocation.get(v), v) for n, v in pairs]
+        turn: dict[Allocation, Allocation] = {}
         taken = {target for target, source, _ in both if source is target}
         for target, source, v in both:
             if source is None or source in taken or target in taken or v in self.live.undefined:
@@ -297,7 +298,7 @@ class _Planner:
                 taken.add(source)
         return turn
 
-    def _may_move(self, a: Storage, b: Storage) -> bool:
+    def _may_move(self, a: Allocation, b: Allocation) -> bool:
         if a.strides is not None or b.strides is not None:
             return False
         ta, tb = a.members[0].type, b.members[0].type
@@ -306,56 +307,56 @@ class _Planner:
         both_grow = not self._is_known(a) and not self._is_known(b)
         return ta.dtype == tb.dtype and (fits or both_grow)
 
-    def _is_known(self, storage: Storage) -> bool:
-        fixed = storage.argument is not None or storage.output is not None
-        return fixed or all(type_sizes(v.type) <= self.known for v in storage.members)
+    def _is_known(self, allocation: Allocation) -> bool:
+        fixed = allocation.argument is not None or allocation.output is not None
+        return fixed or all(type_sizes(v.type) <= self.known for v in allocation.members)
 
     # Slots --------------------------------------------------------------------------------------
 
     def _color(self) -> None:
-        """Slots of the program's own memory: dead storage is used again.
+        """Slots of the program's own memory: memory of dead values is used again.
 
         That of the same size comes first, then one that is no smaller, or no larger: it grows.
         Before there is a new slot, the memory of results that are written later serves.
         """
-        own = list(dict.fromkeys(self.storage.values()))
-        conflicts: dict[Storage, set[Storage]] = {}
+        own = list(dict.fromkeys(self.allocation.values()))
+        conflicts: dict[Allocation, set[Allocation]] = {}
         for v, during in self.live.during.items():
             for other in during:
-                a, b = self.storage[v], self.storage[other]
+                a, b = self.allocation[v], self.allocation[other]
                 conflicts.setdefault(a, set()).add(b)
                 conflicts.setdefault(b, set()).add(a)
-        users: list[list[Storage]] = []
+        users: list[list[Allocation]] = []
         shared: list[int] = []
         results = {s: [s] for s in own if s.output is not None and not s.moves}
-        for storage in own:
-            if storage.argument is not None or storage.output is not None:
+        for allocation in own:
+            if allocation.argument is not None or allocation.output is not None:
                 continue
-            if not self._is_known(storage):
+            if not self._is_known(allocation):
                 continue
-            against = conflicts.get(storage, set())
+            against = conflicts.get(allocation, set())
             place = None
-            if not storage.moves:
+            if not allocation.moves:
                 free = [k for k in shared if against.isdisjoint(users[k])]
-                place = self._fitting(storage.sizes, free)
-                if place is None and (home := _unwritten(storage, against, results)):
-                    storage.output = home.output
-                    results[home].append(storage)
+                place = self._fitting(allocation.sizes, free)
+                if place is None and (home := _unwritten(allocation, against, results)):
+                    allocation.output = home.output
+                    results[home].append(allocation)
                     continue
             if place is None:
                 place = len(self.plan.slots)
-                self.plan.slots.append(storage.sizes)
+                self.plan.slots.append(allocation.sizes)
                 users.append([])
                 # A slot whose pointer changes hands belongs to nothing else.
-                if not storage.moves:
+                if not allocation.moves:
                     shared.append(place)
-            elif _within(self.plan.slots[place], storage.sizes):
-                self.plan.slots[place] = storage.sizes
-            storage.slot = place
-            users[place].append(storage)
+            elif _within(self.plan.slots[place], allocation.sizes):
+                self.plan.slots[place] = allocation.sizes
+            allocation.slot = place
+            users[place].append(allocation)
 
     def _fitting(self, sizes: frozenset[Dim], free: Sequence[int]) -> int | None:
-        """The best of these slots for storage of the largest of `sizes`."""
+        """The best of these slots for an allocation of the largest of `sizes`."""
         slots = self.plan.slots
         for fits in (
             lambda slot: slot == sizes,
@@ -383,8 +384,8 @@ class _Planner:
                 node = self._merge_of(move.target)
                 plan.copies.append(Copy(f"an array handed on by a {kind}", node.where))
         for k, v in written_inputs(self.graph).items():
-            storage = plan.of(v)
-            if storage is None or storage.argument != k or storage.moves:
+            allocation = plan.of(v)
+            if allocation is None or allocation.argument != k or allocation.moves:
                 plan.copies.append(Copy(f"the last value of argument {k}", None))
 
     def _merge_of(self, v: Value) -> Node:
@@ -393,11 +394,11 @@ class _Planner:
 
 
 def _unwritten(
-    storage: Storage, against: set[Storage], results: Mapping[Storage, list[Storage]]
-) -> Storage | None:
-    """A result in whose memory `storage` fits, as long as nothing there is needed."""
+    allocation: Allocation, against: set[Allocation], results: Mapping[Allocation, list[Allocation]]
+) -> Allocation | None:
+    """A result in whose memory `allocation` fits, as long as nothing there is needed."""
     for result, users in results.items():
-        if against.isdisjoint(users) and _within(storage.sizes, result.sizes):
+        if against.isdisjoint(users) and _within(allocation.sizes, result.sizes):
             return result
     return None
 
@@ -428,11 +429,11 @@ def _is_write(graph: DataflowGraph, output: int) -> bool:
     return output < len(graph.results) and graph.results[output].startswith("write ")
 
 
-def _closed(turn: dict[Storage, Storage]) -> dict[Storage, Storage]:
-    """A permutation: storage that is taken over gets what lies free at the chain's other end."""
+def _closed(turn: dict[Allocation, Allocation]) -> dict[Allocation, Allocation]:
+    """A permutation: one that is taken over gets what lies free at the chain's other end."""
     out = dict(turn)
     taken = set(turn.values())
-    for start in [storage for storage in turn if storage not in taken]:
+    for start in [allocation for allocation in turn if allocation not in taken]:
         end = start
         while end in turn:
             end = turn[end]

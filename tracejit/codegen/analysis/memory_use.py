@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracejit.codegen.analysis.buffer_plan import BufferPlan, Copy, Storage, byte_count, is_update
+from tracejit.codegen.analysis.buffer_plan import (
+    Allocation,
+    BufferPlan,
+    Copy,
+    byte_count,
+    is_update,
+)
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.analysis.stack_order import StackUse
 from tracejit.errors import Where
@@ -155,8 +161,8 @@ def _in_place(graph: DataflowGraph, plan: BufferPlan) -> Sequence[Where]:
             continue
         stored = is_update(node) and bool(plan.overwritten(node))
         for v in filter(is_array, node.outputs):
-            storage = plan.of(v)
-            stored = stored or storage is not None and storage.argument is not None
+            allocation = plan.of(v)
+            stored = stored or allocation is not None and allocation.argument is not None
         if stored:
             found.setdefault((node.where.file, node.where.line), node.where)
     return [found[key] for key in sorted(found)]
@@ -166,29 +172,29 @@ def _temporaries(graph: DataflowGraph, plan: BufferPlan) -> Iterator[Temporary]:
     producer = graph.producers()
     scratch = {v: node for node, values in plan.live.scratch.items() for v in values}
     stores = [n for _, n in graph.nodes() if is_update(n)]
-    for storage in dict.fromkeys(plan.storage.values()):
-        if storage.argument is not None or storage.output is not None:
+    for allocation in dict.fromkeys(plan.allocation.values()):
+        if allocation.argument is not None or allocation.output is not None:
             continue
-        node, why = _origin(storage, producer, scratch)
-        if why == "an array" and any(_reads_old(n, storage, plan, producer) for n in stores):
+        node, why = _origin(allocation, producer, scratch)
+        if why == "an array" and any(_reads_old(n, allocation, plan, producer) for n in stores):
             why = "a store reads what it overwrites"
         where = None if node is None else node.where
-        yield Temporary(why, where, _one_size(storage), storage.slot)
+        yield Temporary(why, where, _one_size(allocation), allocation.slot)
 
 
-def _one_size(storage: Storage) -> Dim:
+def _one_size(allocation: Allocation) -> Dim:
     """The size of one of the arrays in it: the simplest."""
-    return min(storage.sizes, key=lambda d: (len(free_symbols(d)), str(d)))
+    return min(allocation.sizes, key=lambda d: (len(free_symbols(d)), str(d)))
 
 
 def _origin(
-    storage: Storage, producer: Mapping[Value, Node], scratch: Mapping[Value, Node]
+    allocation: Allocation, producer: Mapping[Value, Node], scratch: Mapping[Value, Node]
 ) -> tuple[Node | None, str]:
     """The node that writes first, and what for."""
-    for v in storage.members:
+    for v in allocation.members:
         if v in scratch:
             return scratch[v], f"working memory of {scratch[v].op.name}"
-    nodes = [producer[v] for v in storage.members if v in producer]
+    nodes = [producer[v] for v in allocation.members if v in producer]
     made = [n for n in nodes if not isinstance(n.op, (Merge, Undefined))]
     if made:
         return made[0], "an array"
@@ -196,13 +202,13 @@ def _origin(
 
 
 def _reads_old(
-    store: Node, storage: Storage, plan: BufferPlan, producer: Mapping[Value, Node]
+    store: Node, allocation: Allocation, plan: BufferPlan, producer: Mapping[Value, Node]
 ) -> bool:
-    """Whether `storage` holds new values of a store, made of the array that the store changes."""
-    if storage is plan.of(store.outputs[0]):
+    """Whether `allocation` holds new values of a store, made of the array that it changes."""
+    if allocation is plan.of(store.outputs[0]):
         return False
     for v in store.inputs:
-        if not is_array(v) or plan.of(v) is not storage:
+        if not is_array(v) or plan.of(v) is not allocation:
             continue
         made = producer.get(plan.live.root(v))
         if made is not None and any(

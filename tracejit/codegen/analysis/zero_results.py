@@ -30,16 +30,16 @@ def zero_results(graph: DataflowGraph, plan: BufferPlan) -> dict[Node, int]:
     """
     first: dict[int, tuple[Node, Section]] = {}
     for section, node, v in _written(graph, plan):
-        storage = plan.of(v)
-        if storage is not None and storage.output is not None:
-            first.setdefault(storage.output, (node, section))
+        allocation = plan.of(v)
+        if allocation is not None and allocation.output is not None:
+            first.setdefault(allocation.output, (node, section))
     out: dict[Node, int] = {}
     for number, (node, section) in first.items():
         conditional = section.frame.parent is not None or section.kind in ("then", "else")
         if not conditional and _fills_with_zeros(node):
-            storage = plan.of(node.outputs[0])
-            assert storage is not None
-            if not storage.moves and storage.strides is None:
+            allocation = plan.of(node.outputs[0])
+            assert allocation is not None
+            if not allocation.moves and allocation.strides is None:
                 out[node] = number
     return out
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.combine import Combine
-from tracejit.codegen.kernel.expressions import Value, Values
+from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.vectorize import is_short
 from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type, register_type
 from tracejit.ir.dims import floordiv, symbol
@@ -119,7 +119,7 @@ class Form:
         for k, combine in enumerate(self.combines):
             found = tuple(parts[k][-1] for parts in self._nested(names))
             dtype = combine.dtypes[-1]
-            value = Value(dtype, values.depth, found, varying=s.width > 1)
+            value = KernelValue(dtype, values.depth, found, varying=s.width > 1)
             if dtype != combine.target.dtype:
                 value = values.call("cast", [value], combine.target.dtype)
             values.env[combine.target.name] = value
@@ -158,7 +158,7 @@ class Form:
         for name, divisor in self.reduce.quotients:
             self.values.env[name] = self.values.dim(floordiv(symbol(self.reduce.var), divisor))
 
-    def terms(self) -> list[Value]:
+    def terms(self) -> list[KernelValue]:
         """Run the body at the current position; the term of each target."""
         self.quotients()
         self.statements(self.reduce.body)
@@ -294,7 +294,7 @@ class Nested(Form):
             super().quotients()
             return
         for (name, _), quotient in zip(self.reduce.quotients, self.counted, strict=True):
-            self.values.env[name] = Value("i64", self.values.depth, (quotient,))
+            self.values.env[name] = KernelValue("i64", self.values.depth, (quotient,))
 
     def _divided(self, begin: str, divisor: str) -> tuple[str, str]:
         """Quotient and remainder at a loop's first position."""

@@ -22,11 +22,11 @@ from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS, emit_call
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Load, Var
 
-__all__ = ["Value", "Values"]
+__all__ = ["KernelValue", "Values"]
 
 
 @dataclass(slots=True)
-class Value:
+class KernelValue:
     """A value: one register a stream if varying, else one scalar register or a literal."""
 
     dtype: str
@@ -39,12 +39,12 @@ class Value:
 
 
 @dataclass(slots=True)
-class Scope:
+class LoopContext:
     """One loop: `before` runs in front of it; what is known there, and what in its body."""
 
     before: Chunk
-    known: dict[object, Value] = field(default_factory=dict)
-    local: dict[object, Value] = field(default_factory=dict)
+    known: dict[object, KernelValue] = field(default_factory=dict)
+    local: dict[object, KernelValue] = field(default_factory=dict)
 
 
 class Values:
@@ -54,18 +54,18 @@ class Values:
     iterations run in lanes and `base` its position in the first lane of the first stream.
     """
 
-    def __init__(self, fb: FunctionBuilder, load: Callable[[Load], Value]) -> None:
+    def __init__(self, fb: FunctionBuilder, load: Callable[[Load], KernelValue]) -> None:
         self.fb = fb
         self.load = load
-        self.env: dict[str, Value] = {}
-        self.scopes = [Scope(fb.chunk)]
+        self.env: dict[str, KernelValue] = {}
+        self.scopes = [LoopContext(fb.chunk)]
         self.lanes = Lanes(fb)
         self.one = self.lanes
         self.streams = 1
         self.masks: tuple[str, ...] | None = None
         self.fetch_ahead = False
         self.vector: str | None = None
-        self.base: Value | None = None
+        self.base: KernelValue | None = None
 
     @property
     def width(self) -> int:
@@ -81,7 +81,7 @@ class Values:
     def scope(self) -> Iterator[None]:
         """Enter a loop that is known to run at least once."""
         fb = self.fb
-        self.scopes.append(Scope(fb.insertion_point()))
+        self.scopes.append(LoopContext(fb.insertion_point()))
         # A block of its own: the chunk in front may grow blocks later.
         label = fb.fresh_label("run")
         fb.br(label)
@@ -106,7 +106,7 @@ class Values:
 
     def set_position(self, name: str, register: str) -> None:
         """Bind a loop variable of the current loop to its scalar position."""
-        value = Value("i64", self.depth, (register,))
+        value = KernelValue("i64", self.depth, (register,))
         if name == self.vector and self.width > 1:
             self.base = value
         else:
@@ -136,7 +136,7 @@ class Values:
     def _chunk(self, level: int) -> Chunk:
         return self.fb.chunk if level >= self.depth else self.scopes[level + 1].before
 
-    def recall(self, key: object) -> Value | None:
+    def recall(self, key: object) -> KernelValue | None:
         """The value that is available here under a key."""
         for scope in reversed(self.scopes):
             found = scope.local.get(key) or scope.known.get(key)
@@ -144,7 +144,7 @@ class Values:
                 return found
         return None
 
-    def remember(self, key: object, value: Value) -> Value:
+    def remember(self, key: object, value: KernelValue) -> KernelValue:
         """Make a stable value available under a key for as long as its register is in reach."""
         if not value.stable:
             return value
@@ -162,13 +162,13 @@ class Values:
 
     # Operands and instructions.
 
-    def scalar(self, value: Value) -> str:
+    def scalar(self, value: KernelValue) -> str:
         """The operand text of a uniform value."""
         if value.const is not None:
             return self.one.const(value.const, value.dtype)
         return value.names[0]
 
-    def operand(self, value: Value, stream: int) -> str:
+    def operand(self, value: KernelValue, stream: int) -> str:
         """The operand text of a value in lanes."""
         if value.const is not None:
             return self.lanes.const(value.const, value.dtype)
@@ -184,16 +184,16 @@ class Values:
         if known is None:
             with self.at_level(value.level):
                 name = self.lanes.splat(value.names[0], value.dtype)
-            known = self.remember(key, Value(value.dtype, value.level, (name,)))
+            known = self.remember(key, KernelValue(value.dtype, value.level, (name,)))
         return known.names[0]
 
     def instruction(
         self,
         emit: Callable[..., str],
-        args: Sequence[Value],
+        args: Sequence[KernelValue],
         dtype: str,
         level: int = 0,
-    ) -> Value:
+    ) -> KernelValue:
         """`emit(lanes, *operands)` for each stream if an argument varies, else once.
 
         The code goes to the level of the arguments, or to `level` if that is deeper.
@@ -203,19 +203,19 @@ class Values:
         if not any(a.varying for a in args):
             operands = [self.scalar(a) for a in args]
             with self.at_level(level):
-                return Value(dtype, level, (emit(self.one, *operands),), stable=stable)
+                return KernelValue(dtype, level, (emit(self.one, *operands),), stable=stable)
         names = []
         for s in range(self.streams):
             operands = [self.operand(a, s) for a in args]
             with self.at_level(level):
                 names.append(emit(self.lanes, *operands))
-        return Value(dtype, level, tuple(names), varying=True, stable=stable)
+        return KernelValue(dtype, level, tuple(names), varying=True, stable=stable)
 
-    def constant(self, value: bool | int | float, dtype: str) -> Value:
+    def constant(self, value: bool | int | float, dtype: str) -> KernelValue:
         """A literal."""
-        return Value(dtype, 0, (), const=value)
+        return KernelValue(dtype, 0, (), const=value)
 
-    def integer(self, op: str, a: Value, b: Value) -> Value:
+    def integer(self, op: str, a: KernelValue, b: KernelValue) -> KernelValue:
         """i64 add or mul, folded where it can be."""
         if a.const is not None and b.const is not None:
             x, y = int(a.const), int(b.const)
@@ -238,7 +238,7 @@ class Values:
         """Whether a size expression differs between lanes."""
         return self.width > 1 and any(self.is_varying(name) for name in free_symbols(d))
 
-    def dim(self, d: Dim) -> Value:
+    def dim(self, d: Dim) -> KernelValue:
         """The value of a size expression."""
         if isinstance(d, int):
             return self.constant(d, "i64")
@@ -248,16 +248,16 @@ class Values:
             return known
         return self.remember(key, self._lanes_of(d) if self.varies(d) else self.scalar_dim(d))
 
-    def scalar_dim(self, d: Dim) -> Value:
+    def scalar_dim(self, d: Dim) -> KernelValue:
         """The value of a size expression with the vector variable at its position in lane 0."""
         return self._sum(d, self._first_lane)
 
-    def _first_lane(self, name: str) -> Value:
+    def _first_lane(self, name: str) -> KernelValue:
         if name == self.vector and self.base is not None:
             return self.base
         return self.env[name]
 
-    def _lanes_of(self, d: Dim) -> Value:
+    def _lanes_of(self, d: Dim) -> KernelValue:
         assert self.vector is not None
         split = split_linear(d, self.vector)
         if split is None or not isinstance(split[0], int) or self.varies(split[1]):
@@ -269,12 +269,12 @@ class Values:
             offsets = self.lanes.counting("i64", s * self.width * step, step)
             with self.at_level(base.level):
                 names.append(self.lanes.op("add", "i64", first, offsets))
-        return Value("i64", base.level, tuple(names), varying=True)
+        return KernelValue("i64", base.level, tuple(names), varying=True)
 
-    def _symbol(self, name: str) -> Value:
+    def _symbol(self, name: str) -> KernelValue:
         return self.dim(symbol(name)) if name == self.vector else self.env[name]
 
-    def _sum(self, d: Dim, lookup: Callable[[str], Value]) -> Value:
+    def _sum(self, d: Dim, lookup: Callable[[str], KernelValue]) -> KernelValue:
         """The polynomial, outermost terms first so that their sum leaves the loops."""
         if isinstance(d, int):
             return self.constant(d, "i64")
@@ -293,13 +293,15 @@ class Values:
             total = self.integer("add", total, term)
         return total
 
-    def _atom(self, fn: str, args: tuple[Dim, Dim], lookup: Callable[[str], Value]) -> Value:
+    def _atom(
+        self, fn: str, args: tuple[Dim, Dim], lookup: Callable[[str], KernelValue]
+    ) -> KernelValue:
         values = [self._sum(a, lookup) for a in args]
         if fn in ("floordiv", "mod") and any(v.varying for v in values):
             return self._divide_places(fn, *values)
         return self.call(ATOM_FUNCTIONS[fn], values, "i64")
 
-    def _divide_places(self, fn: str, a: Value, b: Value) -> Value:
+    def _divide_places(self, fn: str, a: KernelValue, b: KernelValue) -> KernelValue:
         """floordiv or mod of places in lanes, which no machine divides as integers.
 
         Places and sizes are below 2**53. The quotient of two such integers, rounded to a double,
@@ -323,12 +325,12 @@ class Values:
 
     # Expressions.
 
-    def call(self, fn: str, args: Sequence[Value], dtype: str) -> Value:
+    def call(self, fn: str, args: Sequence[KernelValue], dtype: str) -> KernelValue:
         """A scalar function of values."""
         dtypes = [a.dtype for a in args]
         return self.instruction(lambda s, *x: emit_call(s, fn, x, dtypes, dtype), args, dtype)
 
-    def evaluate(self, expr: Expr) -> Value:
+    def evaluate(self, expr: Expr) -> KernelValue:
         """The value of an expression; a shared subexpression is written once."""
         if isinstance(expr, Const):
             return self.constant(expr.value, expr.dtype)
@@ -343,13 +345,13 @@ class Values:
             known = self.remember(id(expr), self._call(expr))
         return known
 
-    def _call(self, expr: Call) -> Value:
+    def _call(self, expr: Call) -> KernelValue:
         args = [self.evaluate(a) for a in expr.args]
         if expr.fn != "wrap_index":
             return self.call(expr.fn, args, expr.dtype)
         return self._wrap_index(args[0], args[1])
 
-    def _wrap_index(self, index: Value, size: Value) -> Value:
+    def _wrap_index(self, index: KernelValue, size: KernelValue) -> KernelValue:
         """A checked index; lanes beyond a masked loop's end are not checked."""
         level = max(index.level, size.level, self.depth - 1)
         zero = self.constant(0, "i64")

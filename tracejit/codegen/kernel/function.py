@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.codegen.kernel.expressions import Value, Values
+from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.memory import Memory
 from tracejit.codegen.kernel.reduce import Reductions
 from tracejit.codegen.kernel.row_reduce import RowPlan, Rows, plan_rows
-from tracejit.codegen.kernel.vectorize import Plan, is_short, only_short_reductions, plan_loop
+from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_reductions, plan_loop
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
@@ -81,9 +81,9 @@ class _KernelWriter:
         self.reductions = Reductions(self.values, self.statements)
         self.rows = Rows(self.values, self.statements)
         for name in kernel.sizes:
-            self.values.env[name] = Value("i64", 0, (register(name),))
+            self.values.env[name] = KernelValue("i64", 0, (register(name),))
         for scalar in kernel.scalars:
-            self.values.env[scalar.name] = Value(scalar.dtype, 0, (register(scalar.name),))
+            self.values.env[scalar.name] = KernelValue(scalar.dtype, 0, (register(scalar.name),))
 
     def emit(self) -> None:
         """Write the body."""
@@ -127,7 +127,7 @@ class _KernelWriter:
             for other in following
         )
 
-    def _plan(self, loop: For | Reduce) -> Plan | None:
+    def _plan(self, loop: For | Reduce) -> VectorPlan | None:
         if self.values.width > 1:
             return None
         if isinstance(loop, Reduce):
@@ -158,7 +158,7 @@ class _KernelWriter:
 
         fb.if_then(fb.less("0", size), (), run)
 
-    def _vector_for(self, loop: For, plan: Plan) -> None:
+    def _vector_for(self, loop: For, plan: VectorPlan) -> None:
         values, fb = self.values, self.fb
         size = values.scalar(values.dim(loop.size))
 
@@ -174,7 +174,7 @@ class _KernelWriter:
 
         fb.if_then(fb.less("0", size), (), run)
 
-    def _main(self, loop: For, plan: Plan, end: str) -> list[str]:
+    def _main(self, loop: For, plan: VectorPlan, end: str) -> list[str]:
         """The positions that fill all lanes of all streams."""
         values = self.values
 
@@ -187,7 +187,7 @@ class _KernelWriter:
         with values.in_lanes(loop.var, plan.width, plan.streams, plan.fetch_ahead):
             return self.fb.do_while("0", end, step, (), one)
 
-    def _rest(self, loop: For, plan: Plan, begin: str, end: str) -> list[str]:
+    def _rest(self, loop: For, plan: VectorPlan, begin: str, end: str) -> list[str]:
         """The positions left over, masked or one by one."""
         values = self.values
         width = plan.width if plan.masked else 1
@@ -216,7 +216,7 @@ class _KernelWriter:
             for k, c in enumerate(scan.carries):
                 own = tuple(registers[k * values.streams : (k + 1) * values.streams])
                 varying = values.width > 1
-                values.env[c.name] = Value(c.dtype, values.depth, own, varying)
+                values.env[c.name] = KernelValue(c.dtype, values.depth, own, varying)
 
         def one(position: str, state: list[str]) -> list[str]:
             values.set_position(scan.var, position)

@@ -10,7 +10,7 @@ anything else       lane by lane: see `strided.py`, or a gather or scatter
 from __future__ import annotations
 
 from tracejit.codegen.affine import Offsets, split_linear
-from tracejit.codegen.kernel.expressions import Value, Values
+from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.strided import even_step, load_apart, load_spread, moved, store_apart
 from tracejit.codegen.llvm.lanes import (
     Lanes,
@@ -38,7 +38,7 @@ class Memory:
         self.offsets = Offsets(kernel)
         self._stored = stored
 
-    def load(self, values: Values, load: Load) -> Value:
+    def load(self, values: Values, load: Load) -> KernelValue:
         """The value of a load. One from a buffer that the kernel writes stays where it is."""
         offset = self.offsets(load)
         stable = load.buffer not in self._stored
@@ -53,12 +53,12 @@ class Memory:
                 level = max(address.level, floor)
                 with values.at_level(level):
                     name = load_element(values.fb, values.scalar(address), load.dtype)
-                known = Value(load.dtype, level, (name,))
+                known = KernelValue(load.dtype, level, (name,))
             known.stable = stable
             values.remember(key, known)
         return known
 
-    def _address(self, values: Values, buffer: str, dtype: str, offset: Dim) -> Value:
+    def _address(self, values: Values, buffer: str, dtype: str, offset: Dim) -> KernelValue:
         """The address of an element, the vector variable standing at its first lane.
 
         What does not depend on the innermost loop involved becomes a pointer outside of it, and a
@@ -79,8 +79,8 @@ class Memory:
             address = moved(values, address, dtype, values.constant(constant, "i64"))
         return values.remember(key, address)
 
-    def _pointer(self, values: Values, buffer: str, dtype: str, offset: Dim) -> Value:
-        pointer = Value("ptr", 0, (register(buffer),))
+    def _pointer(self, values: Values, buffer: str, dtype: str, offset: Dim) -> KernelValue:
+        pointer = KernelValue("ptr", 0, (register(buffer),))
         if isinstance(offset, int):
             return pointer
         key = ("pointer", buffer, offset)
@@ -139,7 +139,7 @@ class Memory:
 
     def _load_lanes(
         self, values: Values, buffer: str, dtype: str, offset: Dim, floor: int
-    ) -> Value:
+    ) -> KernelValue:
         stride = _unit_stride(values, offset)
         names = []
         if stride is None or (stride > 1 and (values.masks is not None or stride > values.width)):
@@ -152,7 +152,7 @@ class Memory:
             for s, pointers in enumerate(addresses):
                 with values.at_level(level):
                     names.append(_gather(values, dtype, pointers, s))
-            return Value(dtype, level, tuple(names), varying=True)
+            return KernelValue(dtype, level, tuple(names), varying=True)
         base = self._address(values, buffer, dtype, offset)
         level = max(base.level, floor)
         if values.fetch_ahead and stride == 1 and base.level == values.depth:
@@ -161,7 +161,7 @@ class Memory:
             with values.at_level(level):
                 raw = _load_run(values, dtype, base.names[0], stride, s)
                 names.append(from_memory(values.lanes, raw, dtype))
-        return Value(dtype, level, tuple(names), varying=True)
+        return KernelValue(dtype, level, tuple(names), varying=True)
 
     def _fetch_ahead(self, values: Values, buffer: str, dtype: str, offset: Dim) -> None:
         """Ask for the lines that the loop will load some iterations later, once for neighbours."""

@@ -14,7 +14,7 @@ from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
-from tracejit.codegen.kernel.vectorize import Plan
+from tracejit.codegen.kernel.vectorize import VectorPlan
 from tracejit.codegen.llvm.lanes import Lanes, vector_type
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
@@ -31,7 +31,7 @@ class Reductions:
         self._values = values
         self._statements = statements
 
-    def emit(self, reduce: Reduce, plan: Plan | None) -> None:
+    def emit(self, reduce: Reduce, plan: VectorPlan | None) -> None:
         """Write a reduction and bind its targets; with a plan, its own loop runs in lanes.
 
         A product of floats runs in none. Raises ValueError if there is a sum of floats beside it.
@@ -59,7 +59,7 @@ class _Vector(Form):
         statements: Callable[[Sequence[Stmt]], None],
         reduce: Reduce,
         combines: list[Combine],
-        plan: Plan,
+        plan: VectorPlan,
     ) -> None:
         super().__init__(values, statements, reduce, combines)
         self.plan = plan

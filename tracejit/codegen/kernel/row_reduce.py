@@ -19,8 +19,8 @@ from tracejit.codegen.affine import Offsets
 from tracejit.codegen.kernel.accumulate import Form, Parts
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.early_exits import may_fail
-from tracejit.codegen.kernel.expressions import Value, Values
-from tracejit.codegen.kernel.vectorize import Plan, is_short, plan_loop
+from tracejit.codegen.kernel.expressions import KernelValue, Values
+from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, plan_loop
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import Lanes, bits, vector_type
 from tracejit.ir.dims import Dim, free_symbols, substitute, symbol
@@ -45,7 +45,7 @@ class RowPlan:
 
     reduce: Reduce
     after: tuple[Stmt, ...]
-    plan: Plan
+    plan: VectorPlan
     masked: bool
 
 
@@ -192,7 +192,7 @@ class Rows:
                 values.masks = (values.mask_below(position, end),)
             for t, (name,) in zip(rows.reduce.targets, results, strict=True):
                 dtype = Combine(t).dtype
-                value = Value(dtype, values.depth, (name,), varying=True)
+                value = KernelValue(dtype, values.depth, (name,), varying=True)
                 if dtype != t.dtype:
                     value = values.call("cast", [value], t.dtype)
                 values.env[t.name] = value

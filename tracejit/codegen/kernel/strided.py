@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracejit.codegen.affine import split_linear
-from tracejit.codegen.kernel.expressions import Value, Values
+from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.llvm.lanes import bits, from_memory, memory_type, to_memory
 from tracejit.ir.dims import Dim
 
@@ -19,7 +19,7 @@ __all__ = ["even_step", "load_apart", "load_spread", "moved", "store_apart"]
 _GROUP = 4
 
 
-def moved(values: Values, pointer: Value, dtype: str, elements: Value) -> Value:
+def moved(values: Values, pointer: KernelValue, dtype: str, elements: KernelValue) -> KernelValue:
     """A pointer moved by a uniform number of elements."""
     if elements.const == 0:
         return pointer
@@ -42,7 +42,7 @@ def even_step(values: Values, dtype: str, offset: Dim) -> Dim | None:
     return split[0]
 
 
-def _places(values: Values, first: Value, stride: Dim, dtype: str) -> Iterator[Value]:
+def _places(values: Values, first: KernelValue, stride: Dim, dtype: str) -> Iterator[KernelValue]:
     """The address of each lane of all streams; `first` is that of the first one."""
     count, step = values.streams * values.width, values.dim(stride)
     group = count if step.const is not None else _GROUP
@@ -53,7 +53,9 @@ def _places(values: Values, first: Value, stride: Dim, dtype: str) -> Iterator[V
         yield moved(values, first, dtype, ahead[n % group])
 
 
-def load_apart(values: Values, first: Value, stride: Dim, dtype: str, floor: int) -> Value:
+def load_apart(
+    values: Values, first: KernelValue, stride: Dim, dtype: str, floor: int
+) -> KernelValue:
     """Elements `stride` apart from the address `first` on, at the level `floor` or a deeper one.
 
     Lanes that are masked are zero.
@@ -83,10 +85,12 @@ def load_apart(values: Values, first: Value, stride: Dim, dtype: str, floor: int
             )
             if lane == width - 1:
                 names.append(from_memory(lanes, raw, dtype))
-    return Value(dtype, level, tuple(names), varying=True)
+    return KernelValue(dtype, level, tuple(names), varying=True)
 
 
-def store_apart(values: Values, first: Value, stride: Dim, dtype: str, value: Value) -> None:
+def store_apart(
+    values: Values, first: KernelValue, stride: Dim, dtype: str, value: KernelValue
+) -> None:
     """Store a value's lanes, none of which is masked, `stride` apart from `first` on."""
     lanes, width, fb = values.lanes, values.width, values.fb
     kind, size = memory_type(dtype), bits(dtype) // 8

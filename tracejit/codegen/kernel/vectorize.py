@@ -28,7 +28,7 @@ from tracejit.ir.kernel import (
     Var,
 )
 
-__all__ = ["Plan", "is_short", "only_short_reductions", "plan_loop"]
+__all__ = ["VectorPlan", "is_short", "only_short_reductions", "plan_loop"]
 
 #: Reductions over no more positions are written out: a colour's channels, a point's coordinates.
 _SHORT = 8
@@ -60,7 +60,7 @@ def only_short_reductions(body: Sequence[Stmt]) -> bool:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VectorPlan:
     """How a loop runs in lanes.
 
     `streams` vectors advance in one iteration. A reduction holds `register_slots` accumulators in
@@ -78,7 +78,7 @@ class Plan:
 
 def plan_loop(
     loop: For | Reduce, offsets: Offsets, target: HostTarget, varying: frozenset[str] = frozenset()
-) -> Plan | None:
+) -> VectorPlan | None:
     """The plan of a loop marked `vector`, or None if it must run one position at a time.
 
     `varying` names what else differs from position to position.
@@ -107,7 +107,7 @@ def plan_loop(
         width = min(width, loop.lanes)
         if width < 2:
             return None
-    return Plan(
+    return VectorPlan(
         width=width,
         streams=_streams(loop, survey, width),
         masked=_masks_all(survey, target) and not _may_be_short(loop, survey),

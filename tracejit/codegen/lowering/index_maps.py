@@ -93,7 +93,7 @@ def linear(index: tuple[Dim, ...], strides: Sequence[Dim]) -> Dim:
 
 
 @dataclass
-class Scope:
+class LoopBody:
     """Statements of one loop body, and the elements already bound in it."""
 
     body: list[Stmt] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Lowering:
         self.params: list[Param] = []
         self.scalars: list[Var] = []
         self.literals: dict[Value, Element] = {}
-        self.scope = Scope()
+        self.scope = LoopBody()
         self.loops = 0
         self.names = 0
         self.outputs: dict[Value, str] = {}
@@ -377,10 +377,10 @@ class Lowering:
         self.loops += 1
         return f"i{self.loops - 1}"
 
-    def nested(self) -> Scope:
+    def nested(self) -> LoopBody:
         """Enter a new body; what enclosing bodies have bound stays known."""
         outer = self.scope
-        self.scope = Scope([], dict(outer.known))
+        self.scope = LoopBody([], dict(outer.known))
         return outer
 
 

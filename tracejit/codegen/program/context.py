@@ -47,7 +47,7 @@ class Pointers(Protocol):
     def __setitem__(self, v: Value, pointer: str) -> None: ...
 
     def require(self, v: Value) -> None:
-        """Make room for a value that is about to be written, if its storage grows."""
+        """Make room for a value that is about to be written, if its allocation grows."""
         ...
 
     def stores(self, v: Value) -> None:

@@ -124,9 +124,9 @@ class _Flow:
     def merge(self, section: Section, node: Node) -> None:
         e, (out,) = self.e, node.outputs
         if is_array(out):
-            storage = e.plan.of(out)
-            if storage is not None and storage.strides is not None:
-                e.strides[out] = storage.strides
+            allocation = e.plan.of(out)
+            if allocation is not None and allocation.strides is not None:
+                e.strides[out] = allocation.strides
         if not self.is_scalar(out):
             return
         phis, dtypes = self.phis_of(section.id, node), part_dtypes(out)

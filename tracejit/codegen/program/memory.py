@@ -1,9 +1,9 @@
-"""Memory of a program under emission: pointers to storage, copies, and the undo of stores.
+"""Memory of a program under emission: pointers, copies, and the undo of stores.
 
-Storage is where `analysis/buffer_plan.py` puts it. Slots lie in one block, on the stack where it is
-small; other blocks are kept for the next call (see `support/allocator.py`). Storage that moves, or
-grows, has a cell on the stack that holds its present pointer. What a program stores into an
-argument is undone if it bails out later: the argument is copied before that.
+Allocations are those of `analysis/buffer_plan.py`. Slots lie in one block, on the stack where it
+is small; other blocks are kept for the next call (see `support/allocator.py`). An allocation that
+moves, or grows, has a cell on the stack that holds its present pointer. What a program stores into
+an argument is undone if it bails out later: the argument is copied before that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from tracejit.codegen.analysis.buffer_plan import Copy, Move, Storage, byte_count
+from tracejit.codegen.analysis.buffer_plan import Allocation, Copy, Move, byte_count
 from tracejit.codegen.analysis.dominators import common_dominator
 from tracejit.codegen.llvm.text import Chunk
 from tracejit.codegen.program.context import ProgramContext
@@ -25,8 +25,8 @@ __all__ = ["ProgramMemory"]
 _ALIGN = 64
 #: Bytes of slots that fit on the stack.
 _STACK = 4096
-#: Something that happens in a section: a store into storage, or (None) a chance to bail out.
-Event: TypeAlias = "Storage | None"
+#: Something that happens in a section: a store into an allocation, or (None) a chance to bail out.
+Event: TypeAlias = "Allocation | None"
 
 
 class ProgramMemory:
@@ -39,16 +39,16 @@ class ProgramMemory:
         self.events: dict[int, list[Event]] = {}
         self._given: dict[Value, str] = {}
         self._slots: list[str] = []
-        self._cells: dict[Storage, str] = {}
-        #: Where the blocks of storage that grows come from.
-        self._places: dict[Storage, str] = {}
+        self._cells: dict[Allocation, str] = {}
+        #: Where the blocks of allocations that grow come from.
+        self._places: dict[Allocation, str] = {}
         #: Blocks, and cells that may hold one, with the places that they come from.
         self._blocks: list[tuple[str, str]] = []
         #: Places in the code where arguments may be saved, by section: each runs once at most.
         self.saving: dict[int, Chunk] = {}
         self._saved: list[tuple[str, str]] = []
         self._start: Chunk | None = None
-        self._group: dict[Storage, Storage] = {}
+        self._group: dict[Allocation, Allocation] = {}
 
     # Pointers -----------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class ProgramMemory:
             return self._given[v]
         root = self.plan.live.root(v)
         given = self._given.get(root)
-        pointer = self.address(self.plan.storage[root]) if given is None else given
+        pointer = self.address(self.plan.allocation[root]) if given is None else given
         offset = self.e.offsets.get(v, 0)
         if offset == 0:
             return pointer
@@ -69,49 +69,49 @@ class ProgramMemory:
     def __setitem__(self, v: Value, pointer: str) -> None:
         self._given[v] = pointer
 
-    def address(self, storage: Storage) -> str:
-        """The present pointer to storage."""
-        if storage in self._cells:
-            return self.e.fb.emit(f"load ptr, ptr {self._cells[storage]}")
-        return self._home(storage)
+    def address(self, allocation: Allocation) -> str:
+        """The present pointer to an allocation."""
+        if allocation in self._cells:
+            return self.e.fb.emit(f"load ptr, ptr {self._cells[allocation]}")
+        return self._home(allocation)
 
-    def _home(self, storage: Storage) -> str:
-        if storage.argument is not None:
-            return self.arguments[storage.argument]
-        if storage.output is not None:
-            return self.outputs[storage.output]
-        assert storage.slot is not None
-        return self._slots[storage.slot]
+    def _home(self, allocation: Allocation) -> str:
+        if allocation.argument is not None:
+            return self.arguments[allocation.argument]
+        if allocation.output is not None:
+            return self.outputs[allocation.output]
+        assert allocation.slot is not None
+        return self._slots[allocation.slot]
 
     # The beginning ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Reserve memory. What may fail in front of this leaves nothing behind."""
         fb = self.e.fb
-        all_storage = list(dict.fromkeys(self.plan.storage.values()))
-        for storage in all_storage:
-            if storage.grows:
-                self._cells[storage] = fb.alloca("{ ptr, i64 }", 8, "zeroinitializer")
-                self._places[storage] = self.e.place()
+        all_storage = list(dict.fromkeys(self.plan.allocation.values()))
+        for allocation in all_storage:
+            if allocation.grows:
+                self._cells[allocation] = fb.alloca("{ ptr, i64 }", 8, "zeroinitializer")
+                self._places[allocation] = self.e.place()
         self._reserve()
-        for storage in all_storage:
-            if storage.moves and not storage.grows:
-                cell = self._cells[storage] = fb.alloca("ptr", 8)
-                fb.line(f"store ptr {self._home(storage)}, ptr {cell}")
+        for allocation in all_storage:
+            if allocation.moves and not allocation.grows:
+                cell = self._cells[allocation] = fb.alloca("ptr", 8)
+                fb.line(f"store ptr {self._home(allocation)}, ptr {cell}")
         for turn in self.plan.turns.values():
             first = self.group(next(iter(turn)))
-            for storage in turn:
-                self._group[self.group(storage)] = first
+            for allocation in turn:
+                self._group[self.group(allocation)] = first
         self._start = fb.insertion_point()
         start = fb.fresh_label("start")
         fb.br(start)
         fb.block(start)
 
-    def group(self, storage: Storage) -> Storage:
-        """Stands for all storage that exchanges memory with this."""
-        while storage in self._group and self._group[storage] is not storage:
-            storage = self._group[storage]
-        return storage
+    def group(self, allocation: Allocation) -> Allocation:
+        """Stands for all allocations that exchange memory with this."""
+        while allocation in self._group and self._group[allocation] is not allocation:
+            allocation = self._group[allocation]
+        return allocation
 
     def _reserve(self) -> None:
         """One block for all slots, on the stack where it is small."""
@@ -142,17 +142,17 @@ class ProgramMemory:
         return largest
 
     def require(self, v: Value) -> None:
-        """Make room for a value that is about to be written, if its storage grows."""
-        storage = self.plan.of(v)
-        if storage is None or not storage.grows:
+        """Make room for a value that is about to be written, if its allocation grows."""
+        allocation = self.plan.of(v)
+        if allocation is None or not allocation.grows:
             return
-        fb, cell = self.e.fb, self._cells[storage]
+        fb, cell = self.e.fb, self._cells[allocation]
         wanted = self.e.checked_dim(byte_count(v))
         room = fb.emit(f"getelementptr {{ ptr, i64 }}, ptr {cell}, i32 0, i32 1")
         has = fb.emit(f"load i64, ptr {room}")
 
         def grow() -> Sequence[str]:
-            arguments = f"ptr {self._places[storage]}, ptr {cell}, i64 {wanted}"
+            arguments = f"ptr {self._places[allocation]}, ptr {cell}, i64 {wanted}"
             block = self.e.call_block("tj_grow", arguments)
             self.e.require_memory(block)
             return []
@@ -172,9 +172,9 @@ class ProgramMemory:
 
     def to_output(self, v: Value, number: int) -> list[Transfer]:
         """What brings `v` to the memory of graph output `number`, if it is not there."""
-        storage = self.plan.of(v)
-        pinned = storage is not None and storage.output == number
-        transfers = self._bring(v, storage if pinned else None, self.outputs[number], None)
+        allocation = self.plan.of(v)
+        pinned = allocation is not None and allocation.output == number
+        transfers = self._bring(v, allocation if pinned else None, self.outputs[number], None)
         if not pinned and transfers:
             self.plan.around.append((Copy("a result that lies elsewhere", None), 0))
         return transfers
@@ -197,16 +197,16 @@ class ProgramMemory:
         transfer_all(self.e, self.to_arguments(states))
 
     def _bring(
-        self, v: Value, home: Storage | None, pointer: str, strides: tuple[Dim, ...] | None
+        self, v: Value, home: Allocation | None, pointer: str, strides: tuple[Dim, ...] | None
     ) -> list[Transfer]:
-        """To fixed memory, which is that of the storage `home`."""
+        """To fixed memory, which is that of the allocation `home`."""
         origin = self.plan.of(v)
         if self.plan.live.root(v) in self.plan.live.undefined:
             return []
         if home is not None and origin is home and not home.moves:
             return []
         group = None if origin is None else _memory(self.group(origin))
-        # Nothing else lies in memory that is no storage.
+        # Nothing else lies in memory that is no allocation.
         place = object() if home is None else _memory(self.group(home))
 
         def target() -> str:
@@ -233,44 +233,44 @@ class ProgramMemory:
         for room in self.plan.rooms.get((before, after), []):
             self.require_like(room.target, room.source)
 
-    def _edge_transfer(self, move: Move, turn: Mapping[Storage, Storage]) -> Transfer:
-        storage, origin = self.plan.of(move.target), self.plan.of(move.source)
-        assert storage is not None
+    def _edge_transfer(self, move: Move, turn: Mapping[Allocation, Allocation]) -> Transfer:
+        allocation, origin = self.plan.of(move.target), self.plan.of(move.source)
+        assert allocation is not None
 
         def target() -> str:
             self.require_like(move.target, move.source)
-            return self.address(storage)
+            return self.address(allocation)
 
         pointer, strides = self[move.source], self.e.strides.get(move.source)
-        place = _memory(turn.get(storage, storage))
+        place = _memory(turn.get(allocation, allocation))
         given = None if origin is None else _memory(origin)
-        return Transfer(move.source, pointer, strides, given, place, target, storage.strides)
+        return Transfer(move.source, pointer, strides, given, place, target, allocation.strides)
 
     def require_like(self, target: Value, source: Value) -> None:
-        """Make room for `source` in the storage of `target`."""
-        storage = self.plan.of(target)
-        if storage is not None and storage.grows:
+        """Make room for `source` in the allocation of `target`."""
+        allocation = self.plan.of(target)
+        if allocation is not None and allocation.grows:
             alias = Value(source.type)
-            self.plan.storage[alias] = storage
+            self.plan.allocation[alias] = allocation
             self.require(alias)
-            del self.plan.storage[alias]
+            del self.plan.allocation[alias]
 
-    def _turn(self, turn: Mapping[Storage, Storage]) -> None:
+    def _turn(self, turn: Mapping[Allocation, Allocation]) -> None:
         fb = self.e.fb
         if not turn:
             return
         kinds = {s: "{ ptr, i64 }" if s.grows else "ptr" for s in turn}
         held = {s: fb.emit(f"load {kinds[s]}, ptr {self._cells[s]}") for s in turn}
-        for storage, taken in turn.items():
-            fb.line(f"store {kinds[storage]} {held[taken]}, ptr {self._cells[storage]}")
+        for allocation, taken in turn.items():
+            fb.line(f"store {kinds[allocation]} {held[taken]}, ptr {self._cells[allocation]}")
 
     # Stores into arguments, and their undo ------------------------------------------------------
 
     def stores(self, v: Value) -> None:
         """Note that the present section writes `v`, whose memory may be an argument's."""
-        storage = self.plan.of(v)
-        if storage is not None and self.arguments:
-            self.note(self.group(storage))
+        allocation = self.plan.of(v)
+        if allocation is not None and self.arguments:
+            self.note(self.group(allocation))
 
     def note_check(self) -> None:
         """Note that the present section may bail out here."""
@@ -311,10 +311,10 @@ class ProgramMemory:
 
     def _to_undo(self, k: int) -> list[int]:
         """The sections that store into argument `k` where the program may bail out after that."""
-        storage = self.plan.storage.get(self.e.graph.inputs[k])
-        if storage is None:
+        allocation = self.plan.allocation.get(self.e.graph.inputs[k])
+        if allocation is None:
             return []
-        group, sections = self.group(storage), self.e.graph.sections
+        group, sections = self.group(allocation), self.e.graph.sections
         bails = [False] * len(sections)
         changed = True
         while changed:
@@ -334,8 +334,8 @@ class ProgramMemory:
         return found
 
 
-def _memory(storage: Storage) -> object:
-    """Equal for storage in the same memory: slots, and results, are used more than once."""
-    if storage.moves or storage.slot is None and storage.output is None:
-        return storage
-    return storage.slot, storage.output
+def _memory(allocation: Allocation) -> object:
+    """Equal for allocation in the same memory: slots, and results, are used more than once."""
+    if allocation.moves or allocation.slot is None and allocation.output is None:
+        return allocation
+    return allocation.slot, allocation.output

@@ -82,9 +82,9 @@ def _prepare(e: ProgramContext, v: Value, overwrites: bool) -> None:
     """Room for a result."""
     if not overwrites:
         e.pointer.require(v)
-    storage = e.plan.of(v)
-    if storage is not None and storage.strides is not None:
-        e.strides[v] = storage.strides
+    allocation = e.plan.of(v)
+    if allocation is not None and allocation.strides is not None:
+        e.strides[v] = allocation.strides
 
 
 def _undefined(e: ProgramContext, node: Node) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["reached_arrays"]
+__all__ = ["captured_arrays"]
 
 #: Functions that call functions, and containers in containers, are followed so deep.
 _DEPTH = 9
 
 
-def reached_arrays(f: Any, *objects: Any) -> list[np.ndarray[Any, Any]]:
+def captured_arrays(f: Any, *objects: Any) -> list[np.ndarray[Any, Any]]:
     """The arrays that `f`, or a function of the program that its code names, may read by a name
     from outside; also those in containers, attributes and classes found there, or in `objects`.
     """

@@ -67,11 +67,11 @@ Check = Callable[[Any, Sequence[Any]], bool]
 class Source:
     """One place outside the function: how to read it from its parent, and what it held."""
 
-    __slots__ = ("check", "index", "label", "parent", "read", "stand_in", "value")
+    __slots__ = ("check", "index", "label", "parent", "read", "placeholder", "value")
 
     def __init__(self, index: int, parent: int, read: Read, label: str, value: Any) -> None:
         self.index, self.parent, self.read, self.label = index, parent, read, label
-        self.value, self.stand_in = value, MISSING
+        self.value, self.placeholder = value, MISSING
         self.check: Check | None = None
 
 
@@ -173,7 +173,7 @@ class Capture:
             return known
         read = ObjectRead(reference(obj))
         source = self._source(("object", id(obj)), None, read, label, obj)
-        if source.stand_in is MISSING:
+        if source.placeholder is MISSING:
             self._identity(source, obj)
         return source
 
@@ -221,7 +221,7 @@ class Capture:
 
     def guard_identity(self, source: Source) -> None:
         """The condition that a source still holds the very same object."""
-        if source.stand_in is MISSING:
+        if source.placeholder is MISSING:
             self._identity(source, source.value)
 
     def guard_method(self, parent: Source, name: str, function: Any) -> None:
@@ -273,11 +273,11 @@ class Capture:
 
     def reach(self, source: Source) -> Any:
         """The stand-in of what a source holds. Raises TraceError for what cannot be followed."""
-        if source.stand_in is MISSING:
-            source.stand_in = self._stand_in(source, source.value)
-        return source.stand_in
+        if source.placeholder is MISSING:
+            source.placeholder = self._placeholder(source, source.value)
+        return source.placeholder
 
-    def _stand_in(self, source: Source, value: Any) -> Any:
+    def _placeholder(self, source: Source, value: Any) -> Any:
         cls = type(value)
         if isinstance(value, Tracer):
             raise TraceError("TJ014", source.label, user_line())
@@ -319,7 +319,7 @@ class Capture:
             source.check = lambda v, _: v is not None and same_object(v, get())
         else:
             source.check = SameAs(get)
-        source.stand_in = obj
+        source.placeholder = obj
         self._note_mutable(obj)
         self.objects.setdefault(id(obj), source)
 
@@ -332,14 +332,14 @@ class Capture:
                 if not _is_key(k):
                     raise TraceError("TJ006", f"a dict key of {type(k).__name__}", user_line())
             source.check = HasKeys(keys)
-            new = source.stand_in = {}
+            new = source.placeholder = {}
             for k in keys:
                 new[k] = self._element(source, k, f"[{k!r}]", value[k])
         elif isinstance(value, (list, tuple)):
             source.check = HasSize(cls, len(value))
             items = (self._element(source, k, f"[{k}]", x) for k, x in enumerate(value))
             if isinstance(value, list):
-                new = source.stand_in = []
+                new = source.placeholder = []
                 new.extend(items)
             else:
                 return tuple.__new__(cls, items)
@@ -347,7 +347,7 @@ class Capture:
             names = dataclass_fields(value) or ()
             source.check = lambda v, _: type(v) is cls and dataclass_fields(v) == names
             self.object_source(cls, cls.__name__)
-            new = source.stand_in = build_dataclass(cls, {})
+            new = source.placeholder = build_dataclass(cls, {})
             for name in names:
                 part = self.attribute(source, name, getattr(value, name))
                 object.__setattr__(new, name, part)
@@ -383,7 +383,7 @@ class Capture:
             # A function has its code only as long as it lives.
             self.steps = []
         for source in self._order:
-            source.value = source.stand_in = None
+            source.value = source.placeholder = None
         for table in (self._sources, self._by_identity, self.objects, self.rebuilt):
             table.clear()
         self.created.clear()

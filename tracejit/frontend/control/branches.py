@@ -1,7 +1,7 @@
 """Branches on traced values: both sides become regions of a `cond`, and what they leave is joined.
 
 A block of statements ends in an outcome: None where it runs to its end, BREAK, CONTINUE, or the
-`Returned` value; after a branch it may be a `Choice` of these, until it is known.
+`Returned` value; after a branch it may be a `Union` of these, until it is known.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.choices import choose, settle_bound, without
 from tracejit.frontend.control.kinds import parts_of
-from tracejit.frontend.control.merges import Joiner, Recipe, in_one_order
+from tracejit.frontend.control.merges import PhiBuilder, Recipe, in_one_order
 from tracejit.frontend.control.regions import (
     Names,
     Side,
@@ -22,13 +21,14 @@ from tracejit.frontend.control.regions import (
     put_contents,
     run_side,
 )
-from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.control.unions import choose, narrow_bound, without
+from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal, Unreachable
+from tracejit.frontend.tracing.union import UNBOUND, Signal, Union, Unreachable
 from tracejit.ir.graph import Value, symbols
 from tracejit.ir.types import DTYPES, PYBOOL, NpScalar
 from tracejit.ops.array.creation import Constant
@@ -61,18 +61,18 @@ class Returned(NamedTuple):
 # Predicates --------------------------------------------------------------------------------------
 
 
-def predicate(hooks: Interpreter, x: Any) -> bool | TracedScalar:
+def predicate(interpreter: Interpreter, x: Any) -> bool | TracedScalar:
     """The truth of `x`: a bool where it is known while tracing, else a traced Python bool.
 
     Raises what Python raises for values without a truth.
     """
-    if isinstance(x, Choice):
-        return lifted(hooks, lambda v: predicate(hooks, v), x)  # type: ignore[no-any-return]
+    if isinstance(x, Union):
+        return lifted(interpreter, lambda v: predicate(interpreter, v), x)  # type: ignore[no-any-return]
     if isinstance(x, Tracer):
         return _known(_traced_truth(x))
     if isinstance(x, SymInt):
-        return predicate(hooks, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
-    return bool(hooks.truth(x))
+        return predicate(interpreter, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
+    return bool(interpreter.truth(x))
 
 
 def _traced_truth(x: Tracer) -> TracedScalar:
@@ -114,7 +114,7 @@ def _known(p: TracedScalar) -> bool | TracedScalar:
 
 
 def branch(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     p: TracedScalar,
     then: Callable[[], Any],
     orelse: Callable[[], Any],
@@ -125,13 +125,13 @@ def branch(
     Raises TraceError where the sides cannot be joined.
     """
     here().note("branch")
-    first = _run(hooks, p, True, then, names)
-    second = _run(hooks, p, False, orelse, names)
-    return join_sides(hooks, p, first, second, names)
+    first = _run(interpreter, p, True, then, names)
+    second = _run(interpreter, p, False, orelse, names)
+    return merge_sides(interpreter, p, first, second, names)
 
 
 def branch_and_rest(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     p: TracedScalar,
     then: Callable[[], Any],
     orelse: Callable[[], Any],
@@ -145,24 +145,24 @@ def branch_and_rest(
     here().note("branch")
 
     def with_rest(f: Callable[[], Any]) -> Callable[[], Any]:
-        return lambda: then_rest(hooks, f(), rest, names_in(rest))
+        return lambda: then_rest(interpreter, f(), rest, names_in(rest))
 
-    first = _run(hooks, p, True, then, names)
+    first = _run(interpreter, p, True, then, names)
     if not first.dead and not falls(first.outcome):
-        second = _run(hooks, p, False, with_rest(orelse), names)
-        return join_sides(hooks, p, first, second, names), True
-    second = _run(hooks, p, False, orelse, names)
+        second = _run(interpreter, p, False, with_rest(orelse), names)
+        return merge_sides(interpreter, p, first, second, names), True
+    second = _run(interpreter, p, False, orelse, names)
     if first.dead or second.dead or falls(second.outcome):
-        return join_sides(hooks, p, first, second, names), False
-    first = _run(hooks, p, True, with_rest(then), names)
-    return join_sides(hooks, p, first, second, names), True
+        return merge_sides(interpreter, p, first, second, names), False
+    first = _run(interpreter, p, True, with_rest(then), names)
+    return merge_sides(interpreter, p, first, second, names), True
 
 
 def _run(
-    hooks: Interpreter, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names
+    interpreter: Interpreter, p: TracedScalar, truth: bool, f: Callable[[], Any], names: Names
 ) -> Side:
     name = "then" if truth else "orelse"
-    return run_side(hooks, here(), name, f, names, [(p.own, truth)])
+    return run_side(interpreter, here(), name, f, names, [(p.own, truth)])
 
 
 def names_in(f: Callable[[], Any] | None) -> Names:
@@ -179,30 +179,32 @@ def names_of_operands(operands: Sequence[Callable[[], Any] | None]) -> Names:
     return Names([name for f in binding for name in names_in(f)], binding)
 
 
-def join_sides(hooks: Interpreter, p: TracedScalar, first: Side, second: Side, names: Names) -> Any:
+def merge_sides(
+    interpreter: Interpreter, p: TracedScalar, first: Side, second: Side, names: Names
+) -> Any:
     """Record the `cond` of two traced sides; gives the joined outcome."""
     parent = here()
-    joiner = Joiner(hooks, parent, p, (first, second))
-    outcome = joiner.join(first.outcome, second.outcome)
-    bound = {name: _bound(joiner, name, first, second, names) for name in names}
-    contents = _changed(joiner, first, second, hooks)
-    cells = {}
-    for cell in dict.fromkeys((*first.stored, *second.stored)):
+    phis = PhiBuilder(interpreter, parent, p, (first, second))
+    outcome = phis.merge(first.outcome, second.outcome)
+    bound = {name: _bound(phis, name, first, second, names) for name in names}
+    contents = _changed(phis, first, second, interpreter)
+    storages = {}
+    for storage in dict.fromkeys((*first.stored, *second.stored)):
         values: list[Value | None] = []
         for side in (first, second):
             values.append(
                 None
                 if side.dead
-                else side.stored[cell]
-                if cell in side.stored
-                else cell.read(side.region)
+                else side.stored[storage]
+                if storage in side.stored
+                else storage.read(side.region)
             )
         if any(v is not None for v in values):
-            cells[cell] = joiner.slot(*in_one_order(values, (first, second)))
-    results = joiner.complete()
+            storages[storage] = phis.operand(*in_one_order(values, (first, second)))
+    results = phis.complete()
     captures = list(dict.fromkeys(v for s in (first, second) for v in s.region.captures))
     graphs = [
-        close_region(side.region, (), (), captures, outputs, tuple(d[k] for d in joiner.sizes))
+        close_region(side.region, (), (), captures, outputs, tuple(d[k] for d in phis.sizes))
         for k, (side, outputs) in enumerate(zip((first, second), results, strict=True))
     ]
     outs = parent.emit_all(
@@ -210,16 +212,18 @@ def join_sides(hooks: Interpreter, p: TracedScalar, first: Side, second: Side, n
         (p.value(), *captures),
         {"sizes": tuple(symbols(g.sizes) for g in graphs)},
         regions=tuple(graphs),
-        binds=tuple(joiner.sizes.values()),
+        binds=tuple(phis.sizes.values()),
     )
-    for cell, k in cells.items():
-        cell.store(parent, outs[k])
-    for cell in (cell for side in (first, second) if not side.dead for cell in side.lost):
-        cell.lose(parent)
+    for storage, k in storages.items():
+        storage.store(parent, outs[k])
+    for storage in (
+        storage for side in (first, second) if not side.dead for storage in side.clobbered
+    ):
+        storage.lose(parent)
     for name, recipe in bound.items():
         names.set(name, recipe(outs))
     for x, recipe in contents:
-        hooks.changing(x)
+        interpreter.will_mutate(x)
         put_contents(x, recipe(outs))
     if first.dead and second.dead:
         raise Unreachable
@@ -229,21 +233,23 @@ def join_sides(hooks: Interpreter, p: TracedScalar, first: Side, second: Side, n
     return outcome(outs)
 
 
-def _bound(joiner: Joiner, name: str, first: Side, second: Side, names: Names) -> Recipe:
+def _bound(phis: PhiBuilder, name: str, first: Side, second: Side, names: Names) -> Recipe:
     a, b = first.names.get(name, UNBOUND), second.names.get(name, UNBOUND)
     if first.dead and second.dead:
         before = names.get(name)
         return lambda outs: before
-    return joiner.join(a, b)
+    return phis.merge(a, b)
 
 
 def _changed(
-    joiner: Joiner, first: Side, second: Side, hooks: Interpreter
+    phis: PhiBuilder, first: Side, second: Side, interpreter: Interpreter
 ) -> list[tuple[Any, Recipe]]:
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
     # Where both sides end the whole program, only what they return is left.
-    ends = hooks.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    ends = interpreter.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {
+        "return"
+    }
     left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
@@ -253,14 +259,14 @@ def _changed(
         b = second.changed[key][1] if key in second.changed else contents_of(x)
         if first.dead or second.dead:
             a, b = (b, b) if first.dead else (a, a)
-        out.append((x, _contents(joiner, x, a, b)))
+        out.append((x, _contents(phis, x, a, b)))
     return out
 
 
 def _reachable(x: Any) -> Iterator[Any]:
     """A value and everything in it."""
     yield x
-    inner = [x.first, x.second] if isinstance(x, Choice) else []
+    inner = [x.first, x.second] if isinstance(x, Union) else []
     parts = parts_of(x)
     if parts is not None:
         inner = parts[2]
@@ -270,7 +276,7 @@ def _reachable(x: Any) -> Iterator[Any]:
         yield from _reachable(part)
 
 
-def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
+def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any) -> Recipe:
     if type(x) is set:
         if a != b:
             raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
@@ -280,7 +286,7 @@ def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
     if list(keys) != list(other):
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
-    recipes = {k: joiner.join(a[k], b[k]) for k in keys}
+    recipes = {k: phis.merge(a[k], b[k]) for k in keys}
     if type(x) is list:
         return lambda outs: [make(outs) for make in recipes.values()]
     return lambda outs: {k: make(outs) for k, make in recipes.items()}
@@ -291,9 +297,9 @@ def _contents(joiner: Joiner, x: Any, a: Any, b: Any) -> Recipe:
 
 def outcomes(x: Any) -> set[str]:
     """What an outcome may be: falls, break, continue, return, or the value of an expression."""
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         x = x.known()
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         return outcomes(x.first) | outcomes(x.second)
     if x is None:
         return {"falls"}
@@ -308,7 +314,10 @@ def falls(x: Any) -> bool:
 
 
 def then_rest(
-    hooks: Interpreter, outcome: Any, rest: Callable[[], Any] | None, names: Names | None = None
+    interpreter: Interpreter,
+    outcome: Any,
+    rest: Callable[[], Any] | None,
+    names: Names | None = None,
 ) -> Any:
     """What a block ends in whose statement had `outcome`, and is followed by `rest`."""
     if rest is None or not falls(outcome):
@@ -318,21 +327,21 @@ def then_rest(
         return rest()
     assert isinstance(runs, TracedScalar)
     others = without(outcome, lambda o: o is None)
-    return branch(hooks, runs, rest, lambda: others, names or _NO_NAMES)
+    return branch(interpreter, runs, rest, lambda: others, names or _NO_NAMES)
 
 
-# Operations on choices ---------------------------------------------------------------------------
+# Operations on unions ---------------------------------------------------------------------------
 
 
-def lifted(hooks: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
-    """`f(*args)`, where an argument may be a choice: a branch with `f` on both sides."""
-    given = tuple(map(settle_bound, args))
-    at = next((k for k, x in enumerate(given) if isinstance(x, Choice)), None)
+def lifted(interpreter: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
+    """`f(*args)`, where an argument may be a union: a branch with `f` on both sides."""
+    given = tuple(map(narrow_bound, args))
+    at = next((k for k, x in enumerate(given) if isinstance(x, Union)), None)
     if at is None:
         return f(*given)
-    choice: Choice = given[at]
+    union: Union = given[at]
 
     def on(x: Any) -> Any:
-        return lifted(hooks, f, *given[:at], x, *given[at + 1 :])
+        return lifted(interpreter, f, *given[:at], x, *given[at + 1 :])
 
-    return branch(hooks, choice.predicate, lambda: on(choice.first), lambda: on(choice.second))
+    return branch(interpreter, union.predicate, lambda: on(union.first), lambda: on(union.second))

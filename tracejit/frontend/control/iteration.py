@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -113,7 +113,7 @@ def items_of(x: Any) -> Items | None:
     return None
 
 
-def ranged(hooks: Interpreter, *args: Any) -> Any:
+def ranged(interpreter: Interpreter, *args: Any) -> Any:
     """`range(*args)`, where an argument may be a size or traced. Raises what Python raises."""
     if not any(isinstance(a, (Tracer, SymInt)) for a in args):
         return range(*args)
@@ -133,8 +133,8 @@ def ranged(hooks: Interpreter, *args: Any) -> Any:
     # The number of steps is rounded up, whatever the signs are.
     span = start - stop
     count = -(span // step) if not _is_one(step) else -span
-    positive = hooks.truth_of(count > 0)
-    return _Range(start, step, hooks.ternary(positive, lambda: count, lambda: 0))
+    positive = interpreter.truth_of(count > 0)
+    return _Range(start, step, interpreter.ternary(positive, lambda: count, lambda: 0))
 
 
 def _size_length(start: Any, stop: Any, step: Any) -> Any:

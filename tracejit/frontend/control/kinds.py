@@ -1,6 +1,6 @@
-"""Choices as unions: of how many kinds a value may be, which one it is, and its value of each kind.
+"""Unions as tagged unions: the kinds that a value may be, which one it is, its value of each.
 
-    Choice(p, 0.0, Choice(q, x, None))   ->   kinds float, f64, None;   p, not p and q, ...
+    Union(p, 0.0, Union(q, x, None))   ->   kinds float, f64, None;   p, not p and q, ...
 
 A Python number and a NumPy scalar of the same dtype are two kinds with one machine value.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.choices import choose, is_absent, is_number, leaves_of
+from tracejit.frontend.control.unions import choose, is_absent, is_number, leaves_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
@@ -23,10 +23,10 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import UNBOUND, Choice, Signal
+from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
 from tracejit.ir.graph import attr_key
 from tracejit.ir.types import NpScalar, PyScalar, Type, dtype_name
 
@@ -78,21 +78,21 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
         return cls, (), list(x)
     if cls is dict:
         return cls, tuple(x), list(x.values())
-    if not isinstance(x, (Tracer, Choice, SymInt, type)) and is_plain_dataclass(x):
+    if not isinstance(x, (Tracer, Union, SymInt, type)) and is_plain_dataclass(x):
         names = dataclass_fields(x) or ()
         return cls, names, [getattr(x, name) for name in names]
     return None
 
 
-def rebuild(hooks: Interpreter, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
+def rebuild(interpreter: Interpreter, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
     """A new container of the class, made inside the trace."""
     if cls is list:
-        return hooks.new(children)
+        return interpreter.allocate(children)
     if cls is dict:
-        return hooks.new(dict(zip(keys, children, strict=True)))
+        return interpreter.allocate(dict(zip(keys, children, strict=True)))
     if issubclass(cls, tuple):
         return tuple.__new__(cls, children)
-    return hooks.new(build_dataclass(cls, dict(zip(keys, children, strict=True))))
+    return interpreter.allocate(build_dataclass(cls, dict(zip(keys, children, strict=True))))
 
 
 def kind_of(x: Any) -> Hashable:
@@ -129,23 +129,23 @@ def _is_absent_kind(kind: Hashable) -> bool:
     return isinstance(kind, tuple) and kind[0] == "constant"
 
 
-def of_kind(hooks: Interpreter, x: Any, kind: Hashable) -> Any:
+def of_kind(interpreter: Interpreter, x: Any, kind: Hashable) -> Any:
     """`x` as far as it is of a kind; MISSING where it never is."""
     if x is MISSING:
         return x
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         x = x.known()
-    if not isinstance(x, Choice):
+    if not isinstance(x, Union):
         return x if _is_of(kind, x) else MISSING
-    first, second = of_kind(hooks, x.first, kind), of_kind(hooks, x.second, kind)
+    first, second = of_kind(interpreter, x.first, kind), of_kind(interpreter, x.second, kind)
     if first is MISSING or second is MISSING:
         return second if first is MISSING else first
     if same_constant(first, second):
         return first
-    return hooks.ternary(x.predicate, lambda: first, lambda: second)
+    return interpreter.ternary(x.predicate, lambda: first, lambda: second)
 
 
-def flags(hooks: Interpreter, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
+def flags(interpreter: Interpreter, x: Any, kinds: Sequence[Hashable]) -> list[Any]:
     """For each kind but the last: whether `x` is of it (a bool, or a traced one)."""
     if x is MISSING:
         return [False] * (len(kinds) - 1)
@@ -174,7 +174,7 @@ def select(chosen: Sequence[Any], values: Sequence[Any]) -> Any:
     """The union of values of which `chosen` says which one it is."""
     out = values[-1]
     for flag, value in zip(reversed(chosen), reversed(values[:-1]), strict=True):
-        out = Choice(flag, value, out)
+        out = Union(flag, value, out)
     return out
 
 

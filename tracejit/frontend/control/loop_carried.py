@@ -10,35 +10,30 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.choices import choose, is_absent, is_number, leaves_of
 from tracejit.frontend.control.kinds import (
     MISSING,
     as_kind,
     as_machine,
     flags,
-    kinds_of,
-    kinds_of_both,
     machine,
     of_kind,
     parts_of,
     rebuild,
-    same_constant,
     select,
 )
 from tracejit.frontend.control.merges import undefined
-from tracejit.frontend.control.regions import Side
+from tracejit.frontend.control.unions import choose
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
-from tracejit.frontend.tracing.storage import Cell, laid_out
-from tracejit.frontend.tracing.trace import Trace, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.storage import Storage, laid_out
+from tracejit.frontend.tracing.trace import Trace
+from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
 
-__all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
+__all__ = ["MISSING", "SAME", "Carry", "Same", "Unlike"]
 
 
 class Unlike(TraceError):
@@ -55,7 +50,12 @@ class Carry:
         return []
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         """The object from the carried values, where it was `x` before the loop.
 
@@ -71,9 +71,9 @@ class Carry:
         """The arrays of an object that this carries by value."""
         return []
 
-    def memory(self, x: Any) -> list[set[Cell]]:
+    def memory(self, x: Any) -> list[set[Storage]]:
         """The memory of each array in an object that this carries by value."""
-        found = {a.cell for a in self.arrays(x)}
+        found = {a.storage for a in self.arrays(x)}
         return [found] if found else []
 
     def like(self, before: Carry) -> bool:
@@ -88,11 +88,11 @@ class Carry:
         """The carries it is made of."""
         return ()
 
-    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
         """Note the object after an iteration.
 
-        `inner` are the arrays carried by value in it, with the memory they begin in; `group` is
-        None where two carried arrays may be one.
+        `inner` are the arrays carried by value in it, with the memory they begin in; `noalias_set`
+        is None where two carried arrays may be one.
         """
 
 
@@ -111,7 +111,12 @@ class _Number(Carry):
         return [undefined(parent, self.types[0]) if x is MISSING else lift(x).value()]
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         return wrap(trace, next(values))
 
@@ -137,9 +142,9 @@ class _Array(Carry):
         #: Whether an iteration may leave it an array that the loop began with, or share it.
         self.passes = False
         #: The memory outside the loop that it may be, or be a view of.
-        self.outer: dict[Cell, None] = {}
+        self.outer: dict[Storage, None] = {}
         #: Stands for the loop, where no two of its arrays are ever one.
-        self.group: object = None
+        self.noalias_set: object = None
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         value = self._laid_out(parent, x, self.sizes.before)
@@ -162,31 +167,38 @@ class _Array(Carry):
         return v if v.type.order == t.order else laid_out(trace, v, t.order)  # type: ignore[union-attr]
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         stays = x is not MISSING and (self.passes or ran is not True)
         known = dict(self.outer)
         if stays and self.start is None:
-            known |= dict.fromkeys(a.cell for a in arrays_in(x))
+            known |= dict.fromkeys(a.storage for a in arrays_in(x))
         callers = any(c.input is not None for outer in self.outer for c in outer.roots())
-        cell = Cell(trace, next(values), -2 if self.shared or callers else None)
-        cell.carried = ran is None
-        cell.twins = tuple((c, c.version) for c in known)
-        cell.group = self.group
-        new = TracedArray(trace, cell)
+        storage = Storage(trace, next(values), -2 if self.shared or callers else None)
+        storage.carried = ran is None
+        storage.may_alias = tuple((c, c.version) for c in known)
+        storage.noalias_set = self.noalias_set
+        new = TracedArray(trace, storage)
         if self.start is not None:
-            return Choice(wrap(trace, next(values)), new, self.start, new)  # type: ignore[arg-type]
+            return Union(wrap(trace, next(values)), new, self.start, new)  # type: ignore[arg-type]
         if not stays:
             return new
         # It may still be the array from before the loop.
-        simple = isinstance(x, TracedArray) and x.cell.input is None and not x.views
+        simple = isinstance(x, TracedArray) and x.storage.input is None and not x.views
         if not simple and ran is None:
-            cell.input = min(cell.input or -1, -1)
+            storage.input = min(storage.input or -1, -1)
         elif not simple:
             if self.passes:
-                cell.input = min(cell.input or 0, -1 if _is_local(x) else -2)
-            cell.twins = tuple((c, v) for c, v in cell.twins if self.passes or c in self.outer)
-            return new if ran is True else Choice(ran, new, x, new)
+                storage.input = min(storage.input or 0, -1 if _is_local(x) else -2)
+            storage.may_alias = tuple(
+                (c, v) for c, v in storage.may_alias if self.passes or c in self.outer
+            )
+            return new if ran is True else Union(ran, new, x, new)
         return new
 
     def arrays(self, x: Any) -> list[TracedArray]:
@@ -199,13 +211,13 @@ class _Array(Carry):
         self.outer = before.outer | self.outer
         return known and self.shared == before.shared
 
-    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
-        roots = set().union(*(a.cell.roots() for a in self.arrays(x)))
+    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
+        roots = set().union(*(a.storage.roots() for a in self.arrays(x)))
         found = [c for c in inner if c in roots]
-        self.passes, self.group = bool(found), group
-        for cell in found:
-            self.outer |= dict.fromkeys(inner[cell])
-        if group is None and self.arrays(x):
+        self.passes, self.noalias_set = bool(found), noalias_set
+        for storage in found:
+            self.outer |= dict.fromkeys(inner[storage])
+        if noalias_set is None and self.arrays(x):
             # Two of the loop's arrays may be one.
             self.shared = True
 
@@ -218,7 +230,7 @@ class _Parts(Carry):
     def parts(self) -> Sequence[Carry]:
         return self.children
 
-    def memory(self, x: Any) -> list[set[Cell]]:
+    def memory(self, x: Any) -> list[set[Storage]]:
         pairs = zip(self.children, self._of(x), strict=True)
         return [found for child, part in pairs for found in child.memory(part)]
 
@@ -231,11 +243,16 @@ class _Parts(Carry):
         return [v for child, part in pairs for v in child.begin(parent, part)]
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         pairs = zip(self.children, self._of(x), strict=True)
-        parts = [child.inside(hooks, trace, values, part, ran) for child, part in pairs]
-        return rebuild(hooks, self.cls, self.keys, parts)
+        parts = [child.inside(interpreter, trace, values, part, ran) for child, part in pairs]
+        return rebuild(interpreter, self.cls, self.keys, parts)
 
     def end(self, region: Trace, x: Any) -> list[Value]:
         pairs = zip(self.children, self._of(x), strict=True)
@@ -245,9 +262,9 @@ class _Parts(Carry):
         pairs = zip(self.children, self._of(x), strict=True)
         return [a for child, part in pairs for a in child.arrays(part)]
 
-    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
         for child, part in zip(self.children, self._of(x), strict=True):
-            child.ends_with(part, inner, group)
+            child.ends_with(part, inner, noalias_set)
 
 
 def _giving(x: Any) -> Callable[[], Any]:
@@ -261,7 +278,12 @@ class _Fixed(Carry):
         self.value = value
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         return self.value
 
@@ -270,9 +292,9 @@ class _Union(Carry):
     """A value of one of several kinds: which one, and the value of each kind."""
 
     def __init__(
-        self, hooks: Interpreter, kinds: Sequence[Hashable], inner: Sequence[Carry]
+        self, interpreter: Interpreter, kinds: Sequence[Hashable], inner: Sequence[Carry]
     ) -> None:
-        self.hooks, self.kinds = hooks, kinds
+        self.interpreter, self.kinds = interpreter, kinds
         #: None where a number shares the machine value of an earlier kind.
         self.inner: list[Carry | None] = []
         self.number: dict[Type, int] = {}
@@ -293,13 +315,13 @@ class _Union(Carry):
         return [carry for carry in self.inner if carry is not None]
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
-        out = [lift(flag).value() for flag in flags(self.hooks, x, self.kinds)]
+        out = [lift(flag).value() for flag in flags(self.interpreter, x, self.kinds)]
         for k, kind in enumerate(self.kinds):
             t, carry = machine(kind), self.inner[k]
             if carry is not None:
-                out += carry.begin(parent, of_kind(self.hooks, x, kind))
+                out += carry.begin(parent, of_kind(self.interpreter, x, kind))
             elif t is not None and self.number[t] == k:
-                same = [of_kind(self.hooks, x, other) for other in self._sharing(t)]
+                same = [of_kind(self.interpreter, x, other) for other in self._sharing(t)]
                 out.append(self._machine(parent, t, x, same))
         return out
 
@@ -317,15 +339,20 @@ class _Union(Carry):
             return undefined(trace, t)
         out: Any = as_machine(found[-1][1])
         for kind, v in reversed(found[:-1]):
-            flag = flags(self.hooks, x, [kind, None])[0]
+            flag = flags(self.interpreter, x, [kind, None])[0]
             first, second = wrap(trace, as_machine(v)), wrap(trace, out)
             pair = (first, second)
-            out = self.hooks.ternary(flag, *map(_giving, pair)).value()
+            out = self.interpreter.ternary(flag, *map(_giving, pair)).value()
         value: Value = out
         return value
 
     def inside(
-        self, hooks: Interpreter, trace: Trace, values: Iterator[Value], x: Any, ran: Any = None
+        self,
+        interpreter: Interpreter,
+        trace: Trace,
+        values: Iterator[Value],
+        x: Any,
+        ran: Any = None,
     ) -> Any:
         chosen = [wrap(trace, next(values)) for _ in self.kinds[1:]]
         parts: list[Any] = []
@@ -337,90 +364,36 @@ class _Union(Carry):
                     numbers[t] = next(values)
                 parts.append(as_kind(numbers[t], kind))
             elif carry is not None:
-                start = of_kind(hooks, x, kind)
-                parts.append(carry.inside(hooks, trace, values, start, ran))
+                start = of_kind(interpreter, x, kind)
+                parts.append(carry.inside(interpreter, trace, values, start, ran))
         return select(chosen, parts)
 
     def arrays(self, x: Any) -> list[TracedArray]:
         out: list[TracedArray] = []
         for carry, kind in zip(self.inner, self.kinds, strict=True):
             if carry is not None:
-                out += carry.arrays(of_kind(self.hooks, x, kind))
+                out += carry.arrays(of_kind(self.interpreter, x, kind))
         return out
 
-    def ends_with(self, x: Any, inner: dict[Cell, list[Cell]], group: object) -> None:
+    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
         for carry, kind in zip(self.inner, self.kinds, strict=True):
             if carry is not None:
-                carry.ends_with(of_kind(self.hooks, x, kind), inner, group)
-
-
-def widened(hooks: Interpreter, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
-    """The carry for an object that begins as `start` and is `end` after an iteration.
-
-    Raises Unlike where no carry takes both.
-    """
-    if isinstance(carry, Same) and same_constant(start, end):
-        return carry
-    new = _carry(hooks, side, start, end)
-    if new is None:
-        raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
-    return carry if new.like(carry) else new
-
-
-def _carry(hooks: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
-    if isinstance(start, Choice):
-        start = start.known()
-    if isinstance(end, Choice):
-        with side.reopened():
-            end = end.known()
-    if start is not MISSING and same_constant(start, end):
-        return SAME
-    if is_number(end) and (start is MISSING or is_number(start)):
-        t = _type(end, side)
-        return _Number(t) if start is MISSING or lift(start).type == t else None
-    with side.reopened():
-        is_array = merged_of(end) is not None
-    if is_array and (start is MISSING or merged_of(start) is not None):
-        return _array_carry(side, start, end)
-    if start is MISSING and not isinstance(end, Choice) and not _made_in(hooks, side, end):
-        return _Fixed(end)
-    if isinstance(start, Choice) or isinstance(end, Choice) or is_absent(start) != is_absent(end):
-        return _union_carry(hooks, side, start, end)
-    parts, others = parts_of(end), None if start is MISSING else parts_of(start)
-    if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
-        return None
-    children = [MISSING] * len(parts[2]) if others is None else others[2]
-    if len(children) != len(parts[2]) or not _rebuildable(hooks, side, end):
-        return None
-    carries = [_carry(hooks, side, a, b) for a, b in zip(children, parts[2], strict=True)]
-    if any(c is None for c in carries):
-        return None
-    return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
-
-
-def _rebuildable(hooks: Interpreter, side: Side, x: Any) -> bool:
-    made = hooks.made_in(x)
-    return isinstance(x, tuple) or (made is not None and side.region.encloses(made))
-
-
-def _type(x: Any, side: Side) -> Type:
-    with side.reopened():
-        return lift(x).type
+                carry.ends_with(of_kind(self.interpreter, x, kind), inner, noalias_set)
 
 
 def merged_of(x: Any) -> Any:
     """The array that `x` is by value; None where it may be anything else."""
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         x = x.known()
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         return x.merged
     return x if isinstance(x, TracedArray) else None
 
 
 def arrays_in(x: Any) -> list[TracedArray]:
     """The arrays that `x` may be."""
-    if isinstance(x, Choice):
-        found = {a.cell: a for side in (x.first, x.second) for a in arrays_in(side)}
+    if isinstance(x, Union):
+        found = {a.storage: a for side in (x.first, x.second) for a in arrays_in(side)}
         return list(found.values())
     return [x] if isinstance(x, TracedArray) else []
 
@@ -428,74 +401,6 @@ def arrays_in(x: Any) -> list[TracedArray]:
 def _is_local(x: Any) -> bool:
     """Whether an array is a view of memory that the caller has not, and that may be stored into."""
     arrays = arrays_in(x)
-    return all(c.input is None for a in arrays for c in a.cell.roots()) and all(
+    return all(c.input is None for a in arrays for c in a.storage.roots()) and all(
         view.writeable for a in arrays for view in a.views
     )
-
-
-def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
-    with side.reopened():
-        t = merged_of(end).value().type
-    sizes = side.region.carried_sizes
-    assert isinstance(t, ArrayType) and sizes is not None
-    before, order = None, t.order
-    ends = [x.cell for x in arrays_in(end) if not x.cell.carried and x is not start]
-    shared = any(not side.region.encloses(c.trace) or c.input is not None for c in ends)
-    if start is not MISSING:
-        first = merged_of(start).type
-        if first.dtype != t.dtype or first.ndim != t.ndim:
-            return None
-        before, order = first.shape, first.order
-    shape = sizes.shape(side.region, before, t.shape)
-    if shape is None:
-        return None
-    t = ArrayType(t.dtype, shape, order)
-    caller = isinstance(start, TracedArray) and bool(start.cell.input is not None or start.views)
-    with side.reopened():
-        stays = caller and any(leaf is start for leaf in leaves_of(end))
-    out = _Array(t, shared, start if stays else None, sizes)
-    # What a loop or a branch inside leaves may be what any name began the iteration with.
-    roots = set().union(*(c.roots() for c in ends))
-    out.outer = {
-        c: None for c in sorted(roots, key=lambda c: c.version) if not side.region.encloses(c.trace)
-    }
-    return out
-
-
-def _made_in(hooks: Interpreter, side: Side, x: Any) -> bool:
-    if isinstance(x, Tracer):
-        return side.region.encloses(x.trace)
-    if isinstance(x, SymInt) or parts_of(x) is not None:
-        return True
-    made = hooks.made_in(x)
-    return made is not None and side.region.encloses(made)
-
-
-def _union_carry(hooks: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
-    first = kinds_of(start) if start is not MISSING else []
-    with side.reopened():
-        kinds = kinds_of_both(first, kinds_of(end))
-        last = [of_kind(hooks, end, kind) for kind in kinds]
-    if len(kinds) < 2:
-        return None
-    inner: list[Carry] = []
-    for kind, x in zip(kinds, last, strict=True):
-        before = of_kind(hooks, start, kind)
-        if machine(kind) is not None:
-            carry: Carry | None = SAME
-        elif x is MISSING:
-            carry = _Fixed(before)
-        else:
-            carry = _carry(hooks, side, before, x)
-            if isinstance(carry, Same):
-                carry = _Fixed(x)
-        if carry is None:
-            return None
-        inner.append(carry)
-    return _Union(hooks, kinds, inner)
-
-
-def _say(x: Any) -> str:
-    if isinstance(x, Tracer):
-        return str(x.type)
-    return repr(x) if is_absent(x) or is_number(x) else f"a {type(x).__name__}"

@@ -1,4 +1,4 @@
-"""What a loop that is being rolled carries: names, memory and containers, until it settles.
+"""What a loop that is being rolled carries: names, memory and containers, until it narrows.
 
 The body is traced until what it takes is what it gives back, then recorded as a `while_loop`.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same, widened
-from tracejit.frontend.control.merges import Joiner, undefined
+from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same
+from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
     Side,
@@ -19,12 +19,13 @@ from tracejit.frontend.control.regions import (
     entered,
     put_contents,
 )
+from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.storage import Cell, laid_out
+from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import UNBOUND, Choice, Unreachable
+from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
@@ -41,23 +42,23 @@ class StaticLoop(Exception):
 class Loop:
     """A loop that is being rolled: what it carries, and how."""
 
-    def __init__(self, hooks: Interpreter, names: Names, info: Any, peeled: int) -> None:
-        self.hooks, self.names, self.parent = hooks, names, here()
+    def __init__(self, interpreter: Interpreter, names: Names, info: Any, peeled: int) -> None:
+        self.interpreter, self.names, self.parent = interpreter, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)
         self.after, self.at_head = set(info[1]), set(info[2])
         held = names.all().items()
-        self.start = {n: x.known() if isinstance(x, Choice) else x for n, x in held}
+        self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)
         self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
-        self.cells: list[Cell] = []
+        self.storages: list[Storage] = []
         #: Memory that was not carried, or no longer, when a name came to be carried by value.
-        self.left_out: set[Cell] = set()
+        self.left_out: set[Storage] = set()
         self.objects: dict[int, Any] = {}
         self.parts: dict[int, list[Carry]] = {}
         self.inputs: list[Value] = []
         #: What the loop begins with and stores into under other names.
-        self.lost: dict[Cell, None] = {}
+        self.clobbered: dict[Storage, None] = {}
         #: The arrays that the loop carries by value, as they are in the body.
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
@@ -81,7 +82,7 @@ class Loop:
     def types(self) -> list[Type]:
         """The types of the carried values."""
         out = [t for carry in self.carries.values() for t in carry.types]
-        out += [cell.value.type for cell in self.cells]
+        out += [storage.value.type for storage in self.storages]
         return out + [t for carries in self.parts.values() for c in carries for t in c.types]
 
     def initial(self) -> list[Value]:
@@ -89,7 +90,7 @@ class Loop:
         out: list[Value] = []
         for name, carry in self.carries.items():
             out += carry.begin(self.parent, self.first(name))
-        out += [cell.read(self.parent) for cell in self.cells]
+        out += [storage.read(self.parent) for storage in self.storages]
         for carry, part in self._parts_now():
             out += carry.begin(self.parent, part)
         return out
@@ -105,22 +106,22 @@ class Loop:
         """Let names, memory and containers hold the carried values in a region."""
         for name, carry in self.carries.items():
             x = self.first(name)
-            inside = carry.inside(self.hooks, region, values, x)
+            inside = carry.inside(self.interpreter, region, values, x)
             if x is MISSING:
                 self.names.set(name, UNBOUND)
             elif not isinstance(carry, Same):
                 self.names.set(name, inside)
                 self.inner_of[name] = carry.arrays(inside)
                 self.inner += self.inner_of[name]
-        for cell in self.cells:
-            region.stored[cell] = cell.value, cell.holder, cell.version
-            cell.put(region, next(values))
+        for storage in self.storages:
+            region.stored[storage] = storage.value, storage.holder, storage.version
+            storage.put(region, next(values))
         for key, x in self.objects.items():
             before = contents_of(x)
             pairs = zip(self.parts[key], parts_in(before), strict=True)
             parts = []
             for carry, part in pairs:
-                parts.append(carry.inside(self.hooks, region, values, part))
+                parts.append(carry.inside(self.interpreter, region, values, part))
                 self.inner += carry.arrays(parts[-1])
             region.changed[key] = x, before
             put_contents(x, _withparts_in(before, parts))
@@ -132,8 +133,8 @@ class Loop:
         for name, carry in self.carries.items():
             out += carry.end(region, side.names[name])
         # Memory of unknown order is carried in that of its first value.
-        for cell in self.cells:
-            v, first = side.stored[cell], region.stored[cell][0].type
+        for storage in self.storages:
+            v, first = side.stored[storage], region.stored[storage][0].type
             if isinstance(first, ArrayType) and v.type.order != first.order:  # type: ignore[union-attr]
                 v = laid_out(region, v, first.order)
             out.append(v)
@@ -147,14 +148,14 @@ class Loop:
         pairs = [(carry, side.names[name]) for name, carry in self.carries.items()]
         for key in self.objects:
             pairs += zip(self.parts[key], parts_in(side.changed[key][1]), strict=True)
-        inner = {x.cell: [c for c, _ in x.cell.twins] for x in self.inner}
+        inner = {x.storage: [c for c, _ in x.storage.may_alias] for x in self.inner}
         starts = [c for found in self._memory_before() for c in found]
         ends = [c for carry, x in pairs for found in carry.memory(x) for c in found]
         alone = len(set(ends)) == len(ends) and len(set(starts)) == len(starts)
         for carry, x in pairs:
             carry.ends_with(x, inner, self if alone else None)
 
-    def _memory_before(self) -> list[set[Cell]]:
+    def _memory_before(self) -> list[set[Storage]]:
         pairs = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]
         pairs += self._parts_now()
         return [found for carry, x in pairs for found in carry.memory(x)]
@@ -163,46 +164,52 @@ class Loop:
         """Let names, memory and containers hold what the loop leaves in them."""
         parent, values = self.parent, list(outs)
         count = sum(len(carry.types) for carry in self.carries.values())
-        for cell in self.lost:
-            cell.lose(parent)
+        for storage in self.clobbered:
+            storage.lose(parent)
         # Memory first: what names hold is what it is then.
         outs = iter(values[count:])
-        for cell in self.cells:
-            cell.store(parent, next(outs))
+        for storage in self.storages:
+            storage.store(parent, next(outs))
         of_names = iter(values[:count])
         for name, carry in self.carries.items():
             x = self.first(name)
-            new = carry.inside(self.hooks, parent, of_names, x, True if ran is False else ran)
+            new = carry.inside(self.interpreter, parent, of_names, x, True if ran is False else ran)
             if isinstance(carry, Same):
                 continue
             if ran is False:
                 # Sizes of this call's form decide that there is no iteration.
                 new = self.start[name]
             elif x is MISSING and ran is not True:
-                new = Choice(ran, new, self.start[name])
+                new = Union(ran, new, self.start[name])
             self.names.set(name, new)
         for key, x in self.objects.items():
             before = contents_of(x)
             pairs = zip(self.parts[key], parts_in(before), strict=True)
             known = True if ran is False else ran
-            parts = [carry.inside(self.hooks, parent, outs, part, known) for carry, part in pairs]
+            parts = [
+                carry.inside(self.interpreter, parent, outs, part, known) for carry, part in pairs
+            ]
             if ran is False:
                 continue
-            self.hooks.changing(x)
+            self.interpreter.will_mutate(x)
             put_contents(x, _withparts_in(before, parts))
 
-    # Until it settles ---------------------------------------------------------------------------
+    # Until it narrows ---------------------------------------------------------------------------
 
     def widen(self, side: Side) -> bool:
         """Carry what the body changes, too. False where nothing more is needed."""
-        before = dict(self.carries), list(self.cells), {k: list(v) for k, v in self.parts.items()}
+        before = (
+            dict(self.carries),
+            list(self.storages),
+            {k: list(v) for k, v in self.parts.items()},
+        )
         self.grown.begin()
         for name, carry in self.carries.items():
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
             self.grown.at(name)
-            self.carries[name] = widened(self.hooks, side, carry, start, end)
+            self.carries[name] = widened(self.interpreter, side, carry, start, end)
         self._add_cells(
             list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
         )
@@ -214,27 +221,27 @@ class Loop:
             self.objects[key] = x
             self.grown.at(key)
             self.parts[key] = [
-                widened(self.hooks, side, carry, a, b)
+                widened(self.interpreter, side, carry, a, b)
                 for carry, a, b in zip(carries, parts_in(now), parts_in(contents), strict=True)
             ]
-        return before != (self.carries, self.cells, self.parts)
+        return before != (self.carries, self.storages, self.parts)
 
-    def _add_cells(self, stored: Sequence[Cell], widened: Iterable[str]) -> None:
+    def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """Carry memory that is stored into.
 
         Where a name that begins with it has just come to be carried by value, the next trace of the
         body shows whether anything else stores into it.
         """
-        begun = {a.cell for n in widened for a in self.carries[n].arrays(self.first(n))}
-        for cell in stored:
-            if cell in begun - self.left_out:
-                self.left_out.add(cell)
-                if cell in self.cells:
-                    self.cells.remove(cell)
-            elif cell not in self.cells:
-                self.cells.append(cell)
+        begun = {a.storage for n in widened for a in self.carries[n].arrays(self.first(n))}
+        for storage in stored:
+            if storage in begun - self.left_out:
+                self.left_out.add(storage)
+                if storage in self.storages:
+                    self.storages.remove(storage)
+            elif storage not in self.storages:
+                self.storages.append(storage)
 
-    def settle(self, probe: bool) -> Side:
+    def narrow(self, probe: bool) -> Side:
         """Trace the body until what it carries repeats; gives the last trace of it.
 
         Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
@@ -245,12 +252,12 @@ class Loop:
             if k == 0 and probe and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
-            lost = dict.fromkeys(side.lost)
-            if not grown and lost.keys() <= self.lost.keys():
+            clobbered = dict.fromkeys(side.clobbered)
+            if not grown and clobbered.keys() <= self.clobbered.keys():
                 self._check_aliases(side)
                 return side
-            self.lost |= lost
-        raise TraceError("TJ011", "what a loop carries does not settle", user_line())
+            self.clobbered |= clobbered
+        raise TraceError("TJ011", "what a loop carries does not narrow", user_line())
 
     def _trace(self) -> Side:
         """One trace of the body."""
@@ -261,8 +268,8 @@ class Loop:
         with entered(region, self.names) as side:
             side.own_sizes = self.sizes
             self.bind(region, iter(self.inputs))
-            for cell in self.lost:
-                cell.lose(region)
+            for storage in self.clobbered:
+                storage.lose(region)
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
@@ -284,25 +291,27 @@ class Loop:
 
         An array in a container counts for every name.
         """
-        of_names = {x.cell for arrays in self.inner_of.values() for x in arrays}
-        if any(x.cell.written for x in self.inner if x.cell not in of_names):
+        of_names = {x.storage for arrays in self.inner_of.values() for x in arrays}
+        if any(x.storage.written for x in self.inner if x.storage not in of_names):
             return list(self.carries)
-        return [n for n, arrays in self.inner_of.items() if any(x.cell.written for x in arrays)]
+        return [n for n, arrays in self.inner_of.items() if any(x.storage.written for x in arrays)]
 
     def _check_aliases(self, side: Side) -> None:
         """Raise TraceError where a carried array that is stored into may be another one, too."""
-        inner = {x.cell for x in self.inner}
-        if not any(cell.written for cell in inner):
+        inner = {x.storage for x in self.inner}
+        if not any(storage.written for storage in inner):
             return
         ends = {n: c.arrays(side.names[n]) for n, c in self.carries.items()}
         for held in (ends, self._started()):
-            cells = [x.cell for arrays in held.values() for x in arrays]
-            stored = [x.cell for n in self.stored_names() for x in held.get(n, ())]
-            if any(cells.count(cell) > 1 for cell in stored):
+            storages = [x.storage for arrays in held.values() for x in arrays]
+            stored = [x.storage for n in self.stored_names() for x in held.get(n, ())]
+            if any(storages.count(storage) > 1 for storage in stored):
                 raise TraceError("TJ005", "two names of a loop that are one array", user_line())
         for x in (x for arrays in ends.values() for x in arrays):
-            fresh = side.region.encloses(x.cell.trace) and x.cell.input is None and not x.views
-            if not fresh and x.cell not in inner:
+            fresh = (
+                side.region.encloses(x.storage.trace) and x.storage.input is None and not x.views
+            )
+            if not fresh and x.storage not in inner:
                 raise TraceError("TJ005", "a store into memory that may be shared", user_line())
 
     # The node -----------------------------------------------------------------------------------
@@ -323,14 +332,14 @@ class Loop:
         parent, body, exits = self.parent, side.region, side.goes_on is not True
         size_starts += tuple(self.grown.starts.values())
         size_ends += tuple(self.grown.ends.values())
-        joiner = Joiner(self.hooks, parent, None, [side])
-        outcome = joiner.export(side.outcome, 0)
+        phis = PhiBuilder(self.interpreter, parent, None, [side])
+        outcome = phis.export(side.outcome, 0)
         first, inputs = self.initial(), list(self.inputs)
         with side.reopened():
             last = self.final(side)
             self._note_ends(side)
             if exits:
-                extra = [lift(side.goes_on).value(), *joiner.complete()[0]]
+                extra = [lift(side.goes_on).value(), *phis.complete()[0]]
                 inputs += [body.builder.input(v.type) for v in extra]
                 last += extra
         if exits:
@@ -372,14 +381,14 @@ def _leaves_other_sizes(body: Graph) -> bool:
 
 def _is_static(side: Side) -> bool:
     """Whether an iteration leaves nothing in the graph, and nothing traced in names."""
-    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Choice):
+    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Union):
         return False
     made = [*side.names.values(), *(v for _, c in side.changed.values() for v in parts_in(c))]
-    return not any(isinstance(x, (Tracer, Choice)) and side.region.encloses(_home(x)) for x in made)
+    return not any(isinstance(x, (Tracer, Union)) and side.region.encloses(_home(x)) for x in made)
 
 
 def _home(x: Any) -> Trace:
-    trace: Trace = x.predicate.trace if isinstance(x, Choice) else x.trace
+    trace: Trace = x.predicate.trace if isinstance(x, Union) else x.trace
     return trace
 
 

@@ -1,4 +1,4 @@
-"""Loops on traced values: the body is traced until what it carries settles, and becomes a region.
+"""Loops on traced values: the body is traced until what it carries narrows, and becomes a region.
 
 A `for` loop counts by a size symbol, so that shapes and indices in its body can depend on it. A
 loop that only computes numbers known while tracing runs while tracing; one that cannot be rolled is
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tracejit.frontend.control.branches import branch, predicate, then_rest
-from tracejit.frontend.control.choices import choose, without
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
 from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
 from tracejit.frontend.control.regions import Names, Side, contents_of, entered, put_contents
-from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.control.unions import choose, without
+from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import as_dim, unwrap
+from tracejit.frontend.tracing.symint import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -30,7 +30,7 @@ from tracejit.frontend.tracing.tracer import (
     number_of,
     wrap,
 )
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value
 
@@ -44,14 +44,14 @@ class CountedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         names: Names,
         info: Any,
         items: Items,
         run: Callable[[Any], Any],
         first: int,
     ) -> None:
-        super().__init__(hooks, names, info, first)
+        super().__init__(interpreter, names, info, first)
         self.run, self.from_ = run, first
         self.length: Any = items.length
         name = self.parent.fresh_size()
@@ -84,7 +84,7 @@ class CountedLoop(Loop):
         for j in range(self.copies):
             number = self.number(k if self.copies == 1 else k * self.copies + j)
             step = functools.partial(self.run, number)
-            outcome = then_rest(self.hooks, outcome, step, self.names)
+            outcome = then_rest(self.interpreter, outcome, step, self.names)
         return outcome, choose(outcome, lambda o: o is None)
 
     def widen(self, side: Side) -> bool:
@@ -114,9 +114,9 @@ class CountedLoop(Loop):
         return period if period <= _MAX_PERIOD else 1
 
     def roll(self, probe: bool) -> Any:
-        """Record the loop; gives its outcome. Raises as `settle` does."""
-        side = self.settle(probe)
-        parent, hooks = self.parent, self.hooks
+        """Record the loop; gives its outcome. Raises as `narrow` does."""
+        side = self.narrow(probe)
+        parent, interpreter = self.parent, self.interpreter
 
         def test(region: Trace, values: list[Value]) -> Any:
             holds = binary_operator(operator.lt, number_of(region, self.k), lift(self.rounds))
@@ -129,14 +129,14 @@ class CountedLoop(Loop):
         parent.note("rolled")
         self.after_loop(outs, ran)
         if flag is not None:
-            outcome = Choice(flag, None, without(outcome, lambda o: o is None))
+            outcome = Union(flag, None, without(outcome, lambda o: o is None))
         if self.copies == 1:
             return outcome
-        return then_rest(hooks, outcome, lambda: self._remainder(0), self.names)
+        return then_rest(interpreter, outcome, lambda: self._remainder(0), self.names)
 
     def has(self, j: int) -> bool | TracedScalar:
         """Whether there is a `j`-th round."""
-        return predicate(self.hooks, self.rounds > j)
+        return predicate(self.interpreter, self.rounds > j)
 
     def _remainder(self, j: int) -> Any:
         """The iterations that do not fill a round."""
@@ -146,13 +146,13 @@ class CountedLoop(Loop):
 
         def run() -> Any:
             return then_rest(
-                self.hooks, self.run(number), lambda: self._remainder(j + 1), self.names
+                self.interpreter, self.run(number), lambda: self._remainder(j + 1), self.names
             )
 
-        p = predicate(self.hooks, number < self.length)
+        p = predicate(self.interpreter, number < self.length)
         if isinstance(p, bool):
             return run() if p else None
-        return branch(self.hooks, p, run, lambda: None, self.names)
+        return branch(self.interpreter, p, run, lambda: None, self.names)
 
 
 class TestedLoop(Loop):
@@ -160,7 +160,7 @@ class TestedLoop(Loop):
 
     def __init__(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         names: Names,
         info: Any,
         test: Callable[[], Any],
@@ -168,7 +168,7 @@ class TestedLoop(Loop):
         holds: bool | TracedScalar,
         peeled: int,
     ) -> None:
-        super().__init__(hooks, names, info, peeled)
+        super().__init__(interpreter, names, info, peeled)
         self.test, self.run, self.holds = test, run, holds
         # The body begins after the test, and may read what that binds.
         self.at_head |= set(names) & set(test.__code__.co_freevars)
@@ -181,24 +181,24 @@ class TestedLoop(Loop):
             return outcome, outcome is None
         goes_on = choose(outcome, lambda o: o is None)
         if goes_on is True:
-            return outcome, predicate(self.hooks, self.test())
+            return outcome, predicate(self.interpreter, self.test())
         if goes_on is False:
             return outcome, False
         tested = branch(
-            self.hooks,
+            self.interpreter,
             goes_on,
-            lambda: predicate(self.hooks, self.test()),
+            lambda: predicate(self.interpreter, self.test()),
             lambda: False,
             self.names,
         )
         return outcome, tested
 
     def roll(self, probe: bool) -> Any:
-        """Record the loop; gives its outcome. Raises as `settle` does."""
-        side = self.settle(probe and self.holds is True)
+        """Record the loop; gives its outcome. Raises as `narrow` does."""
+        side = self.narrow(probe and self.holds is True)
         if side.goes_on is not True or not self._test_is_pure():
             self.rotated = True
-            side = self.settle(False)
+            side = self.narrow(False)
             if side.goes_on is True:
                 side.goes_on = lift(True)
         test = self._flag if self.rotated else self._tested
@@ -207,7 +207,7 @@ class TestedLoop(Loop):
         self.after_loop(outs, self.holds)
         if outcome is None or self.holds is True:
             return outcome
-        return Choice(self.holds, outcome, None)  # type: ignore[arg-type]
+        return Union(self.holds, outcome, None)  # type: ignore[arg-type]
 
     def _flag(self, region: Trace, values: list[Value]) -> Any:
         return wrap(region, values[-1])
@@ -217,14 +217,14 @@ class TestedLoop(Loop):
         before = self.names.all()
         self.bind(region, iter(values))
         try:
-            return predicate(self.hooks, self.test())
+            return predicate(self.interpreter, self.test())
         finally:
             self._unbind(region, before)
 
     def _unbind(self, region: Trace, before: dict[str, Any]) -> None:
         self.names.put(before)
-        for cell, state in region.stored.items():
-            cell.restore(state)
+        for storage, state in region.stored.items():
+            storage.restore(state)
         for x, contents in region.changed.values():
             put_contents(x, contents)
 
@@ -235,10 +235,10 @@ class TestedLoop(Loop):
         with entered(region, self.names) as side:
             self.bind(region, iter(inputs))
             bound = self.names.all()
-            versions = {cell: cell.version for cell in region.stored}
+            versions = {storage: storage.version for storage in region.stored}
             contents = {key: parts_in(contents_of(x)) for key, (x, _) in region.changed.items()}
-            predicate(self.hooks, self.test())
-            after = {cell: cell.version for cell in region.stored}
+            predicate(self.interpreter, self.test())
+            after = {storage: storage.version for storage in region.stored}
         if after != versions or set(side.changed) != set(contents):
             return False
         for key, (_, now) in side.changed.items():

@@ -1,7 +1,7 @@
-"""What the two sides of a branch leave becomes one value again, or a `Choice` between two.
+"""What the two sides of a branch leave becomes one value again, or a `Union` between two.
 
 Numbers and arrays of one type become results of the `cond`; containers are joined part by part. A
-`Choice` stands for values that differ in kind: None or an unbound name on one side, unlike types,
+`Union` stands for values that differ in kind: None or an unbound name on one side, unlike types,
 other memory. It is settled where it is used.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tracejit.errors import GraphError, TraceError
-from tracejit.frontend.control.choices import is_number
 from tracejit.frontend.control.kinds import (
     MISSING,
     as_kind,
@@ -27,12 +26,13 @@ from tracejit.frontend.control.kinds import (
     select,
 )
 from tracejit.frontend.control.regions import Side
+from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
-from tracejit.frontend.tracing.storage import Cell, View, laid_out
+from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import UNBOUND, Choice
+from tracejit.frontend.tracing.union import UNBOUND, Union
 from tracejit.ir.dims import Dim, bounds, free_symbols, symbol
 from tracejit.ir.graph import Attr, Value, attr_sizes, attr_substitute
 from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
@@ -40,9 +40,9 @@ from tracejit.ops.control.effects import undefined_attrs
 
 __all__ = [
     "UNBOUND",
-    "Choice",
-    "Joiner",
+    "PhiBuilder",
     "Recipe",
+    "Union",
     "in_one_order",
     "same_kind",
     "undefined",
@@ -57,7 +57,7 @@ def undefined(trace: Trace, t: Type) -> Value:
     return trace.emit("undefined", (), **undefined_attrs(t))
 
 
-class Joiner:
+class PhiBuilder:
     """Collects what leaves the sides of a branch as results of its node.
 
     `sides` are its traced regions; a side that never ends (it raises) contributes nothing.
@@ -65,24 +65,31 @@ class Joiner:
 
     def __init__(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         parent: Trace,
         predicate: TracedScalar | None,
         sides: Sequence[Side],
     ) -> None:
-        self.hooks, self.parent, self.predicate, self.sides = hooks, parent, predicate, sides
+        self.interpreter, self.parent, self.predicate, self.sides = (
+            interpreter,
+            parent,
+            predicate,
+            sides,
+        )
         #: For each result, the value of each side; None where a side has none.
         self.slots: list[list[Value | None]] = []
         #: The sizes that leave the sides, one for each side, and what they are called outside.
         self.sizes: dict[tuple[Dim, ...], str] = {}
         self._memo: dict[tuple[int, int], tuple[Any, Any, Recipe]] = {}
-        self._partner: dict[Cell, Cell | None] = {}
-        self._ended: set[Cell] = set()
-        self._cells: dict[tuple[Cell | None, Cell | None], Callable[[Sequence[Value]], Cell]] = {}
+        self._partner: dict[Storage, Storage | None] = {}
+        self._ended: set[Storage] = set()
+        self._cells: dict[
+            tuple[Storage | None, Storage | None], Callable[[Sequence[Value]], Storage]
+        ] = {}
 
     # Slots ---------------------------------------------------------------------------------------
 
-    def slot(self, *values: Value | None) -> int:
+    def operand(self, *values: Value | None) -> int:
         """The number of a new result."""
         given = [(k, v) for k, v in enumerate(values) if v is not None]
         if len(given) == 1:
@@ -95,7 +102,7 @@ class Joiner:
 
     def one_side(self, side: int, value: Value) -> int:
         """A result that only one side gives."""
-        return self.slot(*(value if k == side else None for k in range(len(self.sides))))
+        return self.operand(*(value if k == side else None for k in range(len(self.sides))))
 
     def _local(self, side: int) -> set[str]:
         """The sizes that exist on a side only."""
@@ -172,30 +179,30 @@ class Joiner:
             return lambda outs: wrap(self.parent, outs[number])
         if isinstance(x, TracedArray):
             return self._export_array(x, side)
-        if isinstance(x, Choice) and not self._is_inside(x, side):
+        if isinstance(x, Union) and not self._is_inside(x, side):
             return lambda outs: x
-        if isinstance(x, Choice):
+        if isinstance(x, Union):
             parts = [self.export(v, side) for v in (x.predicate, x.first, x.second)]
             held = self._by_value(x, side)
             merged = None if held is None else self._export_copy(held, side)
             p, first, second = parts
-            return lambda outs: Choice(
+            return lambda outs: Union(
                 p(outs), first(outs), second(outs), None if merged is None else merged(outs)
             )
         parts_found = parts_of(x)
-        made = self.hooks.made_in(x)
+        made = self.interpreter.owner_of(x)
         if parts_found is None or not (
             isinstance(x, tuple) or (made is not None and region.encloses(made))
         ):
             return lambda outs: x
         cls, keys, children = parts_found
         recipes = [self.export(v, side) for v in children]
-        return lambda outs: rebuild(self.hooks, cls, keys, [make(outs) for make in recipes])
+        return lambda outs: rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
 
     def _is_inside(self, x: Any, side: int) -> bool:
         """Whether a side has made `x`, or an alternative of it."""
         region = self.sides[side].region
-        if isinstance(x, Choice):
+        if isinstance(x, Union):
             parts = (x.predicate, x.first, x.second)
             return any(self._is_inside(part, side) for part in parts)
         if isinstance(x, Tracer):
@@ -206,17 +213,17 @@ class Joiner:
         region = self.sides[side].region
         if not region.encloses(x.trace):
             return lambda outs: x
-        own = type_sizes(x.cell.value.type) & self._local(side)
-        if len(self.sides) == 1 and own and self._is_fresh(x.cell, side):
+        own = type_sizes(x.storage.value.type) & self._local(side)
+        if len(self.sides) == 1 and own and self._is_fresh(x.storage, side):
             # The name may never be read again; if it is, its trace has ended.
             return lambda outs: x
-        pair = (x.cell, None) if side == 0 else (None, x.cell)
-        cell = self._cell(*pair)
+        pair = (x.storage, None) if side == 0 else (None, x.storage)
+        storage = self._cell(*pair)
         views = [self._export_view(v, side) for v in x.views]
 
         def joined(outs: Sequence[Value]) -> TracedArray:
             try:
-                return TracedArray(self.parent, cell(outs), tuple(make(outs) for make in views))
+                return TracedArray(self.parent, storage(outs), tuple(make(outs) for make in views))
             except GraphError as e:
                 if not own:
                     raise
@@ -228,25 +235,25 @@ class Joiner:
     def _export_copy(self, x: TracedArray, side: int) -> Recipe:
         """What an array holds, as a copy that is only read."""
         k = self.one_side(side, self.lifted(x, side))
-        return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
+        return lambda outs: TracedArray(self.parent, Storage(self.parent, outs[k], -1))
 
-    def _export_view(self, view: View, side: int) -> Callable[[Sequence[Value]], View]:
+    def _export_view(self, view: ViewStep, side: int) -> Callable[[Sequence[Value]], ViewStep]:
         region = self.sides[side].region
         if not region.encloses(view.trace):
             return lambda outs: view
         attrs = {k: self._size_attr(a, side) for k, a in view.attrs.items()}
         with self.sides[side].reopened():
             numbers = [self.one_side(side, v) for v in view.indices_in(region)]
-        return lambda outs: View(
+        return lambda outs: ViewStep(
             self.parent, view.op, tuple(outs[k] for k in numbers), attrs, view.writeable
         )
 
-    def _cell(self, a: Cell | None, b: Cell | None) -> Callable[[Sequence[Value]], Cell]:
-        """The memory that two cells become; None for a side without one."""
+    def _cell(self, a: Storage | None, b: Storage | None) -> Callable[[Sequence[Value]], Storage]:
+        """The memory that two storages become; None for a side without one."""
         outer = [c for k, c in enumerate((a, b)) if c is not None and not self._is_fresh(c, k)]
         if outer:
-            (cell,) = dict.fromkeys((outer[0], *(c for c in (a, b) if c is not None)))
-            return lambda outs: cell
+            (storage,) = dict.fromkeys((outer[0], *(c for c in (a, b) if c is not None)))
+            return lambda outs: storage
         for one, other in ((a, b), (b, a)):
             if one is not None and self._partner.setdefault(one, other) is not other:
                 raise TraceError(
@@ -257,23 +264,23 @@ class Joiner:
             for c, side in zip((a, b), self.sides, strict=False):
                 values.append(None if c is None else c.read(side.region))
             values = in_one_order(values, self.sides)
-            k = self.slot(*values[: len(self.sides)])
-            self._cells[a, b] = self._once(lambda outs: self._new_cell(outs[k], a, b))
+            k = self.operand(*values[: len(self.sides)])
+            self._cells[a, b] = self._once(lambda outs: self._new_storage(outs[k], a, b))
         return self._cells[a, b]
 
-    def _new_cell(self, value: Value, *old: Cell | None) -> Cell:
-        """The memory that cells of the sides become: what they may share, it may share."""
+    def _new_storage(self, value: Value, *old: Storage | None) -> Storage:
+        """The memory that storages of the sides become: what they may share, it may share."""
         known = [c for c in old if c is not None]
         inputs = [c.input for c in known if c.input is not None]
-        new = Cell(self.parent, value, min(inputs) if inputs else None)
+        new = Storage(self.parent, value, min(inputs) if inputs else None)
         for c in known:
-            for twin, version in c.twins:
-                if twin.trace.encloses(self.parent):
-                    new.twins += ((twin, version),)
-                    new.group = c.group
+            for other, version in c.may_alias:
+                if other.trace.encloses(self.parent):
+                    new.may_alias += ((other, version),)
+                    new.noalias_set = c.noalias_set
                 else:
                     # Memory that ends with its side, unless it leaves it under another name, too.
-                    self._ended.add(twin)
+                    self._ended.add(other)
             shared = c.source
             if shared is None:
                 continue
@@ -286,8 +293,8 @@ class Joiner:
             raise TraceError("TJ005", "two names for what may be one array", user_line())
         return new
 
-    def _is_fresh(self, cell: Cell, side: int) -> bool:
-        return side < len(self.sides) and self.sides[side].region.encloses(cell.trace)
+    def _is_fresh(self, storage: Storage, side: int) -> bool:
+        return side < len(self.sides) and self.sides[side].region.encloses(storage.trace)
 
     @staticmethod
     def _once(make: Recipe) -> Recipe:
@@ -303,7 +310,7 @@ class Joiner:
 
     # Two sides -----------------------------------------------------------------------------------
 
-    def join(self, a: Any, b: Any) -> Recipe:
+    def merge(self, a: Any, b: Any) -> Recipe:
         """What `a` of the first side and `b` of the second become."""
         if self.sides[0].dead:
             return self.export(b, 1)
@@ -311,10 +318,10 @@ class Joiner:
             return self.export(a, 0)
         key = id(a), id(b)
         if key not in self._memo:
-            self._memo[key] = a, b, self._once(self._join(a, b))
+            self._memo[key] = a, b, self._once(self._merge(a, b))
         return self._memo[key][2]
 
-    def _join(self, a: Any, b: Any) -> Recipe:
+    def _merge(self, a: Any, b: Any) -> Recipe:
         if same_constant(a, b):
             return lambda outs: a
         joined = self._alike(a, b)
@@ -326,7 +333,7 @@ class Joiner:
         assert self.predicate is not None
         p = self.predicate
         merged = self._merged(a, b)
-        return lambda outs: Choice(p, first(outs), second(outs), merged(outs) if merged else None)
+        return lambda outs: Union(p, first(outs), second(outs), merged(outs) if merged else None)
 
     def _alike(self, a: Any, b: Any) -> Recipe | None:
         """The join of two values of one type; None where they are not."""
@@ -334,7 +341,7 @@ class Joiner:
             first, second = self.lifted(a, 0), self.lifted(b, 1)
             if first.type != second.type:
                 return None
-            k = self.slot(first, second)
+            k = self.operand(first, second)
             return lambda outs: wrap(self.parent, outs[k])
         if isinstance(a, TracedArray) and isinstance(b, TracedArray):
             return self._alike_arrays(a, b)
@@ -344,15 +351,19 @@ class Joiner:
         if not isinstance(a, tuple) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
             return None
         cls, keys, _ = one
-        recipes = [self.join(x, y) for x, y in zip(one[2], two[2], strict=True)]
-        return lambda outs: rebuild(self.hooks, cls, keys, [make(outs) for make in recipes])
+        recipes = [self.merge(x, y) for x, y in zip(one[2], two[2], strict=True)]
+        return lambda outs: rebuild(self.interpreter, cls, keys, [make(outs) for make in recipes])
 
     def _made_inside(self, x: Any, side: int) -> bool:
-        made = self.hooks.made_in(x)
+        made = self.interpreter.owner_of(x)
         return made is not None and self.sides[side].region.encloses(made)
 
     def _alike_arrays(self, a: TracedArray, b: TracedArray) -> Recipe | None:
-        if not (self._is_fresh(a.cell, 0) and self._is_fresh(b.cell, 1)) or a.views or b.views:
+        if (
+            not (self._is_fresh(a.storage, 0) and self._is_fresh(b.storage, 1))
+            or a.views
+            or b.views
+        ):
             return None
         with self.sides[0].reopened():
             first = a.value()
@@ -360,12 +371,12 @@ class Joiner:
             second = b.value()
         if not self._one_kind(first.type, second.type):
             return None
-        for cell, other in ((a.cell, b.cell), (b.cell, a.cell)):
-            if self._partner.get(cell, other) is not other:
+        for storage, other in ((a.storage, b.storage), (b.storage, a.storage)):
+            if self._partner.get(storage, other) is not other:
                 return None
-            if cell.source is not None or cell.input is not None:
+            if storage.source is not None or storage.input is not None:
                 return None
-        joined = self._cell(a.cell, b.cell)
+        joined = self._cell(a.storage, b.storage)
         return lambda outs: TracedArray(self.parent, joined(outs))
 
     def _merged(self, a: Any, b: Any) -> Recipe | None:
@@ -376,8 +387,8 @@ class Joiner:
         values: list[Value | None] = [self.lifted(x, k) for k, x in enumerate(arrays)]
         if not self._one_kind(values[0].type, values[1].type):  # type: ignore[union-attr]
             return None
-        k = self.slot(*in_one_order(values, self.sides))
-        return lambda outs: TracedArray(self.parent, Cell(self.parent, outs[k], -1))
+        k = self.operand(*in_one_order(values, self.sides))
+        return lambda outs: TracedArray(self.parent, Storage(self.parent, outs[k], -1))
 
     def _one_kind(self, a: Type, b: Type) -> bool:
         """Whether two types differ at most in order, and in sizes known only at run time.
@@ -398,8 +409,8 @@ class Joiner:
         return True
 
     def _by_value(self, x: Any, side: int) -> Any:
-        """What a side leaves, where it is a choice by its value, if that is still what it holds."""
-        if not isinstance(x, Choice):
+        """What a side leaves, where it is a union by its value, if that is still what it holds."""
+        if not isinstance(x, Union):
             return x
         with self.sides[side].reopened():
             return x.merged
@@ -416,8 +427,8 @@ class Joiner:
         chosen, values = [], []
         for x, side in zip((a, b), self.sides, strict=True):
             with side.reopened():
-                chosen.append(flags(self.hooks, x, kinds))
-                values.append([of_kind(self.hooks, x, kind) for kind in kinds])
+                chosen.append(flags(self.interpreter, x, kinds))
+                values.append([of_kind(self.interpreter, x, kind) for kind in kinds])
         numbers: dict[Any, int] = {}
         alternatives: list[Recipe] = []
         for kind, first, second in zip(kinds, *values, strict=True):
@@ -441,7 +452,7 @@ class Joiner:
                     given.append(None if x is MISSING else as_machine(x))
             k = numbers.setdefault(t, len(self.slots))
             if k == len(self.slots):
-                self.slot(*given)
+                self.operand(*given)
             else:
                 self.slots[k] = [a or b for a, b in zip(self.slots[k], given, strict=True)]
             return lambda outs: as_kind(outs[k], kind)
@@ -458,8 +469,8 @@ class Joiner:
         assert p is not None
         if isinstance(a, bool) and isinstance(b, bool):
             if a is not b:
-                return (lambda outs: p) if a else lambda outs: self.hooks.not_(p)
-        k = self.slot(self.lifted(a, 0), self.lifted(b, 1))
+                return (lambda outs: p) if a else lambda outs: self.interpreter.not_(p)
+        k = self.operand(self.lifted(a, 0), self.lifted(b, 1))
         return lambda outs: wrap(self.parent, outs[k])
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim
@@ -110,30 +110,34 @@ class Side:
     #: Of a loop's body: whether there may be another iteration (a bool, or a traced one).
     goes_on: Any = True
     names: dict[str, Any] = field(default_factory=dict)
-    stored: dict[Cell, Value] = field(default_factory=dict)
-    #: What the cells in `stored` were at its end.
-    states: dict[Cell, tuple[Value, Trace, int]] = field(default_factory=dict)
+    stored: dict[Storage, Value] = field(default_factory=dict)
+    #: What the storages in `stored` were at its end.
+    states: dict[Storage, tuple[Value, Trace, int]] = field(default_factory=dict)
     changed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     #: Sizes that only exist inside it.
     own_sizes: tuple[str, ...] = ()
 
     @property
-    def lost(self) -> list[Cell]:
+    def clobbered(self) -> list[Storage]:
         """Memory from outside that it stores into under other names."""
-        return [cell for cell in self.region.losses if not self.region.encloses(cell.trace)]
+        return [
+            storage for storage in self.region.clobbered if not self.region.encloses(storage.trace)
+        ]
 
     @contextmanager
     def reopened(self) -> Iterator[None]:
         """Record more in the region; memory holds what it left there."""
-        outside = {cell: (cell.value, cell.holder, cell.version) for cell in self.states}
-        for cell, state in self.states.items():
-            cell.restore(state)
+        outside = {
+            storage: (storage.value, storage.holder, storage.version) for storage in self.states
+        }
+        for storage, state in self.states.items():
+            storage.restore(state)
         try:
             with self.region.reopened():
                 yield
         finally:
-            for cell, state in outside.items():
-                cell.restore(state)
+            for storage, state in outside.items():
+                storage.restore(state)
 
 
 class Undo:
@@ -145,10 +149,10 @@ class Undo:
     def back(self, region: Trace) -> None:
         """Take back what `region` has changed."""
         self.names.put(self.before)
-        for cell, state in region.stored.items():
-            cell.restore(state)
-        for cell in region.losses:
-            cell.lost = False
+        for storage, state in region.stored.items():
+            storage.restore(state)
+        for storage in region.clobbered:
+            storage.clobbered = False
         for x, contents in region.changed.values():
             put_contents(x, contents)
 
@@ -161,7 +165,7 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
         with region.active():
             yield side
             side.names = names.all()
-        side.stored = {cell: cell.read(region) for cell in region.stored}
+        side.stored = {storage: storage.read(region) for storage in region.stored}
         side.states = {c: (c.value, c.holder, c.version) for c in region.stored}
         for key, (x, _) in region.changed.items():
             side.changed[key] = x, contents_of(x)
@@ -170,7 +174,7 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
 
 
 def run_side(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     parent: Trace,
     name: str,
     run: Callable[[], Any],

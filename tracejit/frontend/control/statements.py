@@ -21,14 +21,14 @@ from tracejit.frontend.control.branches import (
     predicate,
     then_rest,
 )
-from tracejit.frontend.control.choices import negation, renamed, settle, settle_bound
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import CountedLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
+from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
-from tracejit.frontend.tracing.union import Choice, Signal
+from tracejit.frontend.tracing.union import Signal, Union
 from tracejit.ir.types import PYBOOL
 
 __all__ = ["Flow"]
@@ -52,16 +52,16 @@ class Flow:
     @staticmethod
     def returned(value: Any) -> Returned:
         """The outcome of a block that returns `value`."""
-        return Returned(settle_bound(value))
+        return Returned(narrow_bound(value))
 
     def function_result(self: Any, outcome: Any) -> Any:
         """The value of a function whose last statement had `outcome`."""
-        if isinstance(outcome, Choice):
+        if isinstance(outcome, Union):
             outcome = outcome.known()
-        if not isinstance(outcome, Choice):
+        if not isinstance(outcome, Union):
             return _result(outcome)
         first, second = map(self.function_result, (outcome.first, outcome.second))
-        return first if first is second else Choice(outcome.predicate, first, second)
+        return first if first is second else Union(outcome.predicate, first, second)
 
     def if_(
         self: Any,
@@ -175,7 +175,7 @@ class Flow:
             assign(item)
             return renamed(body(), CONTINUE, None)
 
-        x = settle(iterable)
+        x = narrow(iterable)
         items = items_of(x)
         if items is None:
             here().note("unrolled", f"over a {type(x).__name__}")

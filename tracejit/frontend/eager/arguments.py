@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.capture.globals import reached_arrays
+from tracejit.frontend.capture.globals import captured_arrays
 from tracejit.frontend.eager.text import plain_text
 from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.concrete_trace import TRACED_DTYPES, ConcreteTrace, LostGradient
@@ -17,7 +17,7 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.tracer import Tracer
 from tracejit.ir.op import OPS
 
@@ -44,25 +44,25 @@ class Arguments:
         #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
         #: What the caller gets for memory, and (with the tracer itself) for a tracer.
-        self._memories: dict[Cell, Any] = {}
+        self._memories: dict[Storage, Any] = {}
         self._real: dict[int, tuple[Any, Any]] = {}
-        self.args = tuple(map(self._stand_in, args))
-        self.kwargs = {name: self._stand_in(x) for name, x in kwargs.items()}
+        self.args = tuple(map(self._placeholder, args))
+        self.kwargs = {name: self._placeholder(x) for name, x in kwargs.items()}
 
-    def _stand_in(self, x: Any) -> Any:
+    def _placeholder(self, x: Any) -> Any:
         cls = type(x)
         if cls is np.ndarray:
             return self._array(x) if x.dtype in TRACED_DTYPES else self._other(x)
         if cls is tuple or is_namedtuple(cls):
-            return tuple.__new__(cls, map(self._stand_in, x))
+            return tuple.__new__(cls, map(self._placeholder, x))
         new: Any
         if cls is list:
-            new = list(map(self._stand_in, x))
+            new = list(map(self._placeholder, x))
         elif cls is dict:
-            new = {k: self._stand_in(v) for k, v in x.items()}
+            new = {k: self._placeholder(v) for k, v in x.items()}
         elif is_plain_dataclass(x):
             names = dataclass_fields(x) or ()
-            new = build_dataclass(cls, {n: self._stand_in(getattr(x, n)) for n in names})
+            new = build_dataclass(cls, {n: self._placeholder(getattr(x, n)) for n in names})
         else:
             self.objects.append(x)
             return x
@@ -70,11 +70,11 @@ class Arguments:
         return new
 
     def _array(self, x: np.ndarray[Any, Any]) -> ConcreteArray:
-        out = ConcreteArray(self.trace, Cell(self.trace, self.trace.foreign(x)))
+        out = ConcreteArray(self.trace, Storage(self.trace, self.trace.foreign(x)))
         if not x.flags.writeable:
-            out.cell.input = -1
+            out.storage.input = -1
         self.arrays.append((x, out))
-        self.trace.originals[out.cell] = x
+        self.trace.originals[out.storage] = x
         return out
 
     def _other(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -98,7 +98,7 @@ class Arguments:
         self._refuse_shared_stores()
         self._kept = True
         for x, tracer in self.arrays:
-            if tracer.cell.written:
+            if tracer.storage.written:
                 x[...] = tracer.known()
         for x, new, before in self.containers:
             now = dict(_items(new))
@@ -116,10 +116,10 @@ class Arguments:
 
     def _refuse_shared_stores(self) -> None:
         """Raise LostGradient where an argument was stored into whose memory another one shares."""
-        stand_ins = self.trace.stand_ins.items()
+        placeholders = self.trace.placeholders.items()
         for k, (x, tracer) in enumerate(self.arrays):
-            cells = [cell for cell, of in stand_ins if of.cell is tracer.cell]
-            if not any(cell.written for cell in (tracer.cell, *cells)):
+            storages = [storage for storage, of in placeholders if of.storage is tracer.storage]
+            if not any(storage.written for storage in (tracer.storage, *storages)):
                 continue
             if any(np.shares_memory(x, y) for j, (y, _) in enumerate(self.arrays) if j != k):
                 raise LostGradient("a store into an argument that shares memory with another")
@@ -128,8 +128,8 @@ class Arguments:
         """Raise LostGradient where the function may have read an argument that it stores into under
         a name from outside, or in an object: there it was what it was before the call.
         """
-        written = [x for x, tracer in self.arrays if tracer.cell.written]
-        for other in reached_arrays(function, *self.objects) if written else ():
+        written = [x for x, tracer in self.arrays if tracer.storage.written]
+        for other in captured_arrays(function, *self.objects) if written else ():
             if any(np.may_share_memory(other, x) for x in written):
                 what = "a store into an argument that has another name in the function"
                 raise LostGradient(what)
@@ -152,7 +152,7 @@ class Arguments:
         if not isinstance(x, ConcreteArray):
             return x.known()
         if id(x) not in self._real:
-            base = self._memory(x.cell)
+            base = self._memory(x.storage)
             for view in x.views:
                 indices = [self.trace.concrete(v) for v in view.indices]
                 (base,) = OPS[view.op].evaluate([base, *indices], view.attrs)
@@ -160,17 +160,17 @@ class Arguments:
             self._real[id(x)] = x, base
         return self._real[id(x)][1]
 
-    def _memory(self, cell: Cell) -> Any:
-        if cell not in self._memories:
-            stands_for = self.trace.stand_ins.get(cell)
-            given = [array for array, tracer in self.arrays if tracer.cell is cell]
+    def _memory(self, storage: Storage) -> Any:
+        if storage not in self._memories:
+            stands_for = self.trace.placeholders.get(storage)
+            given = [array for array, tracer in self.arrays if tracer.storage is storage]
             if stands_for is not None:
-                self._memories[cell] = self.real(stands_for)
+                self._memories[storage] = self.real(stands_for)
             elif given:
-                self._memories[cell] = given[0]
+                self._memories[storage] = given[0]
             else:
-                self._memories[cell] = np.array(self.trace.concrete(cell.value), order="K")
-        return self._memories[cell]
+                self._memories[storage] = np.array(self.trace.concrete(storage.value), order="K")
+        return self._memories[storage]
 
 
 def in_containers(f: Callable[[Any], Any], x: Any) -> Any:

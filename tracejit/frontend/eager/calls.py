@@ -37,7 +37,7 @@ from tracejit.frontend.eager.operations import (
 from tracejit.frontend.eager.text import is_told, shown
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.rewrite.eager_calls import is_rewritten, over_hooks
+from tracejit.frontend.rewrite.eager_calls import is_rewritten, over_interpreter
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.concrete_trace import (
@@ -51,7 +51,7 @@ from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.types import PyScalar, dtype_name
 
-__all__ = ["ConcreteHooks"]
+__all__ = ["EagerInterpreter"]
 
 #: Modules whose code does with its arguments only what the program could do itself.
 _GENERIC = frozenset(
@@ -83,8 +83,8 @@ _NUMBERS = (int, complex, float, round, divmod, pow)
 _MATH = frozenset(f for f in NUMBER_CALLS if getattr(f, "__module__", None) in ("math", "cmath"))
 
 
-class _NumberHooks:
-    """What handlers of functions on numbers ask of hooks: Python's own operations."""
+class _NumberInterpreter:
+    """What handlers of functions on numbers ask of the interpreter: Python's own operations."""
 
     binary = staticmethod(lambda op, a, b: getattr(operator, op)(a, b))
     compare = staticmethod(lambda op, a, b: getattr(operator, op)(a, b))
@@ -99,7 +99,7 @@ class _NumberHooks:
         return f(*args, **kwargs)
 
 
-_NUMBER_HOOKS: Any = _NumberHooks()
+_NUMBER_INTERPRETER: Any = _NumberInterpreter()
 
 
 class _Capture:
@@ -110,7 +110,7 @@ class _Capture:
         return True
 
 
-class ConcreteHooks:
+class EagerInterpreter:
     """What a rewritten program asks, for one trace. Once the trace is over all is plain Python."""
 
     def __init__(self, trace: ConcreteTrace) -> None:
@@ -130,21 +130,21 @@ class ConcreteHooks:
                     self.trace.raised = e
                 raise
 
-    def new(self, x: Any) -> Any:
+    def allocate(self, x: Any) -> Any:
         """A container that has been made inside the run."""
         return x
 
-    def is_made(self, x: Any) -> bool:
+    def is_local(self, x: Any) -> bool:
         """Whether `x` may be used without being followed to where the program has it from."""
         return True
 
     def transformed(self, f: Traceable, /, *args: Any, **kwargs: Any) -> Any:
         """A call of a transform inside the run: it records on the same tape."""
-        hooks: Any = ConcreteHooks(self.trace)
+        interpreter: Any = EagerInterpreter(self.trace)
         arguments = Arguments(self.trace, args, kwargs, is_inner=True)
         try:
             with np.errstate(all="ignore"):
-                result = f.traced_call(hooks, arguments.args, arguments.kwargs)
+                result = f.traced_call(interpreter, arguments.args, arguments.kwargs)
         except BaseException as e:
             arguments.put_back()
             if isinstance(e, TraceError):
@@ -239,7 +239,7 @@ class ConcreteHooks:
             return f if known else functools.partial(_opaque, f)
         found = self.trace.functions.get(id(f))
         if found is None:
-            found = self.trace.functions[id(f)] = f, over_hooks(f, self)
+            found = self.trace.functions[id(f)] = f, over_interpreter(f, self)
         return found[1]
 
     def builtin(self, f: Any) -> Any:
@@ -328,15 +328,15 @@ class ConcreteHooks:
 class _Indexed:
     """An array that is not traced: its elements are, where indexing makes a new array of them."""
 
-    __slots__ = ("array", "hooks")
+    __slots__ = ("array", "interpreter")
 
-    def __init__(self, hooks: ConcreteHooks, array: np.ndarray[Any, Any]) -> None:
-        self.hooks, self.array = hooks, array
+    def __init__(self, interpreter: EagerInterpreter, array: np.ndarray[Any, Any]) -> None:
+        self.interpreter, self.array = interpreter, array
 
     def __getitem__(self, key: Any) -> Any:
         if has_tracer(key):
-            key = Given(self.hooks.trace, copies=False).of(key)
-        return self.hooks.made(self.array[key])
+            key = Given(self.interpreter.trace, copies=False).of(key)
+        return self.interpreter.made(self.array[key])
 
 
 class _Subscripted:
@@ -380,7 +380,7 @@ def _number(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not any(isinstance(x, Tracer) or is_told(x) for x in (*args, *kwargs.values())):
         return f(*args, **kwargs)
     handler = NUMBER_CALLS[f]
-    return perform(lambda *a, **k: handler(_NUMBER_HOOKS, *a, **k), f, args, kwargs)
+    return perform(lambda *a, **k: handler(_NUMBER_INTERPRETER, *a, **k), f, args, kwargs)
 
 
 def _scalar(cls: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -19,16 +19,16 @@ __all__ = ["recorded_call"]
 _HOSTED = ("TJ002", "TJ004")
 
 
-class _HostHooks:
-    """What the recorder of calls asks of hooks."""
+class _HostInterpreter:
+    """What the recorder of calls asks of the interpreter."""
 
     @staticmethod
-    def new(x: Any) -> Any:
+    def allocate(x: Any) -> Any:
         """A list that the call has given."""
         return x
 
 
-_HOOKS: Any = _HostHooks()
+_INTERPRETER: Any = _HostInterpreter()
 
 
 def recorded_call(
@@ -45,4 +45,4 @@ def recorded_call(
     except TraceError as e:
         if e.code not in _HOSTED:
             raise
-        return host_call(_HOOKS, f, given, named, e, method)
+        return host_call(_INTERPRETER, f, given, named, e, method)

@@ -19,7 +19,7 @@ from tracejit.frontend.tracing.concrete_trace import (
     is_float,
 )
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_frame
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, wrap
 
@@ -277,7 +277,7 @@ def made(trace: ConcreteTrace | None, x: Any, writeable: bool = True) -> Any:
     out = wrap(trace, trace.foreign(x))
     assert isinstance(out, TracedArray)
     if not writeable:
-        out.cell.input = -1
+        out.storage.input = -1
     return out
 
 
@@ -292,7 +292,7 @@ def settled(trace: ConcreteTrace, x: Any) -> Any:
     if isinstance(x, TracedArray):
         if x.dtype not in TRACED_DTYPES:
             return np.array(trace.concrete(x.value()), order="K")
-        return x if isinstance(x, array) else array(trace, x.cell, x.views)
+        return x if isinstance(x, array) else array(trace, x.storage, x.views)
     if isinstance(x, SymInt):
         return int(x)
     if type(x) is list:

@@ -19,12 +19,12 @@ from tracejit.frontend.eager.operations import perform, plainly
 from tracejit.frontend.eager.text import shown
 from tracejit.frontend.numpy.indexing import get_item, set_item
 from tracejit.frontend.numpy.methods import array_attribute, scalar_attribute
+from tracejit.frontend.numpy.number_operators import binary_operator, unary_operator
 from tracejit.frontend.numpy.stores import set_attribute
-from tracejit.frontend.numpy.ufuncs import binary_operator, unary_operator
 from tracejit.frontend.python.numbers import python_number
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient
 from tracejit.frontend.tracing.trace import innermost
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, TracedScalar, Tracer, View
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, TracedScalar, Tracer, ViewStep
 from tracejit.ir.graph import Value
 from tracejit.ir.op import OPS
 
@@ -135,7 +135,7 @@ class ConcreteArray(_Concrete, TracedArray):
 
     def snapshot(self, value: Value) -> TracedArray:
         trace = innermost(self.trace)
-        return ConcreteArray(trace, Cell(trace, value, -1, self.cell))
+        return ConcreteArray(trace, Storage(trace, value, -1, self.storage))
 
     def view(
         self, op: Any = None, *indices: Any, writeable: bool | None = True, **attrs: Any
@@ -144,25 +144,25 @@ class ConcreteArray(_Concrete, TracedArray):
         if type(op) is not str or op not in OPS:
             return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)
         trace = innermost(self.trace)
-        added = View(trace, op, indices, attrs, writeable)
-        return ConcreteArray(trace, self.cell, (*self.views, added))
+        added = ViewStep(trace, op, indices, attrs, writeable)
+        return ConcreteArray(trace, self.storage, (*self.views, added))
 
     def _seen_as(self, *args: Any, **kwargs: Any) -> Any:
         """`ndarray.view`, of the bytes as another dtype too."""
         if all(x is np.ndarray for x in (*args, *kwargs.values())):
-            return ConcreteArray(self.trace, self.cell, self.views)
+            return ConcreteArray(self.trace, self.storage, self.views)
         self.trace.bits_seen = self.trace.bits_seen or self.is_active
         return plainly(self.trace, np.ndarray.view, (self, *args), kwargs)
 
     @property
     def is_writeable(self) -> bool:
         """Whether NumPy would store into the array."""
-        return (self.cell.input or 0) >= 0 and all(view.writeable for view in self.views)
+        return (self.storage.input or 0) >= 0 and all(view.writeable for view in self.views)
 
     @property
     def is_argument(self) -> bool:
         """Whether it stands for an array object of the caller's."""
-        known = self.cell in self.trace.originals or self.cell in self.trace.stand_ins
+        known = self.storage in self.trace.originals or self.storage in self.trace.placeholders
         return known and not self.views
 
     def __iter__(self) -> Iterator[Any]:
@@ -195,7 +195,7 @@ class ConcreteArray(_Concrete, TracedArray):
         if not write:
             # A view like any other: it alone is not stored into, nor what is made of it.
             axes = tuple(range(self.ndim))
-            self.add_view(View(self.trace, "transpose", (), {"axes": axes}, False))
+            self.add_view(ViewStep(self.trace, "transpose", (), {"axes": axes}, False))
         elif self.views and self.views[-1].attrs == {"axes": tuple(range(self.ndim))}:
             self.drop_view()
         else:

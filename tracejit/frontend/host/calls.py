@@ -1,4 +1,4 @@
-"""Calls of functions without an op become `host_call` nodes, whose types shadow calls find."""
+"""Calls of functions without an op become `host_call` nodes, whose types calls on examples find."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.host.functions import host_path, spelled, takes_keywords
-from tracejit.frontend.host.infer_by_example import Undecided, real_values, shadow
+from tracejit.frontend.host.infer_by_example import Undecided, infer_by_example, real_values
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, is_several_axes
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim
@@ -35,7 +35,7 @@ def is_hosted(f: Any) -> bool:
 
 
 def host_call(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     f: Any,
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -50,7 +50,7 @@ def host_call(
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
         function, name = _harmless(path), spelled(path)
-        return record(hooks, attrs, operands, function, name, refused.where)
+        return record(interpreter, attrs, operands, function, name, refused.where)
 
 
 def _harmless(path: str) -> Callable[..., Any]:
@@ -144,24 +144,24 @@ def _constant(x: Any) -> Any:
 
 
 def record(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     attrs: dict[str, Any],
     operands: Operands,
-    stand_in: Callable[..., Any],
+    placeholder: Callable[..., Any],
     name: str,
     where: Where | None,
     effect: bool = False,
 ) -> Any:
     """Record a call with these attributes; what it gives.
 
-    `stand_in` tells, while tracing, what the function gives. A call with an `effect` stays in its
-    place among all others.
+    `placeholder` tells, while tracing, what the function gives. A call with an `effect` stays in
+    its place among all others.
     """
     trace = here()
     values = operands.values
     types = [v.type for v in values]
     real = real_values(trace, values)
-    found = shadow(stand_in, attrs, types, operands.dims, real, trace.env)
+    found = infer_by_example(placeholder, attrs, types, operands.dims, real, trace.env)
     _require_plain(found.result)
     attrs = {**attrs, "result": found.result, "types": found.types}
     unknown = [d for t in found.types if t[0] == "array" for d in t[2] if d is None]
@@ -178,7 +178,7 @@ def record(
             trace.unordered.add(v)
     trace.note("host", name, where)
     leaves = [wrap(trace, v) for v in outputs[: len(found.types)]]
-    return _rebuilt(hooks, found.result, leaves)
+    return _rebuilt(interpreter, found.result, leaves)
 
 
 def _require_plain(result: Any) -> None:
@@ -195,15 +195,15 @@ def _require_plain(result: Any) -> None:
                 _require_plain(part)
 
 
-def _rebuilt(hooks: Interpreter, result: Any, leaves: Sequence[Any]) -> Any:
+def _rebuilt(interpreter: Interpreter, result: Any, leaves: Sequence[Any]) -> Any:
     match result:
         case ("operand", k):
             return leaves[k]
         case ("call", path, _, args, _):
             cls: Any = find_function(path)
-            return cls(*(_rebuilt(hooks, a, leaves) for a in args))
+            return cls(*(_rebuilt(interpreter, a, leaves) for a in args))
         case ("tuple", *parts):
-            return tuple([_rebuilt(hooks, p, leaves) for p in parts])
+            return tuple([_rebuilt(interpreter, p, leaves) for p in parts])
         case ("list", *parts):
-            return hooks.new([_rebuilt(hooks, p, leaves) for p in parts])
+            return interpreter.allocate([_rebuilt(interpreter, p, leaves) for p in parts])
     return result[1]

@@ -26,7 +26,7 @@ from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, typ
 from tracejit.ops.host.call import call_on
 from tracejit.ops.host.functions import Unsuitable, describe
 
-__all__ = ["Shadow", "Undecided", "real_values", "shadow"]
+__all__ = ["Example", "Undecided", "infer_by_example", "real_values"]
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ class Undecided(Exception):
 
 
 @dataclass
-class Shadow:
+class Example:
     """A result: the template of its containers, and its leaves as `describe` gives them.
 
     A size is made of the operands' or a number; None where it depends on values, `(k,)` where it is
@@ -75,14 +75,14 @@ class _Case:
         return tuple(self.symbols.items()), tuple(self.constants.items())
 
 
-def shadow(
+def infer_by_example(
     function: Callable[..., Any],
     attrs: Mapping[str, Any],
     types: Sequence[Type],
     dims: Mapping[int, Dim],
     real: Sequence[Any] | None,
     env: ShapeEnv,
-) -> Shadow:
+) -> Example:
     """What `function` gives for operands of `types`.
 
     `attrs` has the templates of its arguments, `dims` the sizes that operands are the values of,
@@ -115,7 +115,7 @@ def shadow(
         _leaf([c.types[k] for c in alike], alike, bases, unknown, env)
         for k in range(len(first.types))
     ]
-    return Shadow(first.result, tuple(leaves))
+    return Example(first.result, tuple(leaves))
 
 
 # Cases -------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _call(
         if case.values is not None:
             given = [np.array(x) if isinstance(x, np.ndarray) else x for x in case.values]
         else:
-            given = [_stand_in(t, dims.get(k), case) for k, t in enumerate(types)]
+            given = [_placeholder(t, dims.get(k), case) for k, t in enumerate(types)]
         before = [x.tobytes() if isinstance(x, np.ndarray) else b"" for x in given]
         # LAPACK prints a note of each NaN that zeros and ones make on the way to it.
         how: Any = "raise" if case.values is None and case.kind in (1, 2) else "ignore"
@@ -179,7 +179,7 @@ def _call(
     return True
 
 
-def _stand_in(t: Type, dim: Dim | None, case: _Case) -> Any:
+def _placeholder(t: Type, dim: Dim | None, case: _Case) -> Any:
     """A value of type `t`. Raises ValueError where the case has no size for it."""
     if dim is not None:
         return case.size(dim)

@@ -27,14 +27,14 @@ from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
+from tracejit.frontend.python import construction, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
-from tracejit.frontend.python import effects, objects
 from tracejit.frontend.python.random import RandomFunction
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -47,7 +47,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 
-__all__ = ["call", "takes_choices"]
+__all__ = ["call", "takes_unions"]
 
 _FRONTEND = os.path.join(PACKAGE, "frontend", "")
 
@@ -65,10 +65,10 @@ _PURE_NUMPY = frozenset(
 _HOSTED = ("TJ002", "TJ004")
 
 
-def _is_own(hooks: Interpreter, f: FunctionType) -> bool:
+def _is_own(interpreter: Interpreter, f: FunctionType) -> bool:
     """Whether `f` belongs to the program, or to the package of the compiled function."""
     top = (f.__module__ or "").partition(".")[0]
-    return top == hooks.home or not is_library_file(f.__code__.co_filename)
+    return top == interpreter.home or not is_library_file(f.__code__.co_filename)
 
 
 def _name(f: Any) -> str:
@@ -77,7 +77,7 @@ def _name(f: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
-def takes_choices(hooks: Interpreter, f: Any) -> bool:
+def takes_unions(interpreter: Interpreter, f: Any) -> bool:
     """Whether a callee deals itself with values that a branch left different."""
     if isinstance(f, FunctionType):
         known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
@@ -92,129 +92,137 @@ def takes_choices(hooks: Interpreter, f: Any) -> bool:
     return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
 
 
-def call(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)`. Raises TraceError TJ002 for a callee that is not known to be pure."""
     cls = type(f)
     if cls is FunctionType:
-        return _call_function(hooks, f, args, kwargs)
+        return _call_function(interpreter, f, args, kwargs)
     if isinstance(f, np.ufunc):
-        return _call_ufunc(hooks, f, "__call__", args, kwargs)
+        return _call_ufunc(interpreter, f, "__call__", args, kwargs)
     if isinstance(f, type):
-        return _call_class(hooks, f, args, kwargs)
+        return _call_class(interpreter, f, args, kwargs)
     if cls is BuiltinFunctionType:
-        return _call_builtin(hooks, f, args, kwargs)
+        return _call_builtin(interpreter, f, args, kwargs)
     if _is_of_numpy(f) or _is_multimethod(f):
-        return _call_numpy(hooks, f, args, kwargs)
+        return _call_numpy(interpreter, f, args, kwargs)
     if cls in (MethodDescriptorType, WrapperDescriptorType):
-        return _call_unbound(hooks, f, args, kwargs)
+        return _call_unbound(interpreter, f, args, kwargs)
     if cls is functools.partial:
-        return _call_partial(hooks, f, args, kwargs)
-    if objects.is_empty_init(f) and not kwargs and not args:
+        return _call_partial(interpreter, f, args, kwargs)
+    if construction.is_empty_init(f) and not kwargs and not args:
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
     if isinstance(f, (StreamMethod, RandomFunction)):
-        return f.call(hooks, *args, **kwargs)
+        return f.call(interpreter, *args, **kwargs)
     if isinstance(f, Traceable):
-        return f.traced_call(hooks, args, kwargs)
+        return f.traced_call(interpreter, args, kwargs)
     if cls.__module__.partition(".")[0] == "tracejit":
-        return hooks.call(_jitted(hooks, f), *args, **kwargs)
-    method = objects.special(hooks, f, "__call__")
+        return interpreter.call(_jitted(interpreter, f), *args, **kwargs)
+    method = objects.special(interpreter, f, "__call__")
     if method is None:
         raise TraceError("TJ002", _name(f), user_line())
-    return hooks.call(method, *args, **kwargs)
+    return interpreter.call(method, *args, **kwargs)
 
 
-def _jitted(hooks: Interpreter, f: Any) -> Any:
+def _jitted(interpreter: Interpreter, f: Any) -> Any:
     """The plain function of a compiled one."""
-    source = hooks.capture.source_of(f)
+    source = interpreter.capture.source_of(f)
     if source is None or not hasattr(f, "__tracejit__"):
         raise TraceError("TJ002", _name(f), user_line())
-    return hooks.capture.attribute(source, "__tracejit__", f.__tracejit__)
+    return interpreter.capture.attribute(source, "__tracejit__", f.__tracejit__)
 
 
 def _call_function(
-    hooks: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if hooks.is_made(f):
+    if interpreter.is_local(f):
         return f(*args, **kwargs)
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
-        return handler(hooks, *args, **kwargs)
+        return handler(interpreter, *args, **kwargs)
     traced = getattr(f, "__tracejit_traced__", None)
     if traced is not None:
-        return traced(hooks, *args, **kwargs)
+        return traced(interpreter, *args, **kwargs)
     if f in FORMS:
-        hooks.capture.object_source(f, f.__name__)
-        return call_rewritten(hooks, f, args, kwargs)
+        interpreter.capture.object_source(f, f.__name__)
+        return call_rewritten(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
     if _is_numpy(f):
-        return _call_numpy(hooks, f, args, kwargs)
+        return _call_numpy(interpreter, f, args, kwargs)
     if f.__name__ in ("_replace", "_asdict", "_make") and is_library_file(f.__code__.co_filename):
-        return hooks.fresh(f(*args, **kwargs))
-    if not _is_own(hooks, f):
+        return interpreter.fresh(f(*args, **kwargs))
+    if not _is_own(interpreter, f):
         require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
-        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
-    return call_rewritten(hooks, f, args, kwargs)
+        return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+    return call_rewritten(interpreter, f, args, kwargs)
 
 
-def _call_builtin(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_builtin(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
-        return handler(hooks, *args, **kwargs)
+        return handler(interpreter, *args, **kwargs)
     if _is_numpy(f):
-        return _call_numpy(hooks, f, args, kwargs)
+        return _call_numpy(interpreter, f, args, kwargs)
     owner = f.__self__
     if isinstance(owner, np.ufunc):
-        return _call_ufunc(hooks, owner, f.__name__, args, kwargs)
-    if isinstance(owner, type(np)) or owner is None or hooks.capture.is_outside(f):
+        return _call_ufunc(interpreter, owner, f.__name__, args, kwargs)
+    if isinstance(owner, type(np)) or owner is None or interpreter.capture.is_outside(f):
         raise TraceError("TJ002", _name(f), user_line())
-    return builtin_methods.call_method(hooks, f, args, kwargs)
+    return builtin_methods.call_method(interpreter, f, args, kwargs)
 
 
-def _call_unbound(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_unbound(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """`str.upper(s)` and its kind."""
     if f is object.__setattr__ and len(args) == 3 and not kwargs:
-        hooks.may_change(args[0])
+        interpreter.require_mutable(args[0])
         f(*args)
         return None
     if f is object.__init__ and len(args) == 1 and not kwargs:
         return None
     if not args or type(args[0]) is not f.__objclass__ or f.__name__.startswith("__"):
         raise TraceError("TJ002", _name(f), user_line())
-    return hooks.call(getattr(args[0], f.__name__), *args[1:], **kwargs)
+    return interpreter.call(getattr(args[0], f.__name__), *args[1:], **kwargs)
 
 
-def _call_partial(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_partial(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     parts = {name: getattr(f, name) for name in ("func", "args", "keywords")}
-    if not hooks.is_made(f):
-        source = hooks.capture.source_of(f)
+    if not interpreter.is_local(f):
+        source = interpreter.capture.source_of(f)
         if source is None or f.__dict__:
             raise TraceError("TJ006", "a functools.partial", user_line())
-        parts = {k: hooks.capture.attribute(source, k, v) for k, v in parts.items()}
+        parts = {k: interpreter.capture.attribute(source, k, v) for k, v in parts.items()}
     inner, first, named = parts.values()
-    return hooks.call(inner, *first, *args, **{**named, **kwargs})
+    return interpreter.call(inner, *first, *args, **{**named, **kwargs})
 
 
-def _call_class(hooks: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_class(
+    interpreter: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     handler = builtin_calls.CALLS.get(cls)
     if handler is not None:
-        return handler(hooks, *args, **kwargs)
+        return handler(interpreter, *args, **kwargs)
     if issubclass(cls, (np.bool_, np.number)):
         if np.dtype(cls).char in "qQ" and np.dtype(cls).name in ("int64", "uint64"):
             # Equal to another type of 64 bits, and yet another class.
             raise TraceError("TJ004", _name(cls), user_line())
-        return _convert(hooks, cls, args, kwargs)
+        return _convert(interpreter, cls, args, kwargs)
     if cls in (np.dtype, np.finfo, np.iinfo) or issubclass(cls, np.dtype):
         require_known([*args, *kwargs.values()], "an argument")
         if has_traced(args):
             raise TraceError("TJ004", _name(cls), user_line())
         return cls(*args, **kwargs)
     if issubclass(cls, BaseException):
-        return effects.make_error(hooks, cls, args, kwargs)
-    return objects.construct(hooks, cls, args, kwargs)
+        return effects.make_error(interpreter, cls, args, kwargs)
+    return construction.construct(interpreter, cls, args, kwargs)
 
 
 # NumPy -------------------------------------------------------------------------------------------
@@ -234,24 +242,30 @@ def _is_multimethod(f: Any) -> bool:
     return type(f).__module__ == "uarray" and is_hosted(f)
 
 
-def _call_numpy(hooks: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_numpy(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
         try:
-            return hooks.fresh(call_function(f, args, kwargs))
+            return interpreter.fresh(call_function(f, args, kwargs))
         except TraceError as e:
             if not traced or e.code not in _HOSTED:
                 raise
-            return host_call(hooks, f, args, kwargs, e)
+            return host_call(interpreter, f, args, kwargs, e)
     if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
-        return host_call(hooks, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+        return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
     with np.errstate(all="ignore"):
-        return hooks.fresh(f(*args, **kwargs))
+        return interpreter.fresh(f(*args, **kwargs))
 
 
 def _call_ufunc(
-    hooks: Interpreter, ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    interpreter: Interpreter,
+    ufunc: np.ufunc,
+    method: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
@@ -261,7 +275,7 @@ def _call_ufunc(
         except TraceError as e:
             if e.code not in _HOSTED:
                 raise
-            return host_call(hooks, ufunc, args, kwargs, e, method)
+            return host_call(interpreter, ufunc, args, kwargs, e, method)
     if has_traced(args) or has_traced(kwargs):
         if method != "__call__" or len(args) != ufunc.nin or kwargs:
             raise TraceError("TJ004", f"{ufunc.__name__}.{method}", user_line())
@@ -270,17 +284,19 @@ def _call_ufunc(
     if method == "at" or ufunc.types == ["O" * ufunc.nin + "->" + "O" * ufunc.nout]:
         raise TraceError("TJ002", ufunc.__name__, user_line())
     with np.errstate(all="ignore"):
-        return hooks.fresh(
+        return interpreter.fresh(
             (ufunc if method == "__call__" else getattr(ufunc, method))(*args, **kwargs)
         )
 
 
-def _convert(hooks: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _convert(
+    interpreter: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """`np.float64(x)` and its kind."""
     if not has_traced(args):
         require_plain([*args, kwargs], cls.__name__)
         with np.errstate(all="ignore"):
-            return hooks.fresh(cls(*args, **kwargs))
+            return interpreter.fresh(cls(*args, **kwargs))
     if len(args) != 1 or kwargs:
         raise TraceError("TJ004", cls.__name__, user_line())
     require_known(args, "an argument")

@@ -31,9 +31,9 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Capture
-from tracejit.frontend.control.choices import settle_bound
+from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.interpreter.functions import place_of
-from tracejit.frontend.interpreter.interpreter import Hooks
+from tracejit.frontend.interpreter.interpreter import TraceInterpreter
 from tracejit.frontend.interpreter.results import flatten_result
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -65,7 +65,7 @@ def trace_function(
     Raises TraceError, and whatever `f` raises.
     """
     capture = Capture(trace, make_leaf)
-    hooks = Hooks(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
+    interpreter = TraceInterpreter(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
     code = getattr(f, "__code__", None)
     parameters = code.co_varnames[: code.co_argcount] if code else ()
     try:
@@ -73,10 +73,10 @@ def trace_function(
         args, kwargs = unflatten(tree, tracers, capture.add_rebuilt, capture.add_argument)
         capture.add_argument(f)
         try:
-            result = hooks.call(f, *args, **kwargs)
+            result = interpreter.call(f, *args, **kwargs)
         except Unreachable:
             result = None
-        out, out_tree = _flattened(result, hooks, code)
+        out, out_tree = _flattened(result, interpreter, code)
     except TraceError as e:
         e.where = e.where or _innermost_place(e)
         raise
@@ -89,10 +89,12 @@ def trace_function(
     return Traced(out, out_tree, capture)
 
 
-def _flattened(result: Any, hooks: Interpreter, code: CodeType | None) -> tuple[list[Any], TreeDef]:
+def _flattened(
+    result: Any, interpreter: Interpreter, code: CodeType | None
+) -> tuple[list[Any], TreeDef]:
     try:
-        result = settle_bound(result)
-        return flatten_result(result, hooks.is_made, hooks.capture.is_outside)
+        result = narrow_bound(result)
+        return flatten_result(result, interpreter.is_local, interpreter.capture.is_outside)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

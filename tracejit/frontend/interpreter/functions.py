@@ -23,30 +23,30 @@ _REWRITTEN: dict[int, tuple[weakref.ref[CodeType], CodeType]] = {}
 
 
 def call_rewritten(
-    hooks: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call a function of the program, from outside the trace, in its rewritten form."""
-    new = hooks.functions.get(id(f))
-    source = hooks.capture.source_of(f)
+    new = interpreter.functions.get(id(f))
+    source = interpreter.capture.source_of(f)
     if source is None:
         raise TraceError("TJ006", f"the function {f.__qualname__}", place_of(f.__code__))
     if new is None:
-        new = hooks.functions[id(f)] = _rebuilt(hooks, f)
+        new = interpreter.functions[id(f)] = _rebuilt(interpreter, f)
         code = f.__code__
-        hooks.capture.guard_code(source, code)
-    args, kwargs = _with_defaults(hooks, f, source, args, kwargs)
-    hooks.enter(f.__code__)
+        interpreter.capture.guard_code(source, code)
+    args, kwargs = _with_defaults(interpreter, f, source, args, kwargs)
+    interpreter.enter(f.__code__)
     try:
         return new(*args, **kwargs)
     finally:
-        hooks.leave(f.__code__)
+        interpreter.leave(f.__code__)
 
 
-def _rebuilt(hooks: Interpreter, f: FunctionType) -> FunctionType:
+def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:
     """`f` over hooks. Its defaults are filled in at each call, where they are captured."""
     code = rewritten_code(f)
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-    scope = CellType(_FunctionScope(hooks, f.__globals__, cells))
+    scope = CellType(_FunctionScope(interpreter, f.__globals__, cells))
     closure = tuple(scope for _ in code.co_freevars)
     return FunctionType(code, f.__globals__, f.__name__, None, closure)
 
@@ -75,14 +75,14 @@ def place_of(code: CodeType) -> Where:
 
 
 def _with_defaults(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     f: FunctionType,
     source: Source,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments, with the defaults of `f` (values from outside) for those not given."""
-    code, capture = f.__code__, hooks.capture
+    code, capture = f.__code__, interpreter.capture
     defaults = f.__defaults__ or ()
     first = code.co_argcount - len(defaults)
     filled = list(args)
@@ -108,19 +108,19 @@ class _FunctionScope:
     """The hooks as one function sees them, with its own globals and closure."""
 
     def __init__(
-        self, hooks: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]
+        self, interpreter: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]
     ) -> None:
-        self.namespace, self.cells, self.hooks = namespace, cells, hooks
+        self.namespace, self.cells, self.interpreter = namespace, cells, interpreter
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.hooks, name)
+        found = getattr(self.interpreter, name)
         setattr(self, name, found)
         return found
 
     def global_(self, name: str) -> Any:
         """A global name or a builtin."""
-        return self.hooks.capture.global_value(self.namespace, name)
+        return self.interpreter.capture.global_value(self.namespace, name)
 
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""
-        return self.hooks.capture.cell_value(self.cells[name], name)
+        return self.interpreter.capture.cell_value(self.cells[name], name)

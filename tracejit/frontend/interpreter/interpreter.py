@@ -19,10 +19,10 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
-from tracejit.frontend.control.choices import choose, leaves_of, settle, settle_bound
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.regions import contents_of, fail
 from tracejit.frontend.control.statements import Flow
+from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
@@ -36,19 +36,18 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
-from tracejit.frontend.tracing.union import Choice, Unreachable
+from tracejit.frontend.tracing.union import Union, Unreachable
 
-__all__ = ["ChosenAttribute", "Hooks"]
+__all__ = ["ChosenAttribute", "TraceInterpreter"]
 
 
-def _has_choice(values: tuple[Any, ...]) -> bool:
+def _has_union(values: tuple[Any, ...]) -> bool:
     return any(
-        isinstance(v, Choice)
-        or (type(v) in (list, tuple) and any(isinstance(p, Choice) for p in v))
+        isinstance(v, Union) or (type(v) in (list, tuple) and any(isinstance(p, Union) for p in v))
         for v in values
     )
 
@@ -56,7 +55,7 @@ def _has_choice(values: tuple[Any, ...]) -> bool:
 class ChosenAttribute:
     """An attribute of one of two objects: what it is follows from what is done with it."""
 
-    def __init__(self, owner: Choice, name: str) -> None:
+    def __init__(self, owner: Union, name: str) -> None:
         self.owner, self.name = owner, name
 
 
@@ -81,7 +80,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class Hooks(Flow):
+class TraceInterpreter(Flow):
     """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
 
     slice = slice
@@ -98,12 +97,12 @@ class Hooks(Flow):
 
     # Made inside ---------------------------------------------------------------------------------
 
-    def new(self, x: Any) -> Any:
+    def allocate(self, x: Any) -> Any:
         """Note what the traced program has just made: it may be changed, where it was made."""
         self.capture.created[id(x)] = (x, here())
         return x
 
-    def is_made(self, x: Any) -> bool:
+    def is_local(self, x: Any) -> bool:
         """Whether `x` was made inside the trace."""
         return id(x) in self.capture.created
 
@@ -121,22 +120,22 @@ class Hooks(Flow):
             return x
         for part in parts:
             self.adopt(part)
-        return x if isinstance(x, tuple) else self.new(x)
+        return x if isinstance(x, tuple) else self.allocate(x)
 
-    def made_in(self, x: Any) -> Trace | None:
+    def owner_of(self, x: Any) -> Trace | None:
         """The trace in which `x` was made; None for what comes from outside."""
         _, trace = self.capture.created.get(id(x), (None, None))
         return trace
 
-    def may_change(self, x: Any) -> None:
+    def require_mutable(self, x: Any) -> None:
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
-        if self.made_in(x) is None:
+        if self.owner_of(x) is None:
             raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
-        self.changing(x)
+        self.will_mutate(x)
 
-    def changing(self, x: Any) -> None:
+    def will_mutate(self, x: Any) -> None:
         """Note that `x` changes next: a region takes back what it has changed."""
-        made, trace = self.made_in(x), here()
+        made, trace = self.owner_of(x), here()
         if made is trace or id(x) in trace.changed:
             return
         if made is None or not made.encloses(trace):
@@ -149,7 +148,7 @@ class Hooks(Flow):
         if isinstance(x, np.ndarray):
             return checks.constant_array(x)
         if type(x) in (list, dict, set):
-            return self.new(x)
+            return self.allocate(x)
         if type(x) is tuple and any(isinstance(v, np.ndarray) for v in x):
             return tuple(map(self.fresh, x))
         return x
@@ -200,20 +199,20 @@ class Hooks(Flow):
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`. Raises TypeError as Python does, TraceError for unknown classes."""
         self.step()
-        x = settle(x)
+        x = narrow(x)
         if isinstance(x, TracedText):
             x = x.known("iteration over a text")
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
-        if cls in _ITERATORS and self.made_in(x) is not current_trace():
+        if cls in _ITERATORS and self.owner_of(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
             self.ordered(x)
             return iter(x)
         if isinstance(x, TracedArray):
             return iter(x)
-        if self.is_made(x) and hasattr(cls, "__next__"):
+        if self.is_local(x) and hasattr(cls, "__next__"):
             return cast("Iterator[Any]", x)
         if isinstance(x, enum.EnumMeta):
             members: list[Any] = list(x)
@@ -283,47 +282,47 @@ class Hooks(Flow):
 
     def unary(self, op: str, x: Any) -> Any:
         """`-x`, `+x` or `~x`."""
-        if isinstance(x, Choice):
-            return self.on_choices(lambda v: operators.unary(self, op, v), x)
+        if isinstance(x, Union):
+            return self.on_unions(lambda v: operators.unary(self, op, v), x)
         return operators.unary(self, op, x)
 
     def binary(self, op: str, a: Any, b: Any) -> Any:
         """An arithmetic operator."""
-        if isinstance(a, Choice) or isinstance(b, Choice):
-            return self.on_choices(lambda x, y: operators.binary(self, op, x, y), a, b)
+        if isinstance(a, Union) or isinstance(b, Union):
+            return self.on_unions(lambda x, y: operators.binary(self, op, x, y), a, b)
         return operators.binary(self, op, a, b)
 
     def in_place(self, op: str, a: Any, b: Any) -> Any:
         """What `a += b` and its kind give to the name."""
-        if isinstance(a, Choice) or isinstance(b, Choice):
-            return self._in_place_on_choices(op, a, b)
+        if isinstance(a, Union) or isinstance(b, Union):
+            return self._in_place_on_unions(op, a, b)
         return operators.in_place(self, op, a, b)
 
-    def _in_place_on_choices(self, op: str, a: Any, b: Any) -> Any:
-        a, b = settle_bound(a), settle(b)
-        if isinstance(a, Choice) and a.merged is None:
-            a = settle(a)
+    def _in_place_on_unions(self, op: str, a: Any, b: Any) -> Any:
+        a, b = narrow_bound(a), narrow(b)
+        if isinstance(a, Union) and a.merged is None:
+            a = narrow(a)
         return lifted(self, lambda x, y: operators.in_place(self, op, x, y), a, b)
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """One comparison."""
-        if isinstance(a, Choice) or isinstance(b, Choice):
-            return self._compare_choices(op, a, b)
+        if isinstance(a, Union) or isinstance(b, Union):
+            return self._compare_unions(op, a, b)
         return operators.compare(self, op, a, b)
 
-    def _compare_choices(self, op: str, a: Any, b: Any) -> Any:
-        a, b = settle_bound(a), settle_bound(b)
+    def _compare_unions(self, op: str, a: Any, b: Any) -> Any:
+        a, b = narrow_bound(a), narrow_bound(b)
         if op in ("is_", "is_not"):
-            if isinstance(a, Choice) and not isinstance(b, Choice):
+            if isinstance(a, Union) and not isinstance(b, Union):
                 return choose(a, lambda x: operators.compare(self, op, x, b))
-            if isinstance(b, Choice) and not isinstance(a, Choice):
+            if isinstance(b, Union) and not isinstance(a, Union):
                 return choose(b, lambda x: operators.compare(self, op, a, x))
         return lifted(self, lambda x, y: self.compare(op, x, y), a, b)
 
-    def on_choices(self, f: Callable[..., Any], *args: Any) -> Any:
-        """An operation that None does not allow, on operands that may be choices."""
-        settled = [settle(x) for x in args]
-        if any(isinstance(x, Choice) for x in settled):
+    def on_unions(self, f: Callable[..., Any], *args: Any) -> Any:
+        """An operation that None does not allow, on operands that may be unions."""
+        settled = [narrow(x) for x in args]
+        if any(isinstance(x, Union) for x in settled):
             return lifted(self, f, *settled)
         return f(*settled)
 
@@ -342,20 +341,20 @@ class Hooks(Flow):
 
     def local(self, x: Any) -> Any:
         """A name of the function: a branch or loop may have left it without a value."""
-        return settle_bound(x) if isinstance(x, Choice) else x
+        return narrow_bound(x) if isinstance(x, Union) else x
 
     # Attributes and items ------------------------------------------------------------------------
 
     def attribute(self, x: Any, name: str) -> Any:
         """`x.name`."""
         self.step()
-        if isinstance(x, Choice):
-            x = settle(x)
-            if isinstance(x, Choice):
+        if isinstance(x, Union):
+            x = narrow(x)
+            if isinstance(x, Union):
                 return self._chosen_attribute(x, name)
         return objects.attribute(self, x, name)
 
-    def _chosen_attribute(self, x: Choice, name: str) -> Any:
+    def _chosen_attribute(self, x: Union, name: str) -> Any:
         """An attribute of one of several objects; that of a method waits for the call."""
         methods = any(callable(getattr(checks.class_of(leaf), name, None)) for leaf in leaves_of(x))
         if methods:
@@ -364,8 +363,8 @@ class Hooks(Flow):
 
     def store_attribute(self, value: Any, x: Any, name: str) -> None:
         """`x.name = value`."""
-        if isinstance(x, Choice):
-            self.on_choices(lambda v: self.store_attribute(value, v, name), x)
+        if isinstance(x, Union):
+            self.on_unions(lambda v: self.store_attribute(value, v, name), x)
             return
         objects.store_attribute(self, value, x, name)
 
@@ -376,15 +375,15 @@ class Hooks(Flow):
     def item(self, x: Any, key: Any) -> Any:
         """`x[key]`."""
         self.step()
-        if isinstance(x, Choice) or isinstance(key, Choice):
-            return self.on_choices(self.item, x, key)
+        if isinstance(x, Union) or isinstance(key, Union):
+            return self.on_unions(self.item, x, key)
         cls = type(x)
         if cls is dict:
             return x[self.key(key)]
         if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
             checks.require_index(key)
             out = x[key]
-            return self.new(out) if cls is list and type(key) is slice else out
+            return self.allocate(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
             return x[key]
         if cls in SUBSCRIPTS:
@@ -399,14 +398,14 @@ class Hooks(Flow):
 
     def store_item(self, value: Any, x: Any, key: Any) -> None:
         """`x[key] = value`."""
-        if isinstance(x, Choice):
+        if isinstance(x, Union):
             # Which array is stored into matters, not only what it holds.
             lifted(self, lambda v: self.store_item(value, v, key), x)
             return
         if isinstance(x, TracedArray):
-            value = settle(value)
-            if isinstance(value, Choice) or isinstance(key, Choice):
-                self.on_choices(lambda k, v: self.store_item(v, x, k), key, value)
+            value = narrow(value)
+            if isinstance(value, Union) or isinstance(key, Union):
+                self.on_unions(lambda k, v: self.store_item(v, x, k), key, value)
                 return
         cls = type(x)
         if isinstance(x, (TracedArray, TracedFlat)):
@@ -416,7 +415,7 @@ class Hooks(Flow):
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
                 return  # `x[key] += 1` stores an array once more that has changed in place.
-            self.may_change(x)
+            self.require_mutable(x)
             if cls is list:
                 checks.require_index(key)
                 x[key] = list(self.iterate(value)) if type(key) is slice else value
@@ -428,7 +427,7 @@ class Hooks(Flow):
     def delete_item(self, x: Any, key: Any) -> None:
         """`del x[key]`."""
         if type(x) in (list, dict):
-            self.may_change(x)
+            self.require_mutable(x)
             if type(x) is list:
                 checks.require_index(key)
             del x[self.key(key) if type(x) is dict else key]
@@ -485,14 +484,14 @@ class Hooks(Flow):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""
         self.step()
-        if isinstance(f, Choice):
-            return self.on_choices(lambda g: self.call(g, *args, **kwargs), f)
-        if _has_choice(args) or _has_choice(tuple(kwargs.values())):
-            if not calls.takes_choices(self, f):
-                return self._call_on_choices(f, args, kwargs)
+        if isinstance(f, Union):
+            return self.on_unions(lambda g: self.call(g, *args, **kwargs), f)
+        if _has_union(args) or _has_union(tuple(kwargs.values())):
+            if not calls.takes_unions(self, f):
+                return self._call_on_unions(f, args, kwargs)
         if isinstance(f, ChosenAttribute):
             on = f.name
-            return self.on_choices(
+            return self.on_unions(
                 lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
             )
         if type(f) is MethodType:
@@ -504,7 +503,7 @@ class Hooks(Flow):
             return self.call(function, owner, *args, **kwargs)
         return calls.call(self, f, args, kwargs)
 
-    def _call_on_choices(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_on_unions(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python or NumPy: for each alternative of its arguments."""
         names, values = list(kwargs), [*args, *kwargs.values()]
         parts = [tuple(v) if type(v) in (list, tuple) else (v,) for v in values]
@@ -518,8 +517,8 @@ class Hooks(Flow):
             named = dict(zip(names, built[len(args) :], strict=True))
             return self.call(f, *built[: len(args)], **named)
 
-        settle_one = settle if isinstance(f, np.ufunc) else settle_bound
-        return lifted(self, run, *(settle_one(v) for part in parts for v in part))
+        narrow_one = narrow if isinstance(f, np.ufunc) else narrow_bound
+        return lifted(self, run, *(narrow_one(v) for part in parts for v in part))
 
     def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
         """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""

@@ -1,4 +1,4 @@
-"""What a traced function returns as leaves and a tree, with choices where it differs in kind."""
+"""What a traced function returns as leaves and a tree, with unions where it differs in kind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.merges import Choice
+from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Flattener, Identity, Static, TreeDef
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import Tracer, user_line
 
@@ -46,11 +46,11 @@ class _ResultFlattener(Flattener):
             raise TraceError("TJ006", "an array in the result", user_line())
         if isinstance(x, TracedText):
             x = x.known("a result")
-        if isinstance(x, Choice):
+        if isinstance(x, Union):
             return self.choice(x)
         return super().node(x)
 
-    def choice(self, x: Choice) -> Alternative:
+    def choice(self, x: Union) -> Alternative:
         """Only one of the two sides comes out of a call: they may hold the same container."""
         self.leaves.append(x.predicate)
         before, start = set(self.seen), len(self.leaves)

@@ -12,7 +12,7 @@ from tracejit.frontend.numpy.memory_orders import copied, laid_out_as
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -25,7 +25,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_name
 
-__all__ = ["filled", "iota", "stand_in"]
+__all__ = ["filled", "iota", "placeholder"]
 
 _F64 = np.dtype(np.float64)
 
@@ -58,7 +58,7 @@ def filled(shape: tuple[Dim, ...], value: Any, dtype: np.dtype[Any]) -> TracedAr
     return wrapped
 
 
-def stand_in(x: Any) -> Any:
+def placeholder(x: Any) -> Any:
     """A concrete operand that NumPy promotes as it would promote `x`."""
     if isinstance(x, TracedArray):
         return np.ones((1,) * x.ndim, x.dtype)
@@ -112,12 +112,12 @@ def full(
         result = _with_order(shape_dims(shape), d.type(0), d, order)
         result[...] = _castable(x, d)
         return result
-    d = np.asarray(stand_in(fill_value)).dtype if dtype is None else np.dtype(dtype)
+    d = np.asarray(placeholder(fill_value)).dtype if dtype is None else np.dtype(dtype)
     return _with_order(shape_dims(shape), _castable(fill_value, d), d, order)
 
 
 def _castable(x: Any, d: np.dtype[Any]) -> Any:
-    kind = np.asarray(stand_in(x)).dtype.kind
+    kind = np.asarray(placeholder(x)).dtype.kind
     if kind == "c" and d.kind != "c":
         raise TraceError("TJ004", "a complex value stored into a real array", user_line())
     if isinstance(x, float) and d.kind in "iu":
@@ -143,7 +143,7 @@ def _filled_like(
         axes = copy_order(x) if order == "K" or x.type.is_c else None
         if axes is None:
             made = filled(dims, _castable(value, d), d)
-            made.cell.order = None
+            made.storage.order = None
             return made
         made = filled(tuple(dims[k] for k in axes), _castable(value, d), d)
         return permuted(made, tuple(axes.index(k) for k in range(x.ndim)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import iota, stand_in
+from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.masks import columns
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_fortran_order, memory_order
@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
 from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, number_of, user_line
 from tracejit.ir.dims import Dim, prod
 
@@ -64,7 +64,7 @@ def _alone(s: slice) -> TracedArray:
     start, step, count = _points(s)
     if count is None:
         return asarray(arange(start, s.stop, step))
-    numbers = [stand_in(x) for x in (start, s.stop, float(abs(s.step)))]
+    numbers = [placeholder(x) for x in (start, s.stop, float(abs(s.step)))]
     return _line(s, np.result_type(*numbers))
 
 
@@ -73,8 +73,8 @@ def _common_dtype(key: tuple[Any, ...]) -> np.dtype[Any]:
     numbers: list[Any] = [0]
     for s in key:
         start, step, count = _points(s)
-        numbers += [stand_in(start), stand_in(step)]
-        numbers += [0.0] if count is not None else [stand_in(0 if s.stop is None else s.stop)]
+        numbers += [placeholder(start), placeholder(step)]
+        numbers += [0.0] if count is not None else [placeholder(0 if s.stop is None else s.stop)]
     return np.result_type(*numbers)
 
 

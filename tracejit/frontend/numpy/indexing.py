@@ -18,10 +18,11 @@ from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.slices import slice_extent
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, as_dim
+from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
-    Cell,
+    Storage,
     TracedArray,
     Tracer,
     as_array,
@@ -328,8 +329,8 @@ def _in_order_of_elements(
         order = broadcast_order([x for x in keys if isinstance(x, TracedArray)], b)
     if order is not None and order != tuple(range(len(order))):
         out = laid_out(trace, out, order)
-    made = TracedArray(trace, Cell(trace, _permute(out, _move_index_axes(plan, b + len(rest)))))
-    made.cell.order = None if order is None else made.type.order
+    made = TracedArray(trace, Storage(trace, _permute(out, _move_index_axes(plan, b + len(rest)))))
+    made.storage.order = None if order is None else made.type.order
     if order is not None:
         trace.unordered.discard(made.value())
     return made
@@ -413,7 +414,11 @@ def _is_there(base: TracedArray, value: Any) -> bool:
 
     The array has been stored into before: it is writeable.
     """
-    if not isinstance(value, TracedArray) or value.cell is not base.cell or not base.cell.written:
+    if (
+        not isinstance(value, TracedArray)
+        or value.storage is not base.storage
+        or not base.storage.written
+    ):
         return False
     views = [[(v.op, v.indices, v.attrs) for v in x.views] for x in (base, value)]
     return views[0] == views[1] and base.type == value.type

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import stand_in
+from tracejit.frontend.numpy.creation import placeholder
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import truth, where
 from tracejit.frontend.numpy.shape import ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, is_number, number_of, wrap
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, is_number, number_of, wrap
 from tracejit.ir.dims import Dim, prod
 
 __all__ = ["axis_positions", "columns", "flat_positions"]
@@ -28,14 +28,14 @@ def flat_positions(mask: TracedArray) -> TracedArray:
     trace = here()
     known = trace.positions.get(mask.value())
     if known is not None:
-        return TracedArray(trace, Cell(trace, known))
+        return TracedArray(trace, Storage(trace, known))
     flat = ravel(mask)
     count = trace.emit("cast", (flat.value(),), dtype="i64")
     count = trace.emit("reduce_sum", (count,), axes=(0,))
     size = trace.bound(trace.emit("element", (count,)))
     places = trace.emit("true_positions", (flat.value(),), size=size)
     trace.positions[mask.value()] = places
-    return TracedArray(trace, Cell(trace, places))
+    return TracedArray(trace, Storage(trace, places))
 
 
 def axis_positions(mask: TracedArray) -> list[TracedArray]:
@@ -118,7 +118,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         raise ValueError("select with an empty condition list is not possible")
     conditions = [asarray(c) for c in condlist]
     sides = [v if is_number(v) else asarray(v) for v in (*choicelist, default)]
-    dtype = np.result_type(*(stand_in(v) for v in sides))
+    dtype = np.result_type(*(placeholder(v) for v in sides))
     for k, c in enumerate(conditions):
         if c.dtype.kind != "b":
             raise TypeError(f"invalid entry {k} in condlist: should be boolean ndarray")

@@ -7,7 +7,7 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.layout import broadcast_order, copy_order, is_c_contiguous
 from tracejit.frontend.tracing.storage import laid_out
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line, wrap
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap
 
 __all__ = [
     "along_axis",
@@ -37,8 +37,8 @@ def in_order(x: TracedArray, order: tuple[int, ...]) -> TracedArray:
     value = x.value()
     if x.type.order != order or value in trace.unordered:
         value = laid_out(trace, value, order)
-    out = TracedArray(trace, Cell(trace, value))
-    out.cell.order = order
+    out = TracedArray(trace, Storage(trace, value))
+    out.storage.order = order
     return out
 
 
@@ -61,7 +61,7 @@ def in_k_order(x: TracedArray, like: TracedArray | None = None) -> TracedArray:
 def of_unknown_order(x: TracedArray) -> TracedArray:
     """A new array with the same contents, whose memory order is not known."""
     out = copy_of(x)
-    out.cell.order = None if x.ndim > 1 else (*range(x.ndim),)
+    out.storage.order = None if x.ndim > 1 else (*range(x.ndim),)
     return out
 
 
@@ -115,13 +115,13 @@ def along_axis(op: str, x: TracedArray, axis: int, copies: bool = False) -> Trac
     trace = here()
     value, order = x.value(), copy_order(x) if copies else broadcast_order([x], x.ndim)
     if order is None or order == tuple(range(x.ndim)):
-        out = TracedArray(trace, Cell(trace, trace.emit(op, (value,), axis=axis)))
+        out = TracedArray(trace, Storage(trace, trace.emit(op, (value,), axis=axis)))
     else:
         moved = trace.emit("transpose", (value,), axes=order)
         moved = trace.emit(op, (moved,), axis=order.index(axis))
         back = tuple(order.index(k) for k in range(x.ndim))
-        out = TracedArray(trace, Cell(trace, trace.emit("transpose", (moved,), axes=back)))
-    out.cell.order = order
+        out = TracedArray(trace, Storage(trace, trace.emit("transpose", (moved,), axes=back)))
+    out.storage.order = order
     return out
 
 

@@ -70,7 +70,7 @@ def _astype(x: Any, dtype: Any, order: str = "K", copy: bool = True) -> Any:
 
 
 def _copy(x: Any, order: str = "C") -> Any:
-    """A new cell with the same value."""
+    """A new storage with the same value."""
     if isinstance(x, TracedScalar):
         return x
     return copied(x, order)

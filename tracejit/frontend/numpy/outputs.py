@@ -42,7 +42,7 @@ def target_of(out: Any) -> TracedArray:
 
 def shares_memory(x: TracedArray, y: TracedArray) -> bool:
     """Whether two arrays may be views of one piece of memory."""
-    return not x.cell.roots().isdisjoint(y.cell.roots())
+    return not x.storage.roots().isdisjoint(y.storage.roots())
 
 
 def fitted(x: Any, target: TracedArray, what: str) -> Value:

@@ -9,10 +9,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
-from tracejit.frontend.numpy.creation import stand_in
+from tracejit.frontend.numpy.creation import placeholder
+from tracejit.frontend.numpy.number_operators import is_python_number
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_operand, as_scalar
-from tracejit.frontend.numpy.ufuncs import elementwise, is_python_number
+from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     here,
@@ -30,7 +31,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any
     """Whether |a - b| <= atol + rtol * |b|, infinities equal to themselves."""
     x, y = (v if is_number(v) else as_operand(v) for v in (a, b))
     if not is_python_number(y):
-        y = wrap(here(), operand(y, np.result_type(stand_in(y), 1.0)))
+        y = wrap(here(), operand(y, np.result_type(placeholder(y), 1.0)))
     elif str(lift(y).type) in ("int", "bool"):
         y = wrap(here(), here().emit("py_scalar", (lift(y).value(),), kind="float"))
     distance = elementwise(np.absolute, (elementwise(np.subtract, (x, y)),))
@@ -110,7 +111,7 @@ def angle(z: Any, deg: Any = False) -> Any:
 @handles(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex."""
-    return bool(np.asarray(stand_in(x if is_number(x) else asarray(x))).dtype.kind == "c")
+    return bool(np.asarray(placeholder(x if is_number(x) else asarray(x))).dtype.kind == "c")
 
 
 @handles(np.isrealobj)
@@ -143,12 +144,12 @@ def size(a: Any, axis: Any = None) -> Any:
 @handles(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """The dtype that NumPy's promotion gives."""
-    return np.result_type(*(stand_in(x) for x in arrays_and_dtypes))
+    return np.result_type(*(placeholder(x) for x in arrays_and_dtypes))
 
 
 @handles(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Whether a dtype can be cast to another."""
     return np.can_cast(
-        from_.dtype if isinstance(from_, TracedArray) else stand_in(from_), to, casting
+        from_.dtype if isinstance(from_, TracedArray) else placeholder(from_), to, casting
     )

@@ -10,13 +10,13 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
-from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer
-from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,
@@ -190,7 +190,7 @@ def linspace(
     size = as_dim(num)
     if env.decide(size, "<", 0):
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    a, b = stand_in(start), stand_in(stop)
+    a, b = placeholder(start), placeholder(stop)
     work = check_dtype(np.linspace(a, b, 2).dtype)
     result = work if dtype is None else check_dtype(np.dtype(dtype))
     if isinstance(start, (list, tuple)):

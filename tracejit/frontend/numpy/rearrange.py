@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,
@@ -329,7 +329,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
 
 def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
     """Whether a number can be stored as `dtype` without a warning or an error."""
-    return dtype.kind == "c" or np.asarray(stand_in(value)).dtype.kind in "biuf"
+    return dtype.kind == "c" or np.asarray(placeholder(value)).dtype.kind in "biuf"
 
 
 def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
-from tracejit.frontend.numpy.creation import filled, stand_in
+from tracejit.frontend.numpy.creation import filled, placeholder
 from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_order, of_unknown_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
@@ -105,9 +105,9 @@ def reduce_axes(op: str, x: TracedArray, axis: Any, keepdims: bool, neutral: Any
         result = of_unknown_order(result) if order is None else in_order(result, order)
     if keepdims:
         full: tuple[Dim, ...] = tuple(1 if k in axes else d for k, d in enumerate(shape))
-        order = result.cell.order if isinstance(result, TracedArray) else ()
+        order = result.storage.order if isinstance(result, TracedArray) else ()
         result = asarray(wrap(trace, trace.emit("reshape", (result.value(),), shape=full)))
-        result.cell.order = None if order is None else result.type.order
+        result.storage.order = None if order is None else result.type.order
         return result
     if not left:
         return wrap(trace, trace.emit("element", (out,)))
@@ -161,7 +161,7 @@ def _start(initial: Any, dtype: np.dtype[Any], name: str) -> Any:
     if initial is NOT_GIVEN:
         return None
     kinds = "biufc"
-    given = np.asarray(stand_in(initial))
+    given = np.asarray(placeholder(initial))
     if (
         given.ndim
         or given.dtype.kind not in kinds
@@ -370,7 +370,7 @@ def var(
     """The mean of squared deviations from the mean, NumPy's two passes."""
     only("np.var", mean=mean, correction=correction)
     x = asarray(a)
-    if np.asarray(stand_in(ddof)).dtype.kind not in "biuf":
+    if np.asarray(placeholder(ddof)).dtype.kind not in "biuf":
         raise TraceError("TJ004", f"np.var with ddof={ddof!r}", user_line())
     if dtype is not None or x.dtype == np.float16:
         raise TraceError("TJ004", "np.var with dtype= or of float16", user_line())

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand
-from tracejit.frontend.numpy.creation import filled, iota, stand_in
+from tracejit.frontend.numpy.creation import filled, iota, placeholder
 from tracejit.frontend.numpy.join import concatenate, stack
 from tracejit.frontend.numpy.memory_orders import along_axis, copy_of, in_c_order, in_order_of
 from tracejit.frontend.numpy.outputs import accepts_out
@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.reductions import normalize_axes
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import moveaxis, ravel
 from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise, refuse
-from tracejit.frontend.tracing.sizes import SymInt, as_dim
+from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -81,7 +81,7 @@ def where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN, /) -> Any:
             return HANDLERS[np.nonzero](condition)
         raise ValueError("either both or neither of x and y should be given")
     sides = [v if is_number(v) else asarray(v) for v in (x, y)]
-    dtype = np.result_type(*(stand_in(v) for v in sides))
+    dtype = np.result_type(*(placeholder(v) for v in sides))
     test = truth(condition)
     values = [test.value(), *(_cast_number(v, dtype) for v in sides)]
     shape = broadcast_dims([shape_of(v.type) for v in values])
@@ -120,7 +120,9 @@ def clip(
         return elementwise(np.minimum, (x, high))
     if high is None:
         return elementwise(np.maximum, (x, low))
-    dtype = np.result_type(*(stand_in(v if is_number(v) else asarray(v)) for v in (x, low, high)))
+    dtype = np.result_type(
+        *(placeholder(v if is_number(v) else asarray(v)) for v in (x, low, high))
+    )
     if dtype.kind == "b":
         raise TraceError("TJ004", "np.clip of booleans", user_line())
     given = [v if is_number(v) else asarray(v) for v in (x, low, high)]

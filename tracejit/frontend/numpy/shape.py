@@ -14,9 +14,9 @@ from tracejit.frontend.numpy.memory_orders import in_c_order, memory_order
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.tracing.sizes import as_dim
+from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import (
-    Cell,
+    Storage,
     TracedArray,
     TracedScalar,
     Tracer,
@@ -102,7 +102,7 @@ def reshaped(x: TracedArray, shape: tuple[Dim, ...], *, copy: bool = False) -> T
     if shared:
         return x.view("reshape", **attrs)
     value = trace.emit("reshape", (x.value(),), **attrs)
-    return x.snapshot(value) if shared is None else TracedArray(trace, Cell(trace, value))
+    return x.snapshot(value) if shared is None else TracedArray(trace, Storage(trace, value))
 
 
 def with_axes(x: TracedArray, shape: tuple[Dim, ...]) -> TracedArray:

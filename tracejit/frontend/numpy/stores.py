@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import iota, stand_in
+from tracejit.frontend.numpy.creation import iota, placeholder
 from tracejit.frontend.numpy.element_keys import takes_no_array
 from tracejit.frontend.numpy.memory_orders import copy_of
 from tracejit.frontend.numpy.outputs import store_masked
@@ -19,7 +20,7 @@ from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -101,7 +102,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
             new = reshaped(new, new.type.shape[lead:])
         store_masked(x, new, where, casting, "np.copyto")
         return
-    given = np.asarray(stand_in(src)).dtype
+    given = np.asarray(placeholder(src)).dtype
     if not np.can_cast(given, x.dtype, casting):
         raise TraceError("TJ004", f"np.copyto of {given} into {x.dtype}", user_line())
     if isinstance(src, TracedScalar) and x.dtype.kind in "iu" and src.is_python:
@@ -239,7 +240,7 @@ def set_shape(x: TracedArray, value: Any) -> None:
     """
     trace = here()
     joined = any(node.regions for node in trace.builder.nodes)
-    if x.cell.input is not None and not x.views or joined or trace.parent is not None:
+    if x.storage.input is not None and not x.views or joined or trace.parent is not None:
         raise TraceError("TJ008", "an assignment to the attribute shape of an array", user_line())
     new = reshaped(x, shape_dims(value))
     shared = is_view_after_reshape(x, new.type.shape)
@@ -304,7 +305,8 @@ def set_attribute(x: TracedArray, name: str, value: Any) -> None:
     if name in ("real", "imag"):
         if name == "imag" and x.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        getattr(x, name)[...] = asarray(value) if is_sequence(value) else value
+        deeper = is_sequence(value) and _parts_take_deeper_sequences()
+        getattr(x, name)[...] = asarray(value) if deeper else value
     elif name == "flat":
         TracedFlat(x)[...] = value
     elif name == "shape":
@@ -312,3 +314,13 @@ def set_attribute(x: TracedArray, name: str, value: Any) -> None:
     else:
         what = f"an assignment to the attribute {name} of an array"
         raise TraceError("TJ008", what, user_line())
+
+
+@cache
+def _parts_take_deeper_sequences() -> bool:
+    """Whether `x.real = [[1, 2]]` is a store of an array, as before NumPy 2.5, or of items."""
+    try:
+        np.zeros(2).real = [[1, 2]]
+    except ValueError:
+        return False
+    return True

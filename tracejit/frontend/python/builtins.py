@@ -28,7 +28,7 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
 __all__ = ["CALLS"]
@@ -36,126 +36,134 @@ __all__ = ["CALLS"]
 _REQUIRED: Any = object()
 
 
-def _len(hooks: Interpreter, x: Any) -> Any:
+def _len(interpreter: Interpreter, x: Any) -> Any:
     if isinstance(x, TracedArray) and x.ndim:
         return x.shape[0]
     if isinstance(x, (Tracer, SymInt)):
         raise TypeError(f"object of type '{class_of(x).__name__}' has no len()")
     if type(x).__module__ == "builtins":
-        hooks.known(x)
+        interpreter.known(x)
         return len(x)
     if isinstance(x, Items) and not x.once:
         return x.length
-    return hooks.call(hooks.attribute(x, "__len__"))
+    return interpreter.call(interpreter.attribute(x, "__len__"))
 
 
 # Iteration ---------------------------------------------------------------------------------------
 
 
-def _range(hooks: Interpreter, *args: Any) -> Any:
+def _range(interpreter: Interpreter, *args: Any) -> Any:
     require_known(args, "an argument of range()")
-    return ranged(hooks, *args)
+    return ranged(interpreter, *args)
 
 
-def _enumerate(hooks: Interpreter, iterable: Any, start: Any = 0) -> Any:
+def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
     items = enumerated(iterable, start)
-    return hooks.new(items or enumerate(hooks.iterate(iterable), start))
+    return interpreter.allocate(items or enumerate(interpreter.iterate(iterable), start))
 
 
-def _zip(hooks: Interpreter, *iterables: Any, strict: Any = False) -> Any:
+def _zip(interpreter: Interpreter, *iterables: Any, strict: Any = False) -> Any:
     items = zipped(iterables, bool(strict))
-    return hooks.new(items or zip(*map(hooks.iterate, iterables), strict=strict))
+    return interpreter.allocate(items or zip(*map(interpreter.iterate, iterables), strict=strict))
 
 
-def _reversed(hooks: Interpreter, x: Any) -> Any:
+def _reversed(interpreter: Interpreter, x: Any) -> Any:
     plain = (list, tuple, dict, str, range)
     if not isinstance(x, (TracedArray, Items)) and type(x) not in plain:
         raise TraceError("TJ002", f"reversed() of a {class_of(x).__name__}", user_line())
-    return hooks.new(reversed_items(x) or reversed(x))
+    return interpreter.allocate(reversed_items(x) or reversed(x))
 
 
-def _map(hooks: Interpreter, f: Any, *iterables: Any) -> Any:
-    return hooks.new(map(hooks.callback(f), *map(hooks.iterate, iterables)))
+def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
+    return interpreter.allocate(map(interpreter.callback(f), *map(interpreter.iterate, iterables)))
 
 
-def _filter(hooks: Interpreter, f: Any, iterable: Any) -> Any:
-    return hooks.new(filter(_predicate(hooks, f), hooks.iterate(iterable)))
+def _filter(interpreter: Interpreter, f: Any, iterable: Any) -> Any:
+    return interpreter.allocate(filter(_predicate(interpreter, f), interpreter.iterate(iterable)))
 
 
-def _predicate(hooks: Interpreter, f: Any) -> Callable[[Any], Any]:
-    return lambda x: hooks.truth(x if f is None else hooks.call(f, x))
+def _predicate(interpreter: Interpreter, f: Any) -> Callable[[Any], Any]:
+    return lambda x: interpreter.truth(x if f is None else interpreter.call(f, x))
 
 
-def _iter(hooks: Interpreter, x: Any) -> Any:
-    return hooks.new(hooks.iterate(x))
+def _iter(interpreter: Interpreter, x: Any) -> Any:
+    return interpreter.allocate(interpreter.iterate(x))
 
 
-def _next(hooks: Interpreter, x: Any, *default: Any) -> Any:
+def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
     if isinstance(x, Items):
         raise TraceError("TJ029", "next()", user_line())
-    if not hooks.is_made(x):
+    if not interpreter.is_local(x):
         raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
-    return next(hooks.iterate(x), *default)
+    return next(interpreter.iterate(x), *default)
 
 
 def _sequence(cls: Any) -> Callable[..., Any]:
-    def run(hooks: Interpreter, items: Any = ()) -> Any:
-        made = cls(hooks.iterate(items))
-        return made if cls is tuple else hooks.new(made)
+    def run(interpreter: Interpreter, items: Any = ()) -> Any:
+        made = cls(interpreter.iterate(items))
+        return made if cls is tuple else interpreter.allocate(made)
 
     return run
 
 
 def _set(cls: Any) -> Callable[..., Any]:
-    return lambda hooks, items=(): hooks.new(cls(hooks.keys(items)))
+    return lambda interpreter, items=(): interpreter.allocate(cls(interpreter.keys(items)))
 
 
-def _dict(hooks: Interpreter, /, *given: Any, **named: Any) -> Any:
-    items = [pairs(hooks, x) for x in given]
-    return hooks.new(dict(*items, **named))
+def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
+    items = [pairs(interpreter, x) for x in given]
+    return interpreter.allocate(dict(*items, **named))
 
 
-def _sorted(hooks: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    values = list(hooks.iterate(items))
-    tested = values if key is None else [hooks.call(key, v) for v in values]
+def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    values = list(interpreter.iterate(items))
+    tested = values if key is None else [interpreter.call(key, v) for v in values]
     require_plain(tested, "sorted()", sizes=True)
-    order = sorted(range(len(values)), key=tested.__getitem__, reverse=bool(hooks.truth(reverse)))
-    return hooks.new([values[k] for k in order])
+    order = sorted(
+        range(len(values)), key=tested.__getitem__, reverse=bool(interpreter.truth(reverse))
+    )
+    return interpreter.allocate([values[k] for k in order])
 
 
 def _accumulate(
-    hooks: Interpreter, items: Any, func: Any = operator.add, *, initial: Any = None
+    interpreter: Interpreter, items: Any, func: Any = operator.add, *, initial: Any = None
 ) -> Any:
-    step = hooks.callback(func or operator.add)
-    return hooks.new(itertools.accumulate(hooks.iterate(items), step, initial=initial))
+    step = interpreter.callback(func or operator.add)
+    return interpreter.allocate(
+        itertools.accumulate(interpreter.iterate(items), step, initial=initial)
+    )
 
 
-def _starmap(hooks: Interpreter, f: Any, items: Any) -> Any:
-    return hooks.new(hooks.call(f, *hooks.iterate(x)) for x in hooks.iterate(items))
+def _starmap(interpreter: Interpreter, f: Any, items: Any) -> Any:
+    return interpreter.allocate(
+        interpreter.call(f, *interpreter.iterate(x)) for x in interpreter.iterate(items)
+    )
 
 
 def _over_one(f: Any) -> Callable[..., Any]:
-    return lambda hooks, items, *args: hooks.new(f(hooks.iterate(items), *args))
+    return lambda interpreter, items, *args: interpreter.allocate(
+        f(interpreter.iterate(items), *args)
+    )
 
 
 def _over_all(f: Any) -> Callable[..., Any]:
-    return lambda hooks, *all_items, **kwargs: hooks.new(
-        f(*map(hooks.iterate, all_items), **kwargs)
+    return lambda interpreter, *all_items, **kwargs: interpreter.allocate(
+        f(*map(interpreter.iterate, all_items), **kwargs)
     )
 
 
 # Objects -----------------------------------------------------------------------------------------
 
 
-def _type(hooks: Interpreter, x: Any, *more: Any) -> Any:
+def _type(interpreter: Interpreter, x: Any, *more: Any) -> Any:
     if more:
         raise TraceError("TJ002", "type() with three arguments", user_line())
     cls = class_of(x)
-    source = hooks.capture.source_of(x)
+    source = interpreter.capture.source_of(x)
     if source is not None and not isinstance(x, type):
-        hooks.capture.guard_type(source, cls)
+        interpreter.capture.guard_type(source, cls)
     return cls
 
 
@@ -179,90 +187,90 @@ def _require_class(cls: Any) -> None:
         raise TraceError("TJ008", f"isinstance() with {cls!r}", user_line())
 
 
-def _isinstance(hooks: Interpreter, x: Any, cls: Any) -> bool:
+def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
     if isinstance(x, (Tracer, SymInt)):
         return issubclass(class_of(x), cls)
-    _type(hooks, x)
+    _type(interpreter, x)
     return isinstance(x, cls)
 
 
-def _issubclass(hooks: Interpreter, x: Any, cls: Any) -> bool:
+def _issubclass(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
     return issubclass(x, cls)
 
 
-def _getattr(hooks: Interpreter, x: Any, name: str, default: Any = _REQUIRED) -> Any:
+def _getattr(interpreter: Interpreter, x: Any, name: str, default: Any = _REQUIRED) -> Any:
     try:
-        return hooks.attribute(x, name)
+        return interpreter.attribute(x, name)
     except AttributeError:
         if default is _REQUIRED:
             raise
         return default
 
 
-def _hasattr(hooks: Interpreter, x: Any, name: str) -> bool:
-    return _getattr(hooks, x, name, _REQUIRED.__class__) is not _REQUIRED.__class__
+def _hasattr(interpreter: Interpreter, x: Any, name: str) -> bool:
+    return _getattr(interpreter, x, name, _REQUIRED.__class__) is not _REQUIRED.__class__
 
 
-def _setattr(hooks: Interpreter, x: Any, name: str, value: Any) -> None:
-    hooks.store_attribute(value, x, name)
+def _setattr(interpreter: Interpreter, x: Any, name: str, value: Any) -> None:
+    interpreter.store_attribute(value, x, name)
 
 
-def _delattr(hooks: Interpreter, x: Any, name: str) -> None:
-    hooks.delete_attribute(x, name)
+def _delattr(interpreter: Interpreter, x: Any, name: str) -> None:
+    interpreter.delete_attribute(x, name)
 
 
-def _callable(hooks: Interpreter, x: Any) -> bool:
+def _callable(interpreter: Interpreter, x: Any) -> bool:
     return not isinstance(x, (Tracer, SymInt)) and callable(x)
 
 
-def _str(hooks: Interpreter, x: Any = "", *args: Any, **kwargs: Any) -> Any:
+def _str(interpreter: Interpreter, x: Any = "", *args: Any, **kwargs: Any) -> Any:
     if not args and not kwargs:
-        return to_text(hooks, x)
+        return to_text(interpreter, x)
     require_plain([x, *args, *kwargs.values()], "str()")
     return str(x, *args, **kwargs)
 
 
-def _super(hooks: Interpreter, cls: Any, owner: Any) -> Any:
+def _super(interpreter: Interpreter, cls: Any, owner: Any) -> Any:
     return super(cls, owner)
 
 
-def _replace(hooks: Interpreter, x: Any, /, **changes: Any) -> Any:
+def _replace(interpreter: Interpreter, x: Any, /, **changes: Any) -> Any:
     """A dataclass with some fields changed: a call of its class, as in Python."""
-    cls = _type(hooks, x)
+    cls = _type(interpreter, x)
     for f in dataclasses.fields(cls):
         if f.init:
-            changes.setdefault(f.name, hooks.attribute(x, f.name))
+            changes.setdefault(f.name, interpreter.attribute(x, f.name))
         elif f.name in changes:
             raise ValueError(f"field {f.name} is declared with init=False")
-    hooks.capture.object_source(cls, cls.__name__)
-    return hooks.call(cls, **changes)
+    interpreter.capture.object_source(cls, cls.__name__)
+    return interpreter.call(cls, **changes)
 
 
-def _partial(hooks: Interpreter, f: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return hooks.new(functools.partial(f, *args, **kwargs))
+def _partial(interpreter: Interpreter, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return interpreter.allocate(functools.partial(f, *args, **kwargs))
 
 
-def _wraps(hooks: Interpreter, wrapped: Any) -> Any:
-    return hooks.new(functools.partial(functools.update_wrapper, wrapped=wrapped))
+def _wraps(interpreter: Interpreter, wrapped: Any) -> Any:
+    return interpreter.allocate(functools.partial(functools.update_wrapper, wrapped=wrapped))
 
 
-def _update_wrapper(hooks: Interpreter, wrapper: Any, wrapped: Any) -> Any:
-    hooks.may_change(wrapper)
+def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any:
+    interpreter.require_mutable(wrapper)
     return functools.update_wrapper(wrapper, wrapped, updated=())
 
 
-#: Callee -> what a call of it does: (hooks, *args, **kwargs) -> result.
+#: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
     **FOLD_CALLS,
     str: _str,
-    repr: lambda hooks, x: to_text(hooks, x, "r"),
-    format: lambda hooks, x, spec="": formatted(hooks, x, "", spec),
+    repr: lambda interpreter, x: to_text(interpreter, x, "r"),
+    format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),
     len: _len,
     range: _range,
-    slice: lambda hooks, *args: slice(*args),
+    slice: lambda interpreter, *args: slice(*args),
     enumerate: _enumerate,
     zip: _zip,
     reversed: _reversed,
@@ -296,6 +304,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **{f: _over_one(f) for f in (itertools.combinations, itertools.permutations, itertools.islice)},
     **{f: _over_one(f) for f in (itertools.pairwise,)},
     **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
-    itertools.repeat: lambda hooks, *args: hooks.new(itertools.repeat(*args)),
-    typing.cast: lambda hooks, t, x: x,
+    itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),
+    typing.cast: lambda interpreter, t, x: x,
 }

@@ -9,14 +9,14 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import branch, names_of_operands, predicate
-from tracejit.frontend.control.choices import settle_bound
+from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.python.formatting import has_text, to_text
 from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     Operand,
     Operands,
@@ -27,7 +27,7 @@ from tracejit.frontend.tracing.text import (
 )
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
-from tracejit.frontend.tracing.union import Choice, Unreachable
+from tracejit.frontend.tracing.union import Union, Unreachable
 from tracejit.ops.control.templates import class_path, refer
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def print_(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     *args: Any,
     sep: Any = None,
     end: Any = None,
@@ -55,13 +55,13 @@ def print_(
     between, last = _separator("sep", sep, " "), _separator("end", end, "\n")
     parts: list[TextLike] = []
     for k, x in enumerate(args):
-        parts += (between, to_text(hooks, x)) if k else (to_text(hooks, x),)
+        parts += (between, to_text(interpreter, x)) if k else (to_text(interpreter, x),)
     operands = Operands()
     attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
     if isinstance(file, StandardStream):
         attrs["stream"] = file.name
     elif file is not None:
-        if not hooks.capture.is_outside(file):
+        if not interpreter.capture.is_outside(file):
             raise TraceError("TJ006", "the file of print()", user_line())
         attrs["file"] = refer(file)
     require_plain(flush, "flush")
@@ -75,8 +75,8 @@ def print_(
 
 def _separator(name: str, x: Any, default: str) -> TextLike:
     """What stands between or after what is printed. Raises TypeError as `print` does."""
-    x = settle_bound(x)
-    if isinstance(x, Choice):
+    x = narrow_bound(x)
+    if isinstance(x, Union):
         sides = (_separator(name, v, default) for v in (x.first, x.second))
         return TracedText((("choice", Operand(x.predicate), *map(pieces_of, sides)),))
     if x is not None and not isinstance(x, (str, TracedText)):
@@ -95,7 +95,10 @@ class TracedError:
 
 
 def make_error(
-    hooks: Interpreter, cls: type[BaseException], args: tuple[Any, ...], kwargs: dict[str, Any]
+    interpreter: Interpreter,
+    cls: type[BaseException],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     """`cls(*args, **kwargs)`: classes of the program's own are only called at run time."""
     given = [*args, *kwargs.values()]
@@ -108,14 +111,16 @@ def make_error(
     return TracedError(cls, args, kwargs)
 
 
-def raise_error(hooks: Interpreter, error: Any, *cause: Any) -> NoReturn:
+def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
     trace = here()
     operands = Operands()
-    attrs: dict[str, Any] = {"error": _raised(hooks, error, operands)}
+    attrs: dict[str, Any] = {"error": _raised(interpreter, error, operands)}
     if cause:
-        attrs["cause"] = _raised(hooks, cause[0], operands, optional=True)
-    states = {number: cell.read(trace) for cell, number in trace.memory.items() if cell.written}
+        attrs["cause"] = _raised(interpreter, cause[0], operands, optional=True)
+    states = {
+        number: storage.read(trace) for storage, number in trace.memory.items() if storage.written
+    }
     if states:
         attrs["states"] = tuple(states)
     trace.note("effect", "raise")
@@ -125,80 +130,87 @@ def raise_error(hooks: Interpreter, error: Any, *cause: Any) -> NoReturn:
     raise Unreachable
 
 
-def exit_(hooks: Interpreter, *args: Any) -> NoReturn:
+def exit_(interpreter: Interpreter, *args: Any) -> NoReturn:
     """`sys.exit(...)`."""
-    raise_error(hooks, make_error(hooks, SystemExit, args, {}))
+    raise_error(interpreter, make_error(interpreter, SystemExit, args, {}))
 
 
-def assert_(hooks: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
+def assert_(interpreter: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
     """`assert test, message()`."""
 
     def fail() -> NoReturn:
         args = () if message is None else (message(),)
-        raise_error(hooks, make_error(hooks, AssertionError, args, {}))
+        raise_error(interpreter, make_error(interpreter, AssertionError, args, {}))
 
-    holds = predicate(hooks, test)
+    holds = predicate(interpreter, test)
     if isinstance(holds, bool):
         if not holds:
             fail()
         return
-    branch(hooks, holds, lambda: None, fail, names_of_operands((message,)))
+    branch(interpreter, holds, lambda: None, fail, names_of_operands((message,)))
 
 
 # Objects of run time -----------------------------------------------------------------------------
 
 
-def _raised(hooks: Interpreter, x: Any, operands: Operands, optional: bool = False) -> Any:
+def _raised(interpreter: Interpreter, x: Any, operands: Operands, optional: bool = False) -> Any:
     """The template of what stands after `raise` or `from`. Raises TypeError as Python does."""
     if isinstance(x, (BaseException, TracedError)) or (optional and x is None):
-        return _object(hooks, x, operands)
+        return _object(interpreter, x, operands)
     if isinstance(x, type) and issubclass(x, BaseException):
         return "call", class_path(x), refer(x), (), ()
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         raise TraceError("TJ028", "one of two exceptions", user_line())
     what = "exception causes" if optional else "exceptions"
     raise TypeError(f"{what} must derive from BaseException")
 
 
-def _object(hooks: Interpreter, x: Any, operands: Operands) -> Any:
+def _object(interpreter: Interpreter, x: Any, operands: Operands) -> Any:
     """The template of an object that is handed to an exception."""
-    x = settle_bound(x)
+    x = narrow_bound(x)
     match x:
-        case Choice():
-            sides = [_object(hooks, v, operands) for v in (x.first, x.second)]
+        case Union():
+            sides = [_object(interpreter, v, operands) for v in (x.first, x.second)]
             return "choice", operands.number(Operand(x.predicate)), *sides
         case TracedText():
             return "text", operands.text(x)
         case TracedArray():
-            if x.cell.root.input is not None or x.views:
+            if x.storage.root.input is not None or x.views:
                 raise TraceError("TJ028", "an argument as part of an exception", user_line())
             return "operand", operands.number(Operand(x))
         case Tracer() | SymInt():
             return "operand", operands.number(Operand(x))
         case TracedError():
-            return _call(hooks, x.cls, x.args, x.kwargs, operands)
-        case BaseException() if not hooks.capture.is_outside(x):
-            return _call(hooks, type(x), x.args, {}, operands)
+            return _call(interpreter, x.cls, x.args, x.kwargs, operands)
+        case BaseException() if not interpreter.capture.is_outside(x):
+            return _call(interpreter, type(x), x.args, {}, operands)
         case np.generic():
             return "object", refer(x)
     cls = type(x)
     if x is None or cls in (bool, int, float, complex, str):
         return "constant", x
-    if hooks.capture.is_outside(x) or isinstance(x, type):
+    if interpreter.capture.is_outside(x) or isinstance(x, type):
         return "object", refer(x)
-    if cls is tuple or cls is list and hooks.is_made(x):
-        return cls.__name__, *(_object(hooks, v, operands) for v in x)
+    if cls is tuple or cls is list and interpreter.is_local(x):
+        return cls.__name__, *(_object(interpreter, v, operands) for v in x)
     if is_namedtuple(cls):
-        return _call(hooks, cls, tuple(x), {}, operands)
-    if cls is dict and hooks.is_made(x):
-        items = [(_object(hooks, k, operands), _object(hooks, v, operands)) for k, v in x.items()]
+        return _call(interpreter, cls, tuple(x), {}, operands)
+    if cls is dict and interpreter.is_local(x):
+        items = [
+            (_object(interpreter, k, operands), _object(interpreter, v, operands))
+            for k, v in x.items()
+        ]
         return "dict", *items
     raise TraceError("TJ028", f"a {cls.__name__} as part of an exception", user_line())
 
 
 def _call(
-    hooks: Interpreter, cls: type, args: Sequence[Any], kwargs: dict[str, Any], operands: Operands
+    interpreter: Interpreter,
+    cls: type,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    operands: Operands,
 ) -> Any:
-    given = tuple([_object(hooks, a, operands) for a in args])
-    named = tuple([(k, _object(hooks, v, operands)) for k, v in kwargs.items()])
+    given = tuple([_object(interpreter, a, operands) for a in args])
+    named = tuple([(k, _object(interpreter, v, operands)) for k, v in kwargs.items()])
     return "call", class_path(cls), refer(cls), given, named

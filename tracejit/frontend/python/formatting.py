@@ -15,12 +15,12 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import class_lookup
-from tracejit.frontend.control.choices import settle_bound
+from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import dataclass_fields, is_namedtuple, is_plain_dataclass
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     Operand,
     TextLike,
@@ -29,7 +29,7 @@ from tracejit.frontend.tracing.text import (
     pieces_of,
 )
 from tracejit.frontend.tracing.tracer import Tracer, lift, user_line
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 
 __all__ = ["format_text", "formatted", "has_text", "join", "percent", "text_operator", "to_text"]
 
@@ -38,7 +38,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii
 
 def has_text(x: Any) -> bool:
     """Whether the text of `x` is known only at run time."""
-    if isinstance(x, (Tracer, SymInt, TracedText, Choice)):
+    if isinstance(x, (Tracer, SymInt, TracedText, Union)):
         return True
     if type(x) is dict:
         return any(map(has_text, x.values()))
@@ -49,13 +49,15 @@ def has_text(x: Any) -> bool:
     return False
 
 
-def formatted(hooks: Interpreter, x: Any, conversion: str = "", spec: TextLike = "") -> TextLike:
+def formatted(
+    interpreter: Interpreter, x: Any, conversion: str = "", spec: TextLike = ""
+) -> TextLike:
     """`f"{x!conversion:spec}"`, where the conversion "" is none.
 
     Raises what formatting a known value raises, and TraceError for objects whose text is unknown.
     """
-    if isinstance(x, Choice):
-        return _of_choice(hooks, x, conversion, spec)
+    if isinstance(x, Union):
+        return _of_union(interpreter, x, conversion, spec)
     if isinstance(x, TracedText):
         if conversion in ("", "s") and spec == "":
             return x
@@ -63,8 +65,8 @@ def formatted(hooks: Interpreter, x: Any, conversion: str = "", spec: TextLike =
     if isinstance(x, (Tracer, SymInt)):
         return TracedText((("value", Operand(x), conversion, pieces_of(spec)),))
     if conversion in ("s", "r") or (conversion == "" and spec == ""):
-        whole = to_text(hooks, x, conversion or "s")
-        return whole if spec == "" else formatted(hooks, whole, "", spec)
+        whole = to_text(interpreter, x, conversion or "s")
+        return whole if spec == "" else formatted(interpreter, whole, "", spec)
     if isinstance(spec, TracedText):
         return _spec_at_run_time(x, conversion, spec)
     if has_text(x):
@@ -72,19 +74,19 @@ def formatted(hooks: Interpreter, x: Any, conversion: str = "", spec: TextLike =
             raise TypeError(f"unsupported format string passed to {type(x).__name__}.__format__")
         raise TraceError("TJ021", f"ascii() of a {type(x).__name__}", user_line())
     if conversion == "":
-        method = objects.special(hooks, x, "__format__")
+        method = objects.special(interpreter, x, "__format__")
         if method is not None:
-            return _checked(hooks.call(method, spec), "__format__")
+            return _checked(interpreter.call(method, spec), "__format__")
     require_plain(x, "text")
     return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
 
 
-def _of_choice(hooks: Interpreter, x: Choice, conversion: str, spec: TextLike) -> TextLike:
+def _of_union(interpreter: Interpreter, x: Union, conversion: str, spec: TextLike) -> TextLike:
     """The text of the alternative that the run chooses."""
-    known = settle_bound(x)
-    if not isinstance(known, Choice):
-        return formatted(hooks, known, conversion, spec)
-    sides = [formatted(hooks, v, conversion, spec) for v in (known.first, known.second)]
+    known = narrow_bound(x)
+    if not isinstance(known, Union):
+        return formatted(interpreter, known, conversion, spec)
+    sides = [formatted(interpreter, v, conversion, spec) for v in (known.first, known.second)]
     return TracedText((("choice", Operand(known.predicate), *map(pieces_of, sides)),))
 
 
@@ -96,12 +98,12 @@ def _spec_at_run_time(x: Any, conversion: str, spec: TracedText) -> TextLike:
     raise TraceError("TJ021", f"a format of a {type(x).__name__}", user_line())
 
 
-def to_text(hooks: Interpreter, x: Any, conversion: str = "s") -> TextLike:
+def to_text(interpreter: Interpreter, x: Any, conversion: str = "s") -> TextLike:
     """`str(x)` for the conversion "s", `repr(x)` for "r". Raises TraceError."""
-    if isinstance(x, (TracedText, Tracer, SymInt, Choice)):
-        return formatted(hooks, x, conversion)
+    if isinstance(x, (TracedText, Tracer, SymInt, Union)):
+        return formatted(interpreter, x, conversion)
     names = ("__str__", "__repr__") if conversion == "s" else ("__repr__",)
-    own = _own_text(hooks, x, names)
+    own = _own_text(interpreter, x, names)
     if own is not None:
         return own
     cls = type(x)
@@ -110,32 +112,36 @@ def to_text(hooks: Interpreter, x: Any, conversion: str = "s") -> TextLike:
         require_plain(x, "text")
         return str(_CONVERSIONS[conversion](x))
     if cls is list:
-        return concatenate(["[", *_separated(_reprs(hooks, x)), "]"])
+        return concatenate(["[", *_separated(_reprs(interpreter, x)), "]"])
     if cls is dict:
-        items = [concatenate([to_text(hooks, k, "r"), ": ", t]) for k, t in _items(hooks, x)]
+        items = [
+            concatenate([to_text(interpreter, k, "r"), ": ", t]) for k, t in _items(interpreter, x)
+        ]
         return concatenate(["{", *_separated(items), "}"])
     if cls is tuple:
-        return concatenate(["(", *_separated(_reprs(hooks, x)), ",)" if len(x) == 1 else ")"])
+        return concatenate(["(", *_separated(_reprs(interpreter, x)), ",)" if len(x) == 1 else ")"])
     if is_namedtuple(cls):
         named = dict(zip(cls._fields, x, strict=True))
-        return _fields_text(hooks, cls.__name__, named)
-    return _fields_text(hooks, cls.__qualname__, {n: getattr(x, n) for n in _shown_fields(cls)})
+        return _fields_text(interpreter, cls.__name__, named)
+    return _fields_text(
+        interpreter, cls.__qualname__, {n: getattr(x, n) for n in _shown_fields(cls)}
+    )
 
 
-def _items(hooks: Interpreter, x: Mapping[Any, Any]) -> Iterable[tuple[Any, TextLike]]:
-    return zip(x, _reprs(hooks, x.values()), strict=True)
+def _items(interpreter: Interpreter, x: Mapping[Any, Any]) -> Iterable[tuple[Any, TextLike]]:
+    return zip(x, _reprs(interpreter, x.values()), strict=True)
 
 
-def _reprs(hooks: Interpreter, items: Iterable[Any]) -> list[TextLike]:
-    return [to_text(hooks, x, "r") for x in items]
+def _reprs(interpreter: Interpreter, items: Iterable[Any]) -> list[TextLike]:
+    return [to_text(interpreter, x, "r") for x in items]
 
 
 def _separated(texts: list[TextLike]) -> list[TextLike]:
     return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
 
 
-def _fields_text(hooks: Interpreter, name: str, fields: Mapping[str, Any]) -> TextLike:
-    parts = [concatenate([f"{n}=", to_text(hooks, x, "r")]) for n, x in fields.items()]
+def _fields_text(interpreter: Interpreter, name: str, fields: Mapping[str, Any]) -> TextLike:
+    parts = [concatenate([f"{n}=", to_text(interpreter, x, "r")]) for n, x in fields.items()]
     return concatenate([f"{name}(", *_separated(parts), ")"])
 
 
@@ -143,12 +149,12 @@ def _shown_fields(cls: Any) -> list[str]:
     return [f.name for f in cls.__dataclass_fields__.values() if f.repr]
 
 
-def _own_text(hooks: Interpreter, x: Any, names: tuple[str, ...]) -> TextLike | None:
+def _own_text(interpreter: Interpreter, x: Any, names: tuple[str, ...]) -> TextLike | None:
     """What a method of the program's own classes gives; None where they have none."""
     for name in names:
         method = class_lookup(type(x), name)
         if isinstance(method, FunctionType) and not _is_generated(type(x), method):
-            return _checked(hooks.call(objects.special(hooks, x, name)), name)
+            return _checked(interpreter.call(objects.special(interpreter, x, name)), name)
     return None
 
 
@@ -171,19 +177,21 @@ def _checked(text: Any, name: str) -> TextLike:
 _STEP = re.compile(r"\.([^.\[]+)|\[([^\]]+)\]")
 
 
-def format_text(hooks: Interpreter, template: str, args: tuple[Any, ...], kwargs: Any) -> TextLike:
+def format_text(
+    interpreter: Interpreter, template: str, args: tuple[Any, ...], kwargs: Any
+) -> TextLike:
     """`template.format(*args, **kwargs)`."""
     if not has_text(args) and not has_text(kwargs):
         require_plain([*args, kwargs], "format()")
         return template.format(*args, **kwargs)
-    return _Format(hooks, args, kwargs).run(template)
+    return _Format(interpreter, args, kwargs).run(template)
 
 
 class _Format:
     def __init__(
-        self, hooks: Interpreter, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
-        self.hooks, self.args, self.kwargs = hooks, args, kwargs
+        self.interpreter, self.args, self.kwargs = interpreter, args, kwargs
         self.automatic: bool | None = None
         self.next = 0
 
@@ -193,7 +201,7 @@ class _Format:
             parts.append(literal)
             if field is not None:
                 x = self.field(field)
-                parts.append(formatted(self.hooks, x, conversion or "", self.run(spec or "")))
+                parts.append(formatted(self.interpreter, x, conversion or "", self.run(spec or "")))
         return concatenate(parts)
 
     def field(self, name: str) -> Any:
@@ -213,9 +221,9 @@ class _Format:
         for step in steps:
             attribute, key = step.groups()
             if attribute:
-                x = self.hooks.attribute(x, attribute)
+                x = self.interpreter.attribute(x, attribute)
             else:
-                x = self.hooks.item(x, int(key) if key.isdecimal() else key)
+                x = self.interpreter.item(x, int(key) if key.isdecimal() else key)
         return x
 
 
@@ -227,7 +235,7 @@ _PERCENT = re.compile(
 )
 
 
-def percent(hooks: Interpreter, template: str, args: Any) -> TextLike:
+def percent(interpreter: Interpreter, template: str, args: Any) -> TextLike:
     """`template % args`."""
     if not has_text(args):
         require_plain(args, "text")
@@ -248,12 +256,12 @@ def percent(hooks: Interpreter, template: str, args: Any) -> TextLike:
             continue
         if found["key"] is not None:
             keyed = True
-            parts.append(_one_percent(hooks, found, [hooks.item(args, found["key"])]))
+            parts.append(_one_percent(interpreter, found, [interpreter.item(args, found["key"])]))
             continue
         count = 1 + (found["width"] == "*") + (found["precision"] == "*")
         if len(rest) < count:
             raise TypeError("not enough arguments for format string")
-        parts.append(_one_percent(hooks, found, rest[:count]))
+        parts.append(_one_percent(interpreter, found, rest[:count]))
         del rest[:count]
     if "%" in template[end:]:
         raise TraceError("TJ021", f"the format {template!r}", user_line())
@@ -266,12 +274,12 @@ def percent(hooks: Interpreter, template: str, args: Any) -> TextLike:
     return concatenate([*parts, template[end:]])
 
 
-def _one_percent(hooks: Interpreter, found: re.Match[str], items: list[Any]) -> TextLike:
+def _one_percent(interpreter: Interpreter, found: re.Match[str], items: list[Any]) -> TextLike:
     *stars, x = items
     point = "" if found["precision"] is None else f".{found['precision']}"
     head, kind = f"%{found['flags']}{found['width']}{point}", found["kind"]
     if kind in "rsa":
-        text = formatted(hooks, x, kind)
+        text = formatted(interpreter, x, kind)
         if head == "%":
             return text
         if isinstance(text, str) and not has_text(stars):
@@ -297,10 +305,10 @@ def _operand(x: Any) -> Any:
 # Operators ---------------------------------------------------------------------------------------
 
 
-def text_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
+def text_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` where one of them is a traced text, or `a % b` where `b` holds something traced."""
     if op == "mod" and type(a) is str:
-        return percent(hooks, a, b)
+        return percent(interpreter, a, b)
     if op == "add":
         for x in (a, b):
             if not isinstance(x, (str, TracedText)):

@@ -1,6 +1,7 @@
 """Arithmetic on Python numbers in a traced program: builtins, and the modules math and operator.
 
-`NUMBER_CALLS` maps each function to what a call of it does, as (hooks, *args, **kwargs) -> result.
+`NUMBER_CALLS` maps each function to what a call of it does, as (interpreter, *args, **kwargs) ->
+result.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -29,7 +30,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.op import OPS
 from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
 from tracejit.ops.python.math import MATH_OPS
@@ -62,7 +63,7 @@ def python_number(x: Any, kind: str) -> Any:
 
 
 def _number(cls: Any) -> Callable[..., Any]:
-    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    def run(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], (Tracer, SymInt)):
             return python_number(args[0], cls.__name__)
         require_plain([*args, *kwargs.values()], f"{cls.__name__}()")
@@ -71,17 +72,17 @@ def _number(cls: Any) -> Callable[..., Any]:
     return run
 
 
-def _bool(hooks: Interpreter, x: Any = False) -> Any:
-    return hooks.truth_of(x)
+def _bool(interpreter: Interpreter, x: Any = False) -> Any:
+    return interpreter.truth_of(x)
 
 
-def _abs(hooks: Interpreter, x: Any) -> Any:
-    return hooks.unary("abs", x)
+def _abs(interpreter: Interpreter, x: Any) -> Any:
+    return interpreter.unary("abs", x)
 
 
-def _complex(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+def _complex(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
     if len(args) + len(kwargs) < 2 or not has_traced([*args, *kwargs.values()]):
-        return _number(complex)(hooks, *args, **kwargs)
+        return _number(complex)(interpreter, *args, **kwargs)
     parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
     if len(parts) != 2:
         raise TypeError("complex() takes at most 2 arguments")
@@ -90,10 +91,10 @@ def _complex(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
     return _emit("py_complex", _real(parts["real"]), _real(parts["imag"]))
 
 
-def _round(hooks: Interpreter, number: Any, ndigits: Any = None) -> Any:
+def _round(interpreter: Interpreter, number: Any, ndigits: Any = None) -> Any:
     x = number
-    if isinstance(x, Choice):
-        return hooks.on_choices(lambda settled: _round(hooks, settled, ndigits), x)
+    if isinstance(x, Union):
+        return interpreter.on_unions(lambda settled: _round(interpreter, settled, ndigits), x)
     if isinstance(x, SymInt) and ndigits is None:
         return x
     if not isinstance(x, Tracer):
@@ -107,49 +108,49 @@ def _round(hooks: Interpreter, number: Any, ndigits: Any = None) -> Any:
     require_plain(ndigits, "the digits of round()", sizes=True)
     digits = operator.index(ndigits)
     if not isinstance(x.type, PyScalar):
-        return hooks.call(hooks.attribute(x, "round"), digits)
+        return interpreter.call(interpreter.attribute(x, "round"), digits)
     if cls is not float and digits >= 0:
-        return hooks.binary("add", x, 0)
+        return interpreter.binary("add", x, 0)
     if cls is not float or not 0 <= digits <= MAX_DIGITS:
         raise TraceError("TJ004", f"round() to {digits} digits", user_line())
     return _emit("py_round_to", x, digits=digits)
 
 
-def _pow(hooks: Interpreter, base: Any, exp: Any, mod: Any = None) -> Any:
+def _pow(interpreter: Interpreter, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
-        return hooks.binary("pow", base, exp)
+        return interpreter.binary("pow", base, exp)
     require_plain([base, exp, mod], "pow()")
     return pow(base, exp, mod)
 
 
-def _divmod(hooks: Interpreter, x: Any, y: Any) -> Any:
+def _divmod(interpreter: Interpreter, x: Any, y: Any) -> Any:
     if isinstance(x, Tracer) or isinstance(y, Tracer):
         if any(isinstance(v, TracedScalar) and v.is_python for v in (x, y)):
-            return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
+            return interpreter.binary("floordiv", x, y), interpreter.binary("mod", x, y)
         require_known([x, y], "an operand")
         return divmod(x, y)
-    return hooks.binary("floordiv", x, y), hooks.binary("mod", x, y)
+    return interpreter.binary("floordiv", x, y), interpreter.binary("mod", x, y)
 
 
 def _plain(f: Any) -> Callable[..., Any]:
     """A function that runs on values known while tracing; a size is then known, under a guard."""
 
-    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    def run(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         given = [int(a) if isinstance(a, SymInt) else a for a in args]
         if any(isinstance(a, Tracer) for a in given):
             raise TraceError("TJ002", f"{f.__module__}.{f.__name__} of a traced value", user_line())
         require_plain([*given, *kwargs.values()], f"{f.__name__}()", sizes=True)
-        return hooks.fresh(f(*given, **kwargs))
+        return interpreter.fresh(f(*given, **kwargs))
 
     return run
 
 
-def _prod(hooks: Interpreter, items: Any, *, start: Any = 1) -> Any:
-    values = list(hooks.iterate(items))
+def _prod(interpreter: Interpreter, items: Any, *, start: Any = 1) -> Any:
+    values = list(interpreter.iterate(items))
     if not any(isinstance(v, (Tracer, SymInt)) for v in (start, *values)):
         require_plain([start, values], "math.prod()")
         return math.prod(values, start=start)
-    return functools.reduce(lambda a, b: hooks.binary("mul", a, b), values, start)
+    return functools.reduce(lambda a, b: interpreter.binary("mul", a, b), values, start)
 
 
 # math --------------------------------------------------------------------------------------------
@@ -193,12 +194,14 @@ def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
     """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
     plain = _plain(f)
 
-    def run(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(a, Choice) for a in args):
-            return hooks.on_choices(lambda *settled: run(hooks, *settled, **kwargs), *args)
+    def run(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, Union) for a in args):
+            return interpreter.on_unions(
+                lambda *settled: run(interpreter, *settled, **kwargs), *args
+            )
         if kwargs or not has_traced(args):
-            return plain(hooks, *args, **kwargs)
-        return traced(hooks, *args)
+            return plain(interpreter, *args, **kwargs)
+        return traced(interpreter, *args)
 
     return run
 
@@ -206,7 +209,7 @@ def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
 def _by_op(f: Any, op: str) -> Callable[..., Any]:
     count = OPS[op].arity  # type: ignore[attr-defined]
 
-    def traced(hooks: Interpreter, *args: Any) -> Any:
+    def traced(interpreter: Interpreter, *args: Any) -> Any:
         if len(args) != count:
             raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
         return _emit(op, *map(_real, args))
@@ -217,7 +220,7 @@ def _by_op(f: Any, op: str) -> Callable[..., Any]:
 def _rounding(f: Any, op: str) -> Callable[..., Any]:
     """floor, ceil or trunc."""
 
-    def traced(hooks: Interpreter, x: Any) -> Any:
+    def traced(interpreter: Interpreter, x: Any) -> Any:
         if isinstance(x, SymInt):
             return x
         if f is math.trunc and class_of(x) not in (bool, int, float, np.float64):
@@ -227,23 +230,25 @@ def _rounding(f: Any, op: str) -> Callable[..., Any]:
     return _on_numbers(f, traced)
 
 
-def _log(hooks: Interpreter, x: Any, *base: Any) -> Any:
+def _log(interpreter: Interpreter, x: Any, *base: Any) -> Any:
     log = _emit("py_log", _real(x))
     if len(base) > 1:
         raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
-    return hooks.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
+    return interpreter.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
 
 
-def _gcd(hooks: Interpreter, *args: Any) -> Any:
+def _gcd(interpreter: Interpreter, *args: Any) -> Any:
     numbers = list(map(_integer, args))
     if len(numbers) == 1:
-        return hooks.unary("abs", hooks.binary("add", numbers[0], 0))
+        return interpreter.unary("abs", interpreter.binary("add", numbers[0], 0))
     return functools.reduce(lambda a, b: _emit("py_gcd", a, b), numbers)
 
 
-def _isclose(hooks: Interpreter, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+def _isclose(
+    interpreter: Interpreter, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0
+) -> Any:
     if not has_traced([a, b, rel_tol, abs_tol]):
-        return _plain(math.isclose)(hooks, a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+        return _plain(math.isclose)(interpreter, a, b, rel_tol=rel_tol, abs_tol=abs_tol)
     if has_traced([rel_tol, abs_tol]):
         raise TraceError("TJ004", "a traced tolerance", user_line())
     if rel_tol < 0.0 or abs_tol < 0.0:
@@ -258,18 +263,18 @@ def _isclose(hooks: Interpreter, a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol
     )
 
 
-def _modf(hooks: Interpreter, x: Any) -> Any:
+def _modf(interpreter: Interpreter, x: Any) -> Any:
     wide = _emit("np_scalar", python_number(_real(x), "float"), dtype="f64")
     return tuple(python_number(part, "float") for part in np.modf(wide))
 
 
-def _phase(hooks: Interpreter, z: Any) -> Any:
+def _phase(interpreter: Interpreter, z: Any) -> Any:
     z = python_number(z, "complex")
     return _emit("py_atan2", _emit("py_imag", z), _emit("py_real", z))
 
 
-def _polar(hooks: Interpreter, z: Any) -> Any:
-    return _emit("py_abs", python_number(z, "complex")), _phase(hooks, z)
+def _polar(interpreter: Interpreter, z: Any) -> Any:
+    return _emit("py_abs", python_number(z, "complex")), _phase(interpreter, z)
 
 
 _MATH: dict[Any, Callable[..., Any]] = {
@@ -282,7 +287,7 @@ _MATH: dict[Any, Callable[..., Any]] = {
     **{f: _by_op(f, op) for f, op in MATH_OPS.items()},
     **{f: _rounding(f, f"py_{f.__name__}") for f in (math.floor, math.ceil, math.trunc)},
     math.log: _on_numbers(math.log, _log),
-    math.isqrt: _on_numbers(math.isqrt, lambda hooks, x: _emit("py_isqrt", _integer(x))),
+    math.isqrt: _on_numbers(math.isqrt, lambda interpreter, x: _emit("py_isqrt", _integer(x))),
     math.gcd: _on_numbers(math.gcd, _gcd),
     math.modf: _on_numbers(math.modf, _modf),
     math.isclose: _isclose,
@@ -298,7 +303,7 @@ _COMPARISONS = "lt le gt ge eq ne is_ is_not".split()
 
 
 def _named(hook: str, name: str) -> Callable[..., Any]:
-    return lambda hooks, *args: getattr(hooks, hook)(name, *args)
+    return lambda interpreter, *args: getattr(interpreter, hook)(name, *args)
 
 
 _OPERATOR: dict[Any, Callable[..., Any]] = {
@@ -310,10 +315,10 @@ _OPERATOR: dict[Any, Callable[..., Any]] = {
     **{getattr(operator, n): _named("compare", n) for n in _COMPARISONS},
     **{getattr(operator, n): _named("unary", n) for n in ("neg", "pos", "invert")},
     operator.abs: _abs,
-    operator.contains: lambda hooks, a, b: hooks.compare("contains", b, a),
-    operator.getitem: lambda hooks, a, k: hooks.item(a, k),
-    operator.setitem: lambda hooks, a, k, v: hooks.store_item(v, a, k),
-    operator.delitem: lambda hooks, a, k: hooks.delete_item(a, k),
+    operator.contains: lambda interpreter, a, b: interpreter.compare("contains", b, a),
+    operator.getitem: lambda interpreter, a, k: interpreter.item(a, k),
+    operator.setitem: lambda interpreter, a, k, v: interpreter.store_item(v, a, k),
+    operator.delitem: lambda interpreter, a, k: interpreter.delete_item(a, k),
 }
 
 NUMBER_CALLS: dict[Any, Callable[..., Any]] = {

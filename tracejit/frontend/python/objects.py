@@ -7,7 +7,6 @@ its class holds is guarded, and properties and methods run as rewritten code.
 from __future__ import annotations
 
 import abc
-import dataclasses
 import enum
 import functools
 import sys
@@ -16,7 +15,6 @@ from types import (
     FunctionType,
     MemberDescriptorType,
     MethodType,
-    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
 )
@@ -31,19 +29,19 @@ from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
-from tracejit.frontend.tracing.checks import class_of, require_plain
+from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
-__all__ = ["attribute", "construct", "delete_attribute", "special", "store_attribute"]
+__all__ = ["attribute", "delete_attribute", "special", "store_attribute"]
 
 #: Tracers' own attributes, which NumPy's objects do not have or mean otherwise.
 _TRACER_OWN = frozenset(
-    {"cell", "is_python", "snapshot", "store", "trace", "type", "value", "views"}
+    {"storage", "is_python", "snapshot", "store", "trace", "type", "value", "views"}
 )
 _SCALAR = frozenset(
     "T all any argmax argmin astype clip conj conjugate copy cumprod cumsum denominator dtype "
@@ -62,7 +60,7 @@ _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools",
 _INFO = (np.finfo, np.iinfo)
 
 
-def attribute(hooks: Interpreter, x: Any, name: str) -> Any:
+def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     """`x.name`. Raises AttributeError as Python does, TraceError for what cannot be followed."""
     if isinstance(x, Tracer):
         return _tracer_attribute(x, name)
@@ -75,7 +73,7 @@ def attribute(hooks: Interpreter, x: Any, name: str) -> Any:
     if isinstance(x, (StandardStream, TracedGenerator)):
         return x.attribute(name)
     if isinstance(x, ModuleType):
-        return _module_attribute(hooks, x, name)
+        return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):
         if name not in _SCALAR:
             raise TraceError("TJ002", f"{type(x).__name__}.{name}", user_line())
@@ -87,16 +85,16 @@ def attribute(hooks: Interpreter, x: Any, name: str) -> Any:
             raise TraceError("TJ008", f"the attribute {name}", user_line())
         return getattr(x, name)
     if isinstance(x, type):
-        return _class_attribute(hooks, x, name)
+        return _class_attribute(interpreter, x, name)
     if isinstance(x, FunctionType):
-        return _function_attribute(hooks, x, name)
+        return _function_attribute(interpreter, x, name)
     if isinstance(x, super):
-        return _super_attribute(hooks, x, name)
+        return _super_attribute(interpreter, x, name)
     if isinstance(x, (BuiltinFunctionType, np.ufunc, MethodType)):
         if name in _DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
-    return _object_attribute(hooks, x, name)
+    return _object_attribute(interpreter, x, name)
 
 
 def _tracer_attribute(x: Tracer, name: str) -> Any:
@@ -112,18 +110,18 @@ def _tracer_attribute(x: Tracer, name: str) -> Any:
     return getattr(x, name)
 
 
-def _module_attribute(hooks: Interpreter, module: ModuleType, name: str) -> Any:
+def _module_attribute(interpreter: Interpreter, module: ModuleType, name: str) -> Any:
     if not is_exempt_module(module):
         if name not in vars(module):
             raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
-        return hooks.capture.global_value(vars(module), name)
+        return interpreter.capture.global_value(vars(module), name)
     try:
         value = getattr(module, name)
     except AttributeError:
         # The program may define it later.
-        hooks.capture.library_name(vars(module), name, MISSING)
+        interpreter.capture.library_name(vars(module), name, MISSING)
         raise
-    hooks.capture.library_name(vars(module), name, value)
+    interpreter.capture.library_name(vars(module), name, value)
     if module.__name__ == "numpy.random":
         drawing = random_function(name, value)
         if drawing is not None:
@@ -135,24 +133,24 @@ def _module_attribute(hooks: Interpreter, module: ModuleType, name: str) -> Any:
         is_constant(value) or type(value).__module__.startswith("numpy")
     ):
         if isinstance(value, np.ndarray):
-            return hooks.capture.global_value(vars(module), name)
+            return interpreter.capture.global_value(vars(module), name)
         return value
     if name in vars(module):
-        return hooks.capture.global_value(vars(module), name)
+        return interpreter.capture.global_value(vars(module), name)
     raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
 
 
-def _function_attribute(hooks: Interpreter, f: FunctionType, name: str) -> Any:
-    source = hooks.capture.source_of(f)
+def _function_attribute(interpreter: Interpreter, f: FunctionType, name: str) -> Any:
+    source = interpreter.capture.source_of(f)
     if name in _DESCRIPTIVE or name in f.__dict__:
         value = getattr(f, name)
         if source is None:
             return value
-        return hooks.capture.attribute(source, name, value)
+        return interpreter.capture.attribute(source, name, value)
     if hasattr(f, name):
         _refuse(f, name)
     if source is not None:
-        hooks.capture.guard_absent(source, name)
+        interpreter.capture.guard_absent(source, name)
     raise AttributeError(f"'function' object has no attribute '{name}'")
 
 
@@ -163,11 +161,11 @@ def _refuse(x: Any, name: str) -> Any:
 # Classes -----------------------------------------------------------------------------------------
 
 
-def _class_attribute(hooks: Interpreter, cls: type, name: str) -> Any:
+def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     if name in _DESCRIPTIVE:
         return getattr(cls, name)
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
-        return hooks.capture.object_source(cls[name], name).value
+        return interpreter.capture.object_source(cls[name], name).value
     if cls.__module__ == "builtins" or issubclass(cls, np.generic):
         return getattr(cls, name)
     meta = type(cls)
@@ -177,26 +175,31 @@ def _class_attribute(hooks: Interpreter, cls: type, name: str) -> Any:
     if found is MISSING:
         if hasattr(cls, name):
             _refuse(cls, name)
-        hooks.capture.guard_absent(hooks.capture.object_source(cls, cls.__name__), name)
+        interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
         return getattr(cls, name)
-    return _bind(hooks, cls, name, found, None)
+    return _bind(interpreter, cls, name, found, None)
 
 
-def _super_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
+def _super_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     after, owner, cls = x.__thisclass__, x.__self__, x.__self_class__
     found = class_lookup(cls, name, after)
     if isinstance(found, (FunctionType, classmethod, staticmethod)) or _is_of_compiler(found):
-        return _bind(hooks, cls, name, found, None if owner is cls else owner, after)
+        return _bind(interpreter, cls, name, found, None if owner is cls else owner, after)
     if name == "__init__" and found is object.__dict__["__init__"]:
         return getattr(x, name)
     raise TraceError("TJ008", f"super().{name}", user_line())
 
 
 def _bind(
-    hooks: Interpreter, cls: type, name: str, found: Any, owner: Any, after: type | None = None
+    interpreter: Interpreter,
+    cls: type,
+    name: str,
+    found: Any,
+    owner: Any,
+    after: type | None = None,
 ) -> Any:
     """What a class holds, as an attribute of `owner` (None: of the class itself), under a guard."""
-    capture = hooks.capture
+    capture = interpreter.capture
     source = capture.class_attribute(cls, name, after)
     assert source is not None
     if isinstance(found, FunctionType):
@@ -204,13 +207,13 @@ def _bind(
         return found if owner is None else MethodType(found, owner)
     if isinstance(found, (staticmethod, classmethod)):
         capture.guard_identity(source)
-        function = _inner_function(hooks, source, "__func__", found.__func__)
+        function = _inner_function(interpreter, source, "__func__", found.__func__)
         return function if isinstance(found, staticmethod) else MethodType(function, cls)
     if isinstance(found, property) and owner is not None:
         capture.guard_identity(source)
         if found.fget is None:
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no getter")
-        return hooks.call(_inner_function(hooks, source, "fget", found.fget), owner)
+        return interpreter.call(_inner_function(interpreter, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
         if not _is_of_compiler(found):
             if issubclass(cls, (np.random.Generator, np.random.RandomState)):
@@ -228,8 +231,8 @@ def _is_of_compiler(x: Any) -> bool:
     return isinstance(x, Traceable) or own and hasattr(x, "__tracejit__")
 
 
-def _inner_function(hooks: Interpreter, parent: Source, name: str, function: Any) -> Any:
-    return hooks.capture.attribute(parent, name, function)
+def _inner_function(interpreter: Interpreter, parent: Source, name: str, function: Any) -> Any:
+    return interpreter.capture.attribute(parent, name, function)
 
 
 # Objects -----------------------------------------------------------------------------------------
@@ -241,22 +244,22 @@ def _plain_lookup(cls: type) -> bool:
     return usual and class_lookup(cls, "__getattr__") is MISSING
 
 
-def _known(hooks: Interpreter, x: Any, name: str) -> Source | None:
+def _known(interpreter: Interpreter, x: Any, name: str) -> Source | None:
     """The source of an object from outside; None for one made inside or rebuilt."""
-    if hooks.is_made(x) or id(x) in hooks.capture.rebuilt or is_namedtuple(type(x)):
+    if interpreter.is_local(x) or id(x) in interpreter.capture.rebuilt or is_namedtuple(type(x)):
         return None
-    source: Source | None = hooks.capture.source_of(x)
+    source: Source | None = interpreter.capture.source_of(x)
     if source is None:
         _refuse(x, name)
     return source
 
 
-def _object_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
+def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     cls = type(x)
     if not _plain_lookup(cls):
         _refuse(x, name)
-    capture = hooks.capture
-    source = _known(hooks, x, name)
+    capture = interpreter.capture
+    source = _known(interpreter, x, name)
     if source is not None:
         capture.guard_type(source, cls)
     if name == "__class__":
@@ -265,7 +268,7 @@ def _object_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
         return capture.attribute(source, name, getattr(x, name))
     found = class_lookup(cls, name)
     if isinstance(found, property) and not isinstance(x, enum.Enum):
-        return _bind(hooks, cls, name, found, x)
+        return _bind(interpreter, cls, name, found, x)
     own = getattr(x, "__dict__", {})
     if isinstance(found, MemberDescriptorType) or name in own:
         if name not in own or not _is_data_descriptor(found):
@@ -279,10 +282,10 @@ def _object_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
             _refuse(x, name)
         if source is not None:
             capture.guard_absent(source, name)
-        _guard_no_class_attribute(hooks, cls, name)
+        _guard_no_class_attribute(interpreter, cls, name)
         raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     if isinstance(found, functools.cached_property):
-        return _cached_property(hooks, x, name, found, source)
+        return _cached_property(interpreter, x, name, found, source)
     if source is not None and isinstance(found, FunctionType):
         capture.guard_method(source, name, found)
     elif source is not None and not isinstance(found, (staticmethod, classmethod)):
@@ -290,11 +293,11 @@ def _object_attribute(hooks: Interpreter, x: Any, name: str) -> Any:
         own_source.check = IsFalse()
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
-    return _bind(hooks, cls, name, found, x)
+    return _bind(interpreter, cls, name, found, x)
 
 
-def _guard_no_class_attribute(hooks: Interpreter, cls: type, name: str) -> None:
-    hooks.capture.guard_absent(hooks.capture.object_source(cls, cls.__name__), name)
+def _guard_no_class_attribute(interpreter: Interpreter, cls: type, name: str) -> None:
+    interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
 
 
 def _is_data_descriptor(found: Any) -> bool:
@@ -303,61 +306,61 @@ def _is_data_descriptor(found: Any) -> bool:
 
 
 def _cached_property(
-    hooks: Interpreter, x: Any, name: str, found: Any, source: Source | None
+    interpreter: Interpreter, x: Any, name: str, found: Any, source: Source | None
 ) -> Any:
     if source is not None:
         raise TraceError("TJ027", f"the cached property {name} is filled", user_line())
-    hooks.may_change(x)
-    cls_source = hooks.capture.class_attribute(type(x), name)
+    interpreter.require_mutable(x)
+    cls_source = interpreter.capture.class_attribute(type(x), name)
     assert cls_source is not None
-    hooks.capture.guard_identity(cls_source)
-    value = hooks.call(_inner_function(hooks, cls_source, "func", found.func), x)
+    interpreter.capture.guard_identity(cls_source)
+    value = interpreter.call(_inner_function(interpreter, cls_source, "func", found.func), x)
     x.__dict__[name] = value
     return value
 
 
-def special(hooks: Interpreter, x: Any, name: str) -> Any:
+def special(interpreter: Interpreter, x: Any, name: str) -> Any:
     """The special method `name` of `x`, bound to it, where the program's own classes define one."""
     cls = type(x)
     found = class_lookup(cls, name)
     if not isinstance(found, FunctionType) or isinstance(x, (Tracer, type)):
         return None
-    source = _known(hooks, x, name)
+    source = _known(interpreter, x, name)
     if source is not None:
-        hooks.capture.guard_type(source, cls)
-    return _bind(hooks, cls, name, found, x)
+        interpreter.capture.guard_type(source, cls)
+    return _bind(interpreter, cls, name, found, x)
 
 
-def store_attribute(hooks: Interpreter, value: Any, x: Any, name: str) -> None:
+def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> None:
     """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
     if isinstance(x, TracedArray):
         set_attribute(x, name, value)
         return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
-    if isinstance(value, TracedArray) and _holds(hooks, x, name, value):
+    if isinstance(value, TracedArray) and _holds(interpreter, x, name, value):
         return
-    hooks.may_change(x)
+    interpreter.require_mutable(x)
     cls = type(x)
     found = class_lookup(cls, name)
     if isinstance(found, property) and is_default(cls, "__setattr__"):
-        source = hooks.capture.class_attribute(cls, name)
+        source = interpreter.capture.class_attribute(cls, name)
         assert source is not None
-        hooks.capture.guard_identity(source)
+        interpreter.capture.guard_identity(source)
         if found.fset is None:
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
-        hooks.call(_inner_function(hooks, source, "fset", found.fset), x, value)
+        interpreter.call(_inner_function(interpreter, source, "fset", found.fset), x, value)
     else:
         _set(x, name, value)
 
 
-def _holds(hooks: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
+def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
     """Whether an object from outside has this very array as a plain attribute already.
 
     `x.name += 1` stores it once more, after it has changed in place.
     """
     cls = type(x)
-    if isinstance(x, type) or hooks.is_made(x):
+    if isinstance(x, type) or interpreter.is_local(x):
         return False
     if not (is_default(cls, "__setattr__") and _plain_lookup(cls)):
         return False
@@ -365,7 +368,7 @@ def _holds(hooks: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
     own = name in getattr(x, "__dict__", {}) and not _is_data_descriptor(found)
     if not own and not isinstance(found, MemberDescriptorType):
         return False
-    return hasattr(x, name) and _object_attribute(hooks, x, name) is value
+    return hasattr(x, name) and _object_attribute(interpreter, x, name) is value
 
 
 def _set(x: Any, name: str, value: Any) -> None:
@@ -383,9 +386,9 @@ def _is_frozen(cls: type) -> bool:
     return parameters is not None and parameters.frozen
 
 
-def delete_attribute(hooks: Interpreter, x: Any, name: str) -> None:
+def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
     """`del x.name` on an object made inside. Raises TraceError TJ027 for any other."""
-    hooks.may_change(x)
+    interpreter.require_mutable(x)
     cls = type(x)
     if isinstance(class_lookup(cls, name), property) or not is_default(cls, "__delattr__"):
         raise TraceError("TJ008", f"del of {cls.__name__}.{name}", user_line())
@@ -393,99 +396,3 @@ def delete_attribute(hooks: Interpreter, x: Any, name: str) -> None:
 
 
 # Making objects ----------------------------------------------------------------------------------
-
-
-def construct(hooks: Interpreter, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
-    if isinstance(cls, enum.EnumMeta):
-        require_plain([*args, kwargs], "an enum's value")
-        return hooks.capture.object_source(cls(*args, **kwargs), cls.__name__).value
-    if is_namedtuple(cls):
-        _require_constant_defaults(cls, len(args) + len(kwargs))
-        return cls(*args, **kwargs)
-    known = hooks.capture.source_of(cls)
-    ordinary = type(cls) in (type, abc.ABCMeta) and is_default(cls, "__new__")
-    if known is None or not ordinary or class_lookup(cls, "__del__") is not MISSING:
-        raise TraceError("TJ002", f"the class {cls.__qualname__}", user_line())
-    if cls.__dict__.get("__abstractmethods__"):
-        raise TypeError(f"Can't instantiate abstract class {cls.__name__}")
-    init = class_lookup(cls, "__init__")
-    new: Any = object.__new__(cls)
-    hooks.new(new)
-    if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
-        _fill(hooks, new, args, kwargs)
-    elif isinstance(init, FunctionType):
-        hooks.call(_bind(hooks, cls, "__init__", init, new), *args, **kwargs)
-    elif args or kwargs:
-        raise TypeError(f"{cls.__name__}() takes no arguments")
-    return new
-
-
-def _is_generated(init: Any) -> bool:
-    return isinstance(init, FunctionType) and init.__code__.co_filename == "<string>"
-
-
-def _require_constant_defaults(cls: Any, given: int) -> None:
-    defaults = cls.__new__.__defaults__ or ()
-    if given < len(cls._fields) and not all(map(is_constant, defaults)):
-        raise TraceError("TJ006", f"the defaults of {cls.__name__}", user_line())
-
-
-def _fill(hooks: Interpreter, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What the generated `__init__` of a dataclass does."""
-    cls = type(new)
-    if class_lookup(cls, "__setattr__") is not object.__setattr__ and not _is_frozen(cls):
-        raise TraceError("TJ008", f"{cls.__name__}.__setattr__", user_line())
-    fields = dataclasses.fields(cls)
-    code = class_lookup(cls, "__init__").__code__
-    parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if set(parameters) != {f.name for f in fields if f.init}:
-        raise TraceError("TJ008", f"an InitVar of {cls.__name__}", user_line())
-    positional = [f.name for f in fields if f.init and not f.kw_only]
-    if len(args) > len(positional):
-        raise TypeError(f"{cls.__name__}.__init__() takes {len(positional)} positional arguments")
-    given = dict(zip(positional, args, strict=False))
-    unknown = set(kwargs) - {f.name for f in fields if f.init}
-    if unknown or set(kwargs) & set(given):
-        raise TypeError(f"{cls.__name__}.__init__() got unexpected or repeated {sorted(kwargs)}")
-    given.update(kwargs)
-    for f in fields:
-        if f.name in given:
-            value = given[f.name]
-        elif f.default_factory is not dataclasses.MISSING:
-            value = _default(hooks, cls, f, "default_factory")
-            value = hooks.call(value)
-        elif f.default is not dataclasses.MISSING:
-            if not f.init:
-                continue
-            value = _default(hooks, cls, f, "default")
-        elif f.init:
-            raise TypeError(f"{cls.__name__}.__init__() missing argument: '{f.name}'")
-        else:
-            continue
-        object.__setattr__(new, f.name, value)
-    post = class_lookup(cls, "__post_init__")
-    if post is not MISSING:
-        hooks.call(_bind(hooks, cls, "__post_init__", post, new))
-
-
-def _default(hooks: Interpreter, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
-    """A field's default, under the guard that the field keeps it."""
-    capture = hooks.capture
-    owner = capture.object_source(cls, cls.__name__)
-    name, value = f.name, getattr(f, kind)
-    source = capture.step(
-        owner,
-        (kind, name),
-        lambda c: getattr(c.__dataclass_fields__[name], kind),
-        f".{name}",
-        value,
-    )
-    return capture.reach(source)
-
-
-def is_empty_init(f: Any) -> bool:
-    """Whether `f` is object.__init__ bound to an object."""
-    return (
-        isinstance(f, MethodWrapperType) and f.__name__ == "__init__" and f.__objclass__ is object
-    )

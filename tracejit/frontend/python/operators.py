@@ -29,7 +29,7 @@ from tracejit.frontend.tracing.checks import (
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -88,32 +88,32 @@ def _builtin(x: Any) -> bool:
     return is_operand(x) or is_constant(x) or type(x) in CONTAINERS or isinstance(x, type)
 
 
-def unary(hooks: Interpreter, op: str, x: Any) -> Any:
+def unary(interpreter: Interpreter, op: str, x: Any) -> Any:
     """`-x`, `+x` and `~x`."""
     if is_operand(x) or is_constant(x):
         return getattr(operator, op)(x)
-    method = _special(hooks, x, f"__{op}__")
+    method = _special(interpreter, x, f"__{op}__")
     if method is None:
         raise TraceError("TJ002", f"{op} of a {type(x).__name__}", user_line())
-    return hooks.call(method)
+    return interpreter.call(method)
 
 
-def _special(hooks: Interpreter, x: Any, name: str) -> Any:
-    return special(hooks, x, name)
+def _special(interpreter: Interpreter, x: Any, name: str) -> Any:
+    return special(interpreter, x, name)
 
 
-def binary(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
+def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b`, where `op` is a name of the module operator."""
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
-        return text_operator(hooks, op, a, b)
+        return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
-        return hooks.fresh(_builtin_operator(hooks, op, a, b))
+        return interpreter.fresh(_builtin_operator(interpreter, op, a, b))
     if _builtin(a):
         raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
-    return _call_special(hooks, f"__{op.rstrip('_')}__", a, b)
+    return _call_special(interpreter, f"__{op.rstrip('_')}__", a, b)
 
 
-def _builtin_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
+def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if type(a) is bytes and op == "mod":
         tried(operator.mod, a, b)
         require_plain(b, "text")
@@ -122,8 +122,8 @@ def _builtin_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
     elif isinstance(b, Tracer):
         _checked(op, b, a)
     elif type(a) in (set, frozenset) or type(b) in (set, frozenset):
-        hooks.ordered(a)
-        hooks.ordered(b)
+        interpreter.ordered(a)
+        interpreter.ordered(b)
     elif isinstance(a, np.generic) or isinstance(b, np.generic):
         require_known([a, b], "an operand")
         if _holds_traced(a) or _holds_traced(b):
@@ -133,53 +133,53 @@ def _builtin_operator(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(a, b)
 
 
-def _call_special(hooks: Interpreter, name: str, a: Any, b: Any) -> Any:
+def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
     """`a.name(b)`; what follows a NotImplemented is left to eager execution."""
-    method = _special(hooks, a, name)
+    method = _special(interpreter, a, name)
     if method is not None:
-        result = hooks.call(method, b)
+        result = interpreter.call(method, b)
         if result is not NotImplemented:
             return result
     classes = f"{type(a).__name__} and {class_of(b).__name__}"
     raise TraceError("TJ008", f"{name} of {classes}", user_line())
 
 
-def in_place(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
+def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
     plain = op[1:] + "_" * (op in ("iand", "ior"))
     if type(a) is list and op == "imul" and isinstance(b, (int, np.integer, SymInt)):
-        hooks.may_change(a)
+        interpreter.require_mutable(a)
         a *= b if isinstance(b, SymInt) else int(b)
         return a
     if type(a) in (list, set, dict) and not is_operand(b):
-        hooks.may_change(a)
+        interpreter.require_mutable(a)
         if type(a) is list and op == "iadd":
-            a += list(hooks.iterate(b))  # all items first: `b` may be `a` itself
+            a += list(interpreter.iterate(b))  # all items first: `b` may be `a` itself
             return a
-        require_known(b, "an operand") if type(b) is not set else hooks.ordered(b)
+        require_known(b, "an operand") if type(b) is not set else interpreter.ordered(b)
         return getattr(operator, op)(a, b)
     if isinstance(a, Tracer):
         _checked(op, a, b)
         return getattr(operator, op)(a, b)
     if not _builtin(a):
-        method = _special(hooks, a, f"__{op}__")
+        method = _special(interpreter, a, f"__{op}__")
         if method is not None:
-            return _call_special(hooks, f"__{op}__", a, b)
-    return binary(hooks, plain, a, b)
+            return _call_special(interpreter, f"__{op}__", a, b)
+    return binary(interpreter, plain, a, b)
 
 
 # Comparisons -------------------------------------------------------------------------------------
 
 
-def compare(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
+def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """`a op b` for a comparison, `is`, `in` or their negation."""
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
-        return _same(hooks, a, b) is (op == "is_")
+        return _same(interpreter, a, b) is (op == "is_")
     if op in ("contains", "lacks"):
-        found = _contains(hooks, b, a)
-        return found if op == "contains" else hooks.not_(found)
+        found = _contains(interpreter, b, a)
+        return found if op == "contains" else interpreter.not_(found)
     if isinstance(a, Tracer) or isinstance(b, Tracer):
         _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
         # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
@@ -194,18 +194,18 @@ def compare(hooks: Interpreter, op: str, a: Any, b: Any) -> Any:
         if _holds_traced(other):
             return beside_sequence(getattr(operator, op), a, b)
         require_plain(other, "a comparison")
-        return hooks.fresh(getattr(operator, op)(a, b))
+        return interpreter.fresh(getattr(operator, op)(a, b))
     if _compares_by_value(a) and _compares_by_value(b):
         require_plain([a, b], "a comparison", sizes=True)
-        hooks.known(a)
-        hooks.known(b)
+        interpreter.known(a)
+        interpreter.known(b)
         return getattr(operator, op)(a, b)
     if op in ("eq", "ne") and (_compares_by_identity(a) or _compares_by_identity(b)):
         if _knows(a) and _knows(b):
             return (a is b) is (op == "eq") if type(a) is type(b) else op == "ne"
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
-    return _call_special(hooks, f"__{op}__", a, b)
+    return _call_special(interpreter, f"__{op}__", a, b)
 
 
 def _compares_by_value(x: Any) -> bool:
@@ -231,7 +231,7 @@ def _knows(x: Any) -> bool:
     return is_default(type(x), "__eq__")
 
 
-def _same(hooks: Interpreter, a: Any, b: Any) -> bool:
+def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
     """`a is b`. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
@@ -245,25 +245,27 @@ def _same(hooks: Interpreter, a: Any, b: Any) -> bool:
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
     if a is not b:
-        rebuilt = hooks.capture.rebuilt
+        rebuilt = interpreter.capture.rebuilt
         both = id(a) in rebuilt and id(b) in rebuilt
         if both or (isinstance(a, tuple) and isinstance(b, tuple)):
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
     return a is b
 
 
-def _contains(hooks: Interpreter, container: Any, item: Any) -> Any:
+def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
     cls = type(container)
     if isinstance(container, TracedArray):
         _checked("in", container, item)
-        return hooks.truth_of(hooks.call(np.any, hooks.compare("eq", container, item)))
+        return interpreter.truth_of(
+            interpreter.call(np.any, interpreter.compare("eq", container, item))
+        )
     if isinstance(item, (TracedScalar, SymInt)) and cls in (range, *CONTAINERS, *VIEWS):
-        return _contains_number(hooks, container, item)
+        return _contains_number(interpreter, container, item)
     if isinstance(container, Tracer) or isinstance(item, Tracer):
         raise TraceError("TJ001", "a test by `in`", user_line())
     if cls in (set, frozenset, *VIEWS):
-        hooks.known(container)
+        interpreter.known(container)
     if cls in (dict, set, frozenset):
         require_key(item)
         return item in container
@@ -274,18 +276,18 @@ def _contains(hooks: Interpreter, container: Any, item: Any) -> Any:
             if not is_opaque(part):
                 require_plain(part, "a test by `in`", sizes=True)
         return item in container
-    method = _special(hooks, container, "__contains__")
+    method = _special(interpreter, container, "__contains__")
     if method is None:
         raise TraceError("TJ008", f"`in` of a {cls.__name__}", user_line())
-    return bool(hooks.truth(hooks.call(method, item)))
+    return bool(interpreter.truth(interpreter.call(method, item)))
 
 
-def _contains_number(hooks: Interpreter, container: Any, item: TracedScalar | SymInt) -> Any:
+def _contains_number(interpreter: Interpreter, container: Any, item: TracedScalar | SymInt) -> Any:
     """Whether a number is one of known items. Nobody knows whether two NaNs are one object."""
     cls = type(container)
     if cls is range and issubclass(class_of(item), (int, np.integer)):
-        return _in_range(hooks, container, item)
-    hooks.known(container)
+        return _in_range(interpreter, container, item)
+    interpreter.known(container)
     if cls in (dict, set, frozenset) and class_of(item) in (np.float16, np.float32, np.complex64):
         # Equal numbers of these classes have different hashes.
         raise TraceError("TJ001", "a key", user_line())
@@ -296,26 +298,26 @@ def _contains_number(hooks: Interpreter, container: Any, item: TracedScalar | Sy
             continue
         if not is_operand(part) or part != part:
             raise TraceError("TJ001", "a test by `in`", user_line())
-        same = hooks.truth_of(hooks.compare("eq", item, part))
+        same = interpreter.truth_of(interpreter.compare("eq", item, part))
         if same is True:
             return True
         if same is not False:
-            found = same if found is False else hooks.binary("or_", found, same)
+            found = same if found is False else interpreter.binary("or_", found, same)
     return found
 
 
-def _in_range(hooks: Interpreter, container: range, item: TracedScalar | SymInt) -> Any:
+def _in_range(interpreter: Interpreter, container: range, item: TracedScalar | SymInt) -> Any:
     if not container:
         return False
     low, high = sorted((container[0], container[-1]))
-    inside = [hooks.compare("ge", item, low), hooks.compare("le", item, high)]
+    inside = [interpreter.compare("ge", item, low), interpreter.compare("le", item, high)]
     if abs(container.step) > 1:
-        steps = hooks.binary("mod", hooks.binary("sub", item, low), abs(container.step))
-        inside.append(hooks.compare("eq", steps, 0))
+        steps = interpreter.binary("mod", interpreter.binary("sub", item, low), abs(container.step))
+        inside.append(interpreter.compare("eq", steps, 0))
     found: Any = True
-    for holds in map(hooks.truth_of, inside):
+    for holds in map(interpreter.truth_of, inside):
         if holds is False:
             return False
         if holds is not True:
-            found = holds if found is True else hooks.binary("and_", found, holds)
+            found = holds if found is True else interpreter.binary("and_", found, holds)
     return found

@@ -11,7 +11,7 @@ from tracejit.frontend.host.calls import Operands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.functions import find_function
@@ -45,22 +45,24 @@ class RandomFunction:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def call(self, hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw from NumPy's global stream, or make a Generator."""
         if self.name == "default_rng":
-            return _make(hooks, *args, **kwargs)
+            return _make(interpreter, *args, **kwargs)
         name = f"np.random.{self.name}"
         operands = Operands()
         # The types of its results are found on a stream of its own.
-        stand_in = getattr(np.random.RandomState(0), self.name)
+        placeholder = getattr(np.random.RandomState(0), self.name)
         refused = TraceError("TJ002", name, user_line())
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             attrs = operands.call(f"numpy.random:{self.name}", args, kwargs)
-            return record(hooks, attrs, operands, stand_in, name, refused.where, effect=True)
+            return record(
+                interpreter, attrs, operands, placeholder, name, refused.where, effect=True
+            )
 
 
-def _make(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+def _make(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
     """`np.random.default_rng(seed)`."""
     refused = TraceError("TJ002", "np.random.default_rng", user_line())
     seeds = (*args, *kwargs.values())
@@ -71,7 +73,7 @@ def _make(hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
     with refuse_opaque(refused):
         attrs = operands.call(START, seeds, {})
         name = "np.random.default_rng"
-        words = record(hooks, attrs, operands, find_function(START), name, refused.where)
+        words = record(interpreter, attrs, operands, find_function(START), name, refused.where)
     return TracedGenerator(words)
 
 
@@ -94,7 +96,7 @@ class TracedGenerator:
         return _Method(self, name)
 
 
-def _shadow_draw(method: str, words: Any, args: Any, keywords: Any) -> Any:
+def _example_draw(method: str, words: Any, args: Any, keywords: Any) -> Any:
     """A draw from a stream of its own: not every number is the state of one."""
     return draw(method, start(0), args, keywords)
 
@@ -106,7 +108,7 @@ class _Method(RandomFunction):
         super().__init__(name)
         self.generator = generator
 
-    def call(self, hooks: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw, and keep the state after it."""
         words, name = self.generator.words, f"Generator.{self.name}"
         refused = TraceError("TJ002", name, user_line())
@@ -117,6 +119,6 @@ class _Method(RandomFunction):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             given = (self.name, words, tuple(args), dict(kwargs))
             attrs = operands.call(DRAW, given, {})
-            after, result = record(hooks, attrs, operands, _shadow_draw, name, refused.where)
+            after, result = record(interpreter, attrs, operands, _example_draw, name, refused.where)
         words.store(after.value())
         return result

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.choices import leaves_of, settle
 from tracejit.frontend.control.iteration import items_of
+from tracejit.frontend.control.unions import leaves_of, narrow
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 
 __all__ = ["FOLD_CALLS", "call_over_items"]
 
@@ -34,7 +34,9 @@ def _is_long(x: Any) -> bool:
     return items is not None and not (isinstance(items.length, int) and items.length <= _FEW)
 
 
-def fold(hooks: Interpreter, iterable: Any, total: Any, step: Callable[[Any, Any], Any]) -> Any:
+def fold(
+    interpreter: Interpreter, iterable: Any, total: Any, step: Callable[[Any, Any], Any]
+) -> Any:
     """`for item in iterable: total = step(total, item)`; gives the last total."""
     item: Any = None
 
@@ -46,31 +48,33 @@ def fold(hooks: Interpreter, iterable: Any, total: Any, step: Callable[[Any, Any
         nonlocal total
         total = step(total, item)
 
-    hooks.for_(iterable, assign, body, None, None, ("total", "item"), (0, ("total",), ("total",)))
+    interpreter.for_(
+        iterable, assign, body, None, None, ("total", "item"), (0, ("total",), ("total",))
+    )
     return total
 
 
-def _sum(hooks: Interpreter, items: Any, start: Any = 0) -> Any:
+def _sum(interpreter: Interpreter, items: Any, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     if _is_long(items):
-        return fold(hooks, items, start, lambda total, v: _added(hooks, total, v))
-    values = list(hooks.iterate(items))
+        return fold(interpreter, items, start, lambda total, v: _added(interpreter, total, v))
+    values = list(interpreter.iterate(items))
     traced = [k for k, v in enumerate([start, *values]) if _is_traced(v)]
     if not traced:
         require_plain([start, values], "sum()")
-        return hooks.fresh(sum(values, start))
+        return interpreter.fresh(sum(values, start))
     _require_uncompensated([start, *values])
     first = max(traced[0] - 1, 0)
     require_plain(values[:first], "sum()")
     total = sum(values[:first], start) if first else start
     for v in values[first:]:
-        total = hooks.binary("add", total, v)
+        total = interpreter.binary("add", total, v)
     return total
 
 
-def _added(hooks: Interpreter, total: Any, v: Any) -> Any:
-    out = hooks.binary("add", total, v)
+def _added(interpreter: Interpreter, total: Any, v: Any) -> Any:
+    out = interpreter.binary("add", total, v)
     _require_uncompensated([out])
     return out
 
@@ -88,7 +92,7 @@ def _require_uncompensated(values: list[Any]) -> None:
 
 
 def _is_traced(x: Any) -> bool:
-    return isinstance(x, Choice) or has_traced(x)
+    return isinstance(x, Union) or has_traced(x)
 
 
 def _is_python(x: Any) -> bool:
@@ -100,14 +104,18 @@ def _is_python(x: Any) -> bool:
 def _extreme(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: an item is taken where `item op best` holds."""
 
-    def run(hooks: Interpreter, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    def run(interpreter: Interpreter, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         def better(best: Any, item: Any) -> Any:
-            pair = (item, best) if key is None else (hooks.call(key, item), hooks.call(key, best))
-            return hooks.ternary(hooks.compare(op, *pair), lambda: item, lambda: best)
+            pair = (
+                (item, best)
+                if key is None
+                else (interpreter.call(key, item), interpreter.call(key, best))
+            )
+            return interpreter.ternary(interpreter.compare(op, *pair), lambda: item, lambda: best)
 
         if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
-            return fold(hooks, args[0], args[0][0], better)
-        values = list(hooks.iterate(args[0])) if len(args) == 1 else list(args)
+            return fold(interpreter, args[0], args[0][0], better)
+        values = list(interpreter.iterate(args[0])) if len(args) == 1 else list(args)
         if not values:
             return f((), **kwargs)
         if not any(map(_is_traced, values)) and key is None:
@@ -120,16 +128,16 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
 def _any_or_all(answer: bool) -> Callable[..., Any]:
     """`any`, which is `answer` (True) as soon as one item is so; `all` is its opposite."""
 
-    def run(hooks: Interpreter, items: Any) -> Any:
+    def run(interpreter: Interpreter, items: Any) -> Any:
         def step(total: Any, item: Any) -> Any:
-            join = hooks.or_ if answer else hooks.and_
-            return join(total, lambda: hooks.truth_of(item))
+            join = interpreter.or_ if answer else interpreter.and_
+            return join(total, lambda: interpreter.truth_of(item))
 
         if _is_long(items):
-            return fold(hooks, items, not answer, step)
-        rest = hooks.iterate(items)
+            return fold(interpreter, items, not answer, step)
+        rest = interpreter.iterate(items)
         for item in rest:
-            holds = hooks.truth_of(item)
+            holds = interpreter.truth_of(item)
             if holds is answer:
                 return answer
             if holds is not (not answer):
@@ -140,16 +148,16 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
     return run
 
 
-def _reduce(hooks: Interpreter, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
+def _reduce(interpreter: Interpreter, f: Any, items: Any, initial: Any = _REQUIRED) -> Any:
     if initial is not _REQUIRED and _is_long(items):
-        return fold(hooks, items, initial, lambda total, v: hooks.call(f, total, v))
-    rest = hooks.iterate(items)
+        return fold(interpreter, items, initial, lambda total, v: interpreter.call(f, total, v))
+    rest = interpreter.iterate(items)
     if initial is _REQUIRED:
         initial = next(rest, _REQUIRED)
         if initial is _REQUIRED:
             raise TypeError("reduce() of empty iterable with no initial value")
     for x in rest:
-        initial = hooks.call(f, initial, x)
+        initial = interpreter.call(f, initial, x)
     return initial
 
 
@@ -159,7 +167,7 @@ def _reduce(hooks: Interpreter, f: Any, items: Any, initial: Any = _REQUIRED) ->
 class _Generated(NamedTuple):
     """`value(*names) for names in iterable if test(*names)`, of which nothing has been taken."""
 
-    hooks: Interpreter
+    interpreter: Interpreter
     iterable: Any
     #: Which parts of an item are names: None, or a tuple of patterns.
     pattern: Any
@@ -168,34 +176,34 @@ class _Generated(NamedTuple):
 
     def names(self, item: Any) -> list[Any]:
         """What the names hold for an item."""
-        return [item] if self.pattern is None else _parts(self.hooks, item, self.pattern)
+        return [item] if self.pattern is None else _parts(self.interpreter, item, self.pattern)
 
     def holds(self, names: list[Any]) -> Any:
         """Whether an item is taken: a bool or a traced one."""
-        return _all_hold(self.hooks, [_operand(test, *names) for test in self.tests])
+        return _all_hold(self.interpreter, [_operand(test, *names) for test in self.tests])
 
     def generator(self) -> Iterator[Any]:
         """Python's generator. The iterable is asked for its iterator at once."""
-        items = self.hooks.iterate(self.iterable)
+        items = self.interpreter.iterate(self.iterable)
 
         def run() -> Iterator[Any]:
             for item in items:
                 names = self.names(item)
-                if all(self.hooks.truth(test(*names)) for test in self.tests):
+                if all(self.interpreter.truth(test(*names)) for test in self.tests):
                     yield self.value(*names)
 
-        made: Iterator[Any] = self.hooks.new(run())
+        made: Iterator[Any] = self.interpreter.allocate(run())
         return made
 
 
-def _parts(hooks: Interpreter, item: Any, pattern: Any) -> list[Any]:
+def _parts(interpreter: Interpreter, item: Any, pattern: Any) -> list[Any]:
     if pattern is None:
         return [item]
-    parts = list(hooks.iterate(item))
+    parts = list(interpreter.iterate(item))
     if len(parts) != len(pattern):
         few = len(parts) < len(pattern)
         raise ValueError("not enough values to unpack" if few else "too many values to unpack")
-    return [v for part, p in zip(parts, pattern, strict=True) for v in _parts(hooks, part, p)]
+    return [v for part, p in zip(parts, pattern, strict=True) for v in _parts(interpreter, part, p)]
 
 
 def _operand(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
@@ -203,16 +211,16 @@ def _operand(f: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     return lambda *__tracejit_operand__: f(*args)
 
 
-def _all_hold(hooks: Interpreter, tests: Sequence[Callable[[], Any]]) -> Any:
+def _all_hold(interpreter: Interpreter, tests: Sequence[Callable[[], Any]]) -> Any:
     """`test() and ...` as a bool or a traced one."""
     if not tests:
         return True
-    later = [_operand(lambda t: hooks.truth_of(t()), test) for test in tests[1:]]
-    return hooks.and_(hooks.truth_of(tests[0]()), *later)
+    later = [_operand(lambda t: interpreter.truth_of(t()), test) for test in tests[1:]]
+    return interpreter.and_(interpreter.truth_of(tests[0]()), *later)
 
 
 def call_over_items(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     f: Any,
     iterable: Any,
     pattern: Any,
@@ -224,16 +232,16 @@ def call_over_items(
 ) -> Any:
     """`f(value for names in iterable if test, *args, **kwargs)`.
 
-    A function of all items is a loop where their number or their choice is traced.
+    A function of all items is a loop where their number or their union is traced.
     """
-    source = _Generated(hooks, settle(iterable), pattern, value, tests)
+    source = _Generated(interpreter, narrow(iterable), pattern, value, tests)
     over = next((run for known, run in _OVER.items() if f is known), None)
     if over is None or not (tests or _is_long(source.iterable)):
-        return hooks.call(f, source.generator(), *args, **kwargs)
-    return over(hooks, source, *args, **kwargs)
+        return interpreter.call(f, source.generator(), *args, **kwargs)
+    return over(interpreter, source, *args, **kwargs)
 
 
-def _sum_over(hooks: Interpreter, source: _Generated, start: Any = 0) -> Any:
+def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     total, item = start, None
@@ -247,11 +255,13 @@ def _sum_over(hooks: Interpreter, source: _Generated, start: Any = 0) -> Any:
 
         def add() -> None:
             nonlocal total
-            total = _added(hooks, total, source.value(*names))
+            total = _added(interpreter, total, source.value(*names))
 
-        hooks.if_(source.holds(names), add, None, None, ("total",), None)
+        interpreter.if_(source.holds(names), add, None, None, ("total",), None)
 
-    hooks.for_(source.iterable, assign, body, None, None, ("total", "item"), _carried("total"))
+    interpreter.for_(
+        source.iterable, assign, body, None, None, ("total", "item"), _carried("total")
+    )
     return total
 
 
@@ -263,7 +273,7 @@ def _carried(*names: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
 def _search_over(answer: bool) -> Callable[..., Any]:
     """`any`, which ends at the first item that is true; `all` is its opposite."""
 
-    def run(hooks: Interpreter, source: _Generated) -> Any:
+    def run(interpreter: Interpreter, source: _Generated) -> Any:
         found, item = False, None
 
         def assign(x: Any) -> None:
@@ -274,19 +284,21 @@ def _search_over(answer: bool) -> Callable[..., Any]:
             names = source.names(item)
 
             def decides() -> Any:
-                truth = hooks.truth_of(source.value(*names))
-                return truth if answer else hooks.not_(truth)
+                truth = interpreter.truth_of(source.value(*names))
+                return truth if answer else interpreter.not_(truth)
 
             def stop() -> Any:
                 nonlocal found
                 found = True
-                return hooks.BREAK
+                return interpreter.BREAK
 
-            ends = _all_hold(hooks, [_operand(source.holds, names), decides])
-            return hooks.if_(ends, stop, None, None, ("found",), None)
+            ends = _all_hold(interpreter, [_operand(source.holds, names), decides])
+            return interpreter.if_(ends, stop, None, None, ("found",), None)
 
-        hooks.for_(source.iterable, assign, body, None, None, ("found", "item"), _carried("found"))
-        return found if answer else hooks.not_(found)
+        interpreter.for_(
+            source.iterable, assign, body, None, None, ("found", "item"), _carried("found")
+        )
+        return found if answer else interpreter.not_(found)
 
     return run
 
@@ -294,7 +306,9 @@ def _search_over(answer: bool) -> Callable[..., Any]:
 def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: the first item, or one for which `item op best` holds."""
 
-    def run(hooks: Interpreter, source: _Generated, *, key: Any = None, **default: Any) -> Any:
+    def run(
+        interpreter: Interpreter, source: _Generated, *, key: Any = None, **default: Any
+    ) -> Any:
         best, rank, item = None, None, None
 
         def assign(x: Any) -> None:
@@ -306,7 +320,7 @@ def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
 
             def consider() -> None:
                 value = source.value(*names)
-                ranked = value if key is None else hooks.call(key, value)
+                ranked = value if key is None else interpreter.call(key, value)
                 if ranked is None or value is None:
                     raise TraceError("TJ004", f"{f.__name__}() of None", user_line())
 
@@ -314,24 +328,28 @@ def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
                     nonlocal best, rank
                     best, rank = value, ranked
 
-                first = hooks.compare("is_", rank, None)
-                better = _operand(lambda: hooks.truth_of(hooks.compare(op, ranked, rank)))
-                hooks.if_(hooks.or_(first, better), put, None, None, ("best", "rank"), None)
+                first = interpreter.compare("is_", rank, None)
+                better = _operand(
+                    lambda: interpreter.truth_of(interpreter.compare(op, ranked, rank))
+                )
+                interpreter.if_(
+                    interpreter.or_(first, better), put, None, None, ("best", "rank"), None
+                )
 
-            hooks.if_(source.holds(names), consider, None, None, ("best", "rank"), None)
+            interpreter.if_(source.holds(names), consider, None, None, ("best", "rank"), None)
 
         carried = ("best", "rank")
-        hooks.for_(
+        interpreter.for_(
             source.iterable, assign, body, None, None, (*carried, "item"), _carried(*carried)
         )
-        empty = hooks.truth_of(hooks.compare("is_", best, None))
+        empty = interpreter.truth_of(interpreter.compare("is_", best, None))
         if empty is True:
             return f((), **default)
         if empty is not False and default:
-            return hooks.ternary(
+            return interpreter.ternary(
                 empty, _operand(lambda: default["default"]), _operand(lambda: best)
             )
-        return settle(best)
+        return narrow(best)
 
     return run
 
@@ -351,6 +369,6 @@ FOLD_CALLS: dict[Any, Callable[..., Any]] = {
     any: _any_or_all(True),
     all: _any_or_all(False),
     functools.reduce: _reduce,
-    operator.not_: lambda hooks, x: hooks.not_(x),
-    operator.truth: lambda hooks, x: hooks.truth_of(x),
+    operator.not_: lambda interpreter, x: interpreter.not_(x),
+    operator.truth: lambda interpreter, x: interpreter.truth_of(x),
 }

@@ -35,14 +35,14 @@ class StreamMethod:
     def __init__(self, stream: StandardStream, name: str) -> None:
         self.stream, self.name = stream, name
 
-    def call(self, hooks: Interpreter, *args: Any) -> Any:
+    def call(self, interpreter: Interpreter, *args: Any) -> Any:
         """`stream.write(text)` or `stream.flush()`."""
         if self.name == "flush" and not args:
-            hooks.print_(end="", file=self.stream, flush=True)
+            interpreter.print_(end="", file=self.stream, flush=True)
             return None
         if self.name == "flush" or len(args) != 1 or not isinstance(args[0], (str, TracedText)):
             raise TraceError("TJ004", f"sys.{self.stream.name}.{self.name}", user_line())
-        hooks.print_(args[0], end="", file=self.stream)
+        interpreter.print_(args[0], end="", file=self.stream)
         return len(args[0]) if isinstance(args[0], str) else _Length()
 
 

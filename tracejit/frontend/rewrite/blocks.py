@@ -20,7 +20,7 @@ from typing import Any
 
 from tracejit.frontend.rewrite.constructs import bound_names
 from tracejit.frontend.rewrite.expressions import HOOK_NAME
-from tracejit.frontend.rewrite.live_names import Liveness
+from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.source import Definition
 from tracejit.frontend.rewrite.statements import Statements
 
@@ -57,7 +57,7 @@ class Blocks(Statements):
     def __init__(self, definition: Definition, free: tuple[str, ...]) -> None:
         super().__init__(definition, free)
         #: What is live in each of the functions around the place that is being rewritten.
-        self.live: list[Liveness] = []
+        self.live: list[LiveNames] = []
         #: Whether a statement stands in a block's function, not directly in the user's.
         self.in_block = False
         self.bound: dict[ast.AST, frozenset[str]] = {}

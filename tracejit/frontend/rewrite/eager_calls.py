@@ -17,24 +17,24 @@ from tracejit.errors import TraceError
 from tracejit.frontend.rewrite.expressions import HOOK_NAME
 from tracejit.frontend.rewrite.source import compile_definition, find_definition, plain
 
-__all__ = ["is_rewritten", "over_hooks"]
+__all__ = ["is_rewritten", "over_interpreter"]
 
 #: id of a code object -> (the object, weakly; its rewritten form, None where it has no source).
 _REWRITTEN: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 
 
 def is_rewritten(f: FunctionType) -> bool:
-    """Whether a function's code asks hooks."""
+    """Whether a function's code asks an interpreter."""
     return HOOK_NAME in f.__code__.co_freevars
 
 
-def over_hooks(f: FunctionType, hooks: Any) -> FunctionType:
+def over_interpreter(f: FunctionType, interpreter: Any) -> FunctionType:
     """`f` over hooks; `f` itself where its source is not available."""
     code = _rewritten_code(f)
     if code is None or HOOK_NAME not in code.co_freevars:
         return f
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-    cells[HOOK_NAME] = CellType(hooks)
+    cells[HOOK_NAME] = CellType(interpreter)
     closure = tuple(cells[name] for name in code.co_freevars)
     new = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, closure)
     new.__kwdefaults__ = f.__kwdefaults__

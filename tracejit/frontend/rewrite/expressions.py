@@ -284,12 +284,12 @@ class Expressions:
         return [self.hook("free", self.constant("__class__")), self.load(scope.first)]
 
     def list_display(self, node: ast.List) -> Any:
-        return self.hook("new", self.at(ast.List(self.visit_all(node.elts), ast.Load())))
+        return self.hook("allocate", self.at(ast.List(self.visit_all(node.elts), ast.Load())))
 
     def set_display(self, node: ast.Set) -> Any:
         if _is_constant_set(node):
-            return self.hook("new", node)
-        return self.hook("new", self.at(ast.Set([self.key(e) for e in node.elts])))
+            return self.hook("allocate", node)
+        return self.hook("allocate", self.at(ast.Set([self.key(e) for e in node.elts])))
 
     def dict_display(self, node: ast.Dict) -> Any:
         keys: list[Any] = []
@@ -297,7 +297,7 @@ class Expressions:
         for k, v in zip(node.keys, node.values, strict=True):
             keys.append(None if k is None else self.key(k))
             values.append(self.hook("mapping", self.visit(v)) if k is None else self.visit(v))
-        return self.hook("new", self.at(ast.Dict(keys, values)))
+        return self.hook("allocate", self.at(ast.Dict(keys, values)))
 
     def key(self, node: Any) -> Any:
         """What becomes a key of a dict or an element of a set."""
@@ -337,7 +337,7 @@ class Expressions:
         else:
             parts = [self.visit(node.elt)]
         self.scopes.pop()
-        return self.hook("new", self.at(type(node)(*parts, generators)))
+        return self.hook("allocate", self.at(type(node)(*parts, generators)))
 
     def pattern(self, target: Any) -> Any:
         """Which parts of an item are unpacked: None for a name, a tuple of patterns for a tuple."""

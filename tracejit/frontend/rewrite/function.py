@@ -14,7 +14,7 @@ from typing import Any
 from tracejit.frontend.rewrite.blocks import Blocks
 from tracejit.frontend.rewrite.constructs import bound_names, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
-from tracejit.frontend.rewrite.live_names import Liveness
+from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.source import (
     Definition,
     FunctionNode,
@@ -97,9 +97,9 @@ class _Rewriter(Blocks):
         arguments.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         new = self.body_of(plain(node), arguments)
         if isinstance(new, ast.Lambda):
-            return self.hook("new", new)
+            return self.hook("allocate", new)
         out = [self.set_name(name, d) for name, d in decorators]
-        out += [new, self.statement(self.hook("new", self.load(new.name)))]
+        out += [new, self.statement(self.hook("allocate", self.load(new.name)))]
         for name, _ in reversed(decorators):
             out.append(
                 self.set_name(new.name, self.hook("call", self.load(name), self.load(new.name)))
@@ -128,7 +128,7 @@ class _Rewriter(Blocks):
         """The docstring, and what notes that ** makes a new dict."""
         head: list[Any] = node.body[:1] if _has_docstring(node) else []
         if node.args.kwarg:
-            head = [*head, self.statement(self.hook("new", self.load(node.args.kwarg.arg)))]
+            head = [*head, self.statement(self.hook("allocate", self.load(node.args.kwarg.arg)))]
         return head
 
     def local(self, name: str) -> Any:
@@ -138,7 +138,7 @@ class _Rewriter(Blocks):
 
     def body(self, node: ast.FunctionDef) -> list[Any]:
         outside, self.in_block = self.in_block, False
-        self.live.append(Liveness(node))
+        self.live.append(LiveNames(node))
         out = self.block(node.body[_has_docstring(node) :])
         self.live.pop()
         self.in_block = outside

@@ -20,7 +20,7 @@ from tracejit.frontend.rewrite.constructs import (
     stored_names,
 )
 
-__all__ = ["Liveness"]
+__all__ = ["LiveNames"]
 
 _NOTHING: frozenset[str] = frozenset()
 #: Expressions whose parts are evaluated in the order of their fields, each of them exactly once.
@@ -60,7 +60,7 @@ class _Point:
         successor.predecessors.append(self)
 
 
-class Liveness:
+class LiveNames:
     """What is live in `function`, which must hold no try, with, nonlocal or global statement.
 
     A name that a function or generator made inside reads is live everywhere: it may be called at

@@ -55,7 +55,7 @@ class Statements(Expressions):
             new = self.at(ast.Name(name, ast.Store()))
             if isinstance(target, ast.Starred):
                 new = self.at(ast.Starred(new, ast.Store()))
-                out.append(self.statement(self.hook("new", self.load(name))))
+                out.append(self.statement(self.hook("allocate", self.load(name))))
             elements.append(new)
         return [self.at(ast.Assign([self.at(ast.Tuple(elements, ast.Store()))], value)), *out]
 

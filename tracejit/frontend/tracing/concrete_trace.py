@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import Bailout, Underivable, Where
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_frame
 from tracejit.frontend.tracing.tracer import TracedArray
 from tracejit.ir.dims import Dim
@@ -77,9 +77,9 @@ class ConcreteTrace(Trace):
         #: Whether the run is over: then its tracers are as good as numbers.
         self.ended = False
         #: Memory that stands for arrays of tracers, so that these are not differentiated by too.
-        self.stand_ins: dict[Cell, TracedArray] = {}
+        self.placeholders: dict[Storage, TracedArray] = {}
         #: Memory that stands for the caller's arrays.
-        self.originals: dict[Cell, np.ndarray[Any, Any]] = {}
+        self.originals: dict[Storage, np.ndarray[Any, Any]] = {}
         #: What the program has raised last, out of the function that was called.
         self.raised: BaseException | None = None
         #: The first derivative that was lost.
@@ -145,18 +145,18 @@ class ConcreteTrace(Trace):
         t: Type = NpScalar(x.dtype) if isinstance(x, np.generic) else PyScalar(type(x).__name__)
         return self.builder.given(t, x)
 
-    def stand_in(self, x: TracedArray, of: Any) -> None:
+    def placeholder(self, x: TracedArray, of: Any) -> None:
         """Note that the memory of `x` is that of another array under a name of its own."""
-        self.stand_ins[x.cell] = of
+        self.placeholders[x.storage] = of
         if not of.is_writeable:
-            x.cell.input = -1
+            x.storage.input = -1
 
     def original(self, x: Any) -> Any:
         """`x`, or the caller's own array that it stands for: what tells whether two are one."""
-        while isinstance(x, TracedArray) and not x.views and x.cell in self.stand_ins:
-            x = self.stand_ins[x.cell]
+        while isinstance(x, TracedArray) and not x.views and x.storage in self.placeholders:
+            x = self.placeholders[x.storage]
         is_whole = isinstance(x, TracedArray) and not x.views
-        return self.originals.get(x.cell, x) if is_whole else x
+        return self.originals.get(x.storage, x) if is_whole else x
 
     def bound(self, value: Value, low: int = 0) -> Dim:
         size = int(self.concrete(value))

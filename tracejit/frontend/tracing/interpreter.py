@@ -30,22 +30,22 @@ class Interpreter(Protocol):
     def is_outermost(self) -> bool:
         """Whether just one function of the program is being traced, the compiled one."""
 
-    def new(self, x: Any) -> Any:
+    def allocate(self, x: Any) -> Any:
         """`x`, which the traced program has just made: it may be changed where it was made."""
 
-    def is_made(self, x: Any) -> bool:
+    def is_local(self, x: Any) -> bool:
         """Whether `x` was made inside the trace."""
 
-    def made_in(self, x: Any) -> Trace | None:
+    def owner_of(self, x: Any) -> Trace | None:
         """The trace in which `x` was made; None for what comes from outside."""
 
     def adopt(self, x: Any) -> Any:
         """`x`, a result of the compiler's, with its containers noted as made inside."""
 
-    def may_change(self, x: Any) -> None:
+    def require_mutable(self, x: Any) -> None:
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
 
-    def changing(self, x: Any) -> None:
+    def will_mutate(self, x: Any) -> None:
         """Note that `x`, made inside, changes next."""
 
     def fresh(self, x: Any) -> Any:
@@ -96,8 +96,8 @@ class Interpreter(Protocol):
     def ternary(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """`then() if test else orelse()`."""
 
-    def on_choices(self, f: Callable[..., Any], *args: Any) -> Any:
-        """An operation that None does not allow, on operands that may be choices."""
+    def on_unions(self, f: Callable[..., Any], *args: Any) -> Any:
+        """An operation that None does not allow, on operands that may be unions."""
 
     def attribute(self, x: Any, name: str) -> Any:
         """`x.name`."""

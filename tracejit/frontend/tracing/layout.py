@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tracejit.errors import GraphError
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.tracer import TracedArray, View
+from tracejit.frontend.tracing.tracer import TracedArray, ViewStep
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
@@ -158,9 +158,9 @@ def _strides(x: TracedArray) -> tuple[Dim, ...]:
 
 def _signs_of_views(x: TracedArray) -> Layout:
     """A layout with the signs of the strides, of memory that is taken to run forward."""
-    t = x.cell.value.type
+    t = x.storage.value.type
     assert isinstance(t, ArrayType)
-    own = (1,) * t.ndim if x.cell.strides is None else x.cell.strides
+    own = (1,) * t.ndim if x.storage.strides is None else x.storage.strides
     layout: Layout = t.shape, tuple(0 if stride == 0 else 1 for stride in own)
     for view in x.views:
         following = None if view.op == "reshape" else _through(layout, view, x.trace.env)
@@ -176,13 +176,13 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
     t = x.type
     if t.ndim < 2:
         return t
-    if x.cell.order is None:
+    if x.storage.order is None:
         return None
-    shape: tuple[Dim, ...] = x.cell.value.type.shape  # type: ignore[union-attr]
-    if x.cell.strides is not None:
-        pairs = zip(shape, x.cell.strides, strict=True)
+    shape: tuple[Dim, ...] = x.storage.value.type.shape  # type: ignore[union-attr]
+    if x.storage.strides is not None:
+        pairs = zip(shape, x.storage.strides, strict=True)
         shape = tuple(1 if stride == 0 else d for d, stride in pairs)
-    kind = ArrayType(t.dtype, shape, x.cell.order)
+    kind = ArrayType(t.dtype, shape, x.storage.order)
     for view in x.views:
         if view.op in ("real", "imag"):
             continue
@@ -204,7 +204,7 @@ def _ordered_type(x: TracedArray) -> ArrayType | None:
     return kind
 
 
-def _gathered(t: ArrayType, view: View) -> ArrayType:
+def _gathered(t: ArrayType, view: ViewStep) -> ArrayType:
     """The type of a view at numbers, or along a diagonal of the first axes, which steps further
     than either of them: it lies where the outer one does.
     """
@@ -219,14 +219,14 @@ def _gathered(t: ArrayType, view: View) -> ArrayType:
 
 
 def _layout(x: TracedArray) -> Layout | None:
-    cell = x.cell
-    t = cell.value.type
+    storage = x.storage
+    t = storage.value.type
     assert isinstance(t, ArrayType)
     layout: Layout | None
-    if cell.strides is not None:
-        layout = t.shape, cell.strides
-    elif cell.order is not None and cell.source is None:
-        layout = _packed(t.shape, cell.order)
+    if storage.strides is not None:
+        layout = t.shape, storage.strides
+    elif storage.order is not None and storage.source is None:
+        layout = _packed(t.shape, storage.order)
     else:
         return None
     for view in x.views:
@@ -244,7 +244,7 @@ def _packed(shape: tuple[Dim, ...], order: tuple[int, ...]) -> Layout:
     return shape, tuple(strides)
 
 
-def _through(layout: Layout, view: View, env: ShapeEnv) -> Layout | None:
+def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
     """The layout of a view of memory with `layout`."""
     shape, strides = layout
     if view.op == "slice":

@@ -1,4 +1,4 @@
-"""Memory while tracing: cells, and the views through which arrays look at them."""
+"""Memory while tracing: storages, and the views through which arrays look at them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from tracejit.ir.graph import Attr, Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN, ArrayType
 
-__all__ = ["Cell", "View", "effect_token", "laid_out", "set_effect_token", "write_back"]
+__all__ = ["Storage", "ViewStep", "effect_token", "laid_out", "set_effect_token", "write_back"]
 
 _VERSIONS = itertools.count(1)
 
 
-class Cell:
+class Storage:
     """A piece of memory: its present value, its axis order, and whether the caller can see it.
 
-    The value belongs to the trace `holder`: a region that stores into a cell from outside holds the
-    new value until it ends. `order` is the one NumPy would give the memory, or None where that is
-    not known. `strides` count elements; None for memory without gaps in this order. `input` is the
-    number of the caller's array that it is, -1 for memory that must not be stored into, or -2 for
-    memory that may in addition be another array's. A cell with a `source` is a copy that stands for
-    a view of that cell's memory: right as long as nothing is stored into either.
+    The value belongs to the trace `holder`: a region that stores into a storage from outside holds
+    the new value until it ends. `order` is the one NumPy would give the memory, or None where that
+    is not known. `strides` count elements; None for memory without gaps in this order. `input` is
+    the number of the caller's array that it is, -1 for memory that must not be stored into, or -2
+    for memory that may in addition be another array's. A storage with a `source` is a copy that
+    stands for a view of that storage's memory: right as long as nothing is stored into either.
     """
 
     __slots__ = (
-        *("carried", "holder", "input", "lost", "order", "seen", "source", "strides", "trace"),
-        *("group", "twins", "value", "version", "written"),
+        *("carried", "holder", "input", "clobbered", "order", "seen", "source", "strides", "trace"),
+        *("noalias_set", "may_alias", "value", "version", "written"),
     )
 
     def __init__(
@@ -37,12 +37,12 @@ class Cell:
         trace: Trace,
         value: Value,
         input: int | None = None,
-        source: Cell | None = None,
+        source: Storage | None = None,
         strides: tuple[Dim, ...] | None = None,
     ) -> None:
         self.trace = self.holder = trace
         self.value, self.input = value, input
-        #: Tells apart all contents that any cell ever had.
+        #: Tells apart all contents that any storage ever had.
         self.version = next(_VERSIONS)
         self.order: tuple[int, ...] | None = ()
         if isinstance(value.type, ArrayType):
@@ -56,28 +56,28 @@ class Cell:
         self.carried = False
         #: Memory that this may be the same as, or a view of, and the version of it that is right:
         #: what is stored into one is not in the other.
-        self.twins: tuple[tuple[Cell, int], ...] = ()
-        #: Cells of one group are never the same memory as each other.
-        self.group: object = None
+        self.may_alias: tuple[tuple[Storage, int], ...] = ()
+        #: Storages of one noalias set are never the same memory as each other.
+        self.noalias_set: object = None
         #: Stored into under another name, of which nobody knows whether it is this memory.
-        self.lost = False
+        self.clobbered = False
         #: Stored into at all, on whatever path and under whatever name.
         self.written = False
 
     @property
-    def root(self) -> Cell:
+    def root(self) -> Storage:
         """The memory itself, for a copy that stands for a view of it."""
         return self if self.source is None else self.source.root
 
-    def roots(self) -> set[Cell]:
+    def roots(self) -> set[Storage]:
         """All memory that this is, or may be."""
         if self.source is not None:
             return self.source.roots()
-        return {self}.union(*(cell.roots() for cell, _ in self.twins))
+        return {self}.union(*(storage.roots() for storage, _ in self.may_alias))
 
     def check(self) -> None:
-        """Raise TraceError where the memory this cell is a copy of has been stored into since."""
-        if self.lost:
+        """Raise TraceError where the memory that this is a copy of has been stored into since."""
+        if self.clobbered:
             raise TraceError("TJ005", "an array is read that is stored into under another name")
         if self.source is not None:
             if self.source.version != self.seen:
@@ -85,7 +85,7 @@ class Cell:
                     "TJ005", "a view at an index known at run time outlives a store", user_line()
                 )
             self.source.check()
-        if any(cell.version != version for cell, version in self.twins):
+        if any(storage.version != version for storage, version in self.may_alias):
             raise TraceError("TJ005", "an array is read that another name may store into")
 
     def read(self, trace: Trace) -> Value:
@@ -93,14 +93,14 @@ class Cell:
         return trace.capture(self.value, self.holder)
 
     def store(self, trace: Trace, value: Value) -> None:
-        """Give the cell a new value, one of `trace`.
+        """Give the storage a new value, one of `trace`.
 
         Raises TraceError where other memory may have to change with it.
         """
         if self.input is not None and self.input < 0:
             raise TraceError("TJ005", "a store into memory that may be shared", user_line())
-        for cell, _ in self.twins:
-            cell.lose(trace)
+        for storage, _ in self.may_alias:
+            storage.lose(trace)
         if trace is not self.trace and self not in trace.stored:
             trace.stored[self] = self.value, self.holder, self.version
         t = value.type
@@ -111,18 +111,18 @@ class Cell:
 
     def lose(self, trace: Trace) -> None:
         """Note that `trace` stores under another name into what may be this memory."""
-        if not self.lost:
-            self.lost = self.written = True
-            trace.losses.append(self)
-            for cell, _ in self.twins:
-                cell.lose(trace)
+        if not self.clobbered:
+            self.clobbered = self.written = True
+            trace.clobbered.append(self)
+            for storage, _ in self.may_alias:
+                storage.lose(trace)
 
     def put(self, trace: Trace, value: Value) -> None:
-        """Let the cell hold `value`, one of `trace`, from now on."""
+        """Let the storage hold `value`, one of `trace`, from now on."""
         self.value, self.holder, self.version = value, trace, next(_VERSIONS)
 
     def restore(self, state: tuple[Value, Trace, int]) -> None:
-        """Go back to what the cell held before."""
+        """Go back to what the storage held before."""
         self.value, self.holder, self.version = state
 
 
@@ -137,7 +137,7 @@ def laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
     return trace.emit("transpose", (value,), axes=tuple(order.index(k) for k in range(len(order))))
 
 
-class View:
+class ViewStep:
     """One step from a base to a view: an index op, its indices (of a trace) and its attributes.
 
     `writeable` is None for what only NumPy may store into, where it warns.
@@ -169,7 +169,7 @@ class View:
         return out
 
 
-def write_back(trace: Trace, base: Value, new: Value, view: View) -> Value:
+def write_back(trace: Trace, base: Value, new: Value, view: ViewStep) -> Value:
     """The base after `new` was written through one view step."""
     if not view.writeable:
         raise TraceError("TJ005", "a store into a read-only view", user_line())
@@ -206,10 +206,10 @@ def set_effect_token(trace: Trace, token: Value) -> None:
     _effects(trace).store(trace, token)
 
 
-def _effects(trace: Trace) -> Cell:
+def _effects(trace: Trace) -> Storage:
     root = trace.root
     if root.effects is None:
         (first,) = root.builder.emit(OPS["start_token"], ())
-        root.effects = Cell(root, first)
-    cell: Cell = root.effects
-    return cell
+        root.effects = Storage(root, first)
+    storage: Storage = root.effects
+    return storage

@@ -79,8 +79,8 @@ def user_line() -> Where | None:
 class Trace:
     """One graph being recorded. Region traces have a parent and capture what they use of it.
 
-    What is typed `Any` are cells, of `storage.py`, and sizes of loops, of `carried_sizes.py`: both
-    know traces.
+    What is typed `Any` are storages, of `storage.py`, and sizes of loops, of `carried_sizes.py`:
+    both know traces.
     """
 
     #: The classes of its tracers, of arrays and of numbers, where they are not the usual ones.
@@ -102,10 +102,10 @@ class Trace:
         self.counter: list[int] = [0] if parent is None else parent.counter
         #: What was done with a line, for the report.
         self.notes: list[Note] = [] if parent is None else parent.notes
-        #: Cells made outside this region that it has stored into, with what they held before.
+        #: Storages made outside this region that it has stored into, with what they held before.
         self.stored: dict[Any, tuple[Value, Trace, int]] = {}
-        #: Cells that it has stored into under other names, if they are the same memory.
-        self.losses: list[Any] = []
+        #: Storages that it has stored into under other names, if they are the same memory.
+        self.clobbered: list[Any] = []
         #: Containers and objects made outside this region that it has changed, as they were before.
         self.changed: dict[int, tuple[Any, Any]] = {}
         #: Predicates whose value is known inside this region.

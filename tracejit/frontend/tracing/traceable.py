@@ -15,17 +15,19 @@ __all__ = ["Traceable", "part_of"]
 class Traceable:
     """A callable whose calls `traced_call` records in the innermost trace."""
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """The result of a call on tracers. Raises TraceError, and what the program raises."""
         raise NotImplementedError
 
 
-def part_of(hooks: Interpreter, owner: Any, name: str) -> Callable[..., Any]:
+def part_of(interpreter: Interpreter, owner: Any, name: str) -> Callable[..., Any]:
     """A function that `owner`, which never changes, holds as an attribute."""
     value = getattr(owner, name)
-    if hooks.is_made(owner):
+    if interpreter.is_local(owner):
         return value  # type: ignore[no-any-return]
-    if hooks.capture.source_of(owner) is None:
+    if interpreter.capture.source_of(owner) is None:
         raise TraceError("TJ006", f"a {type(owner).__name__}", user_line())
-    hooks.capture.object_source(value, name)
+    interpreter.capture.object_source(value, name)
     return value  # type: ignore[no-any-return]

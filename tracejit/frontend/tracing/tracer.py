@@ -1,8 +1,8 @@
 """Tracers: stand-ins for arrays and numbers that record what is done to them as graph nodes.
 
-A traced array is a (cell, view) pair: the cell is a piece of memory with a current value, the view
-a chain of index ops from the cell's base. A store makes a new value of the cell; views read it
-afresh.
+A traced array is a (storage, view) pair: the storage is a piece of memory with a current value, the
+view a chain of index ops from the storage's base. A store makes a new value of the storage; views
+read it afresh.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.sizes import SymInt, unwrap
-from tracejit.frontend.tracing.storage import Cell, View, write_back
+from tracejit.frontend.tracing.storage import Storage, ViewStep, write_back
+from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
 from tracejit.ir.dims import Dim, free_symbols, prod
 from tracejit.ir.graph import Attr, Value
@@ -34,12 +34,12 @@ from tracejit.ir.types import (
 )
 
 __all__ = [
-    "Cell",
+    "Storage",
     "Trace",
     "TracedArray",
     "TracedScalar",
     "Tracer",
-    "View",
+    "ViewStep",
     "current_trace",
     "here",
     "user_line",
@@ -108,24 +108,24 @@ class Tracer:
 class TracedArray(Tracer):
     """Stands for an ndarray."""
 
-    __slots__ = ("_cached", "_reader", "_version", "cell", "views")
+    __slots__ = ("_cached", "_reader", "_version", "storage", "views")
 
     def __init__(
         self,
         trace: Trace,
-        cell: Cell,
-        views: tuple[View, ...] = (),
+        storage: Storage,
+        views: tuple[ViewStep, ...] = (),
         base: TracedArray | None = None,
     ) -> None:
         """The last of the `views` may be one of `base`, which is read already."""
-        self.trace, self.cell, self.views = trace, cell, views
+        self.trace, self.storage, self.views = trace, storage, views
         self._version = -1
         self._reader = trace
         if base is None:
             self._cached = self.value()
         else:
             self._cached = views[-1].read(trace, base.value())
-            self._version = cell.version
+            self._version = storage.version
 
     def check_alive(self) -> None:
         """Raise TraceError where the array is read after the trace, or the region, that made it."""
@@ -137,14 +137,14 @@ class TracedArray(Tracer):
 
     def value(self) -> Value:
         self.check_alive()
-        cell, trace = self.cell, innermost(self.trace)
-        cell.check()
-        if self._version == cell.version and self._reader.encloses(trace):
+        storage, trace = self.storage, innermost(self.trace)
+        storage.check()
+        if self._version == storage.version and self._reader.encloses(trace):
             return trace.capture(self._cached, self._reader)
-        value = cell.read(trace)
+        value = storage.read(trace)
         for view in self.views:
             value = view.read(trace, value)
-        self._cached, self._version, self._reader = value, cell.version, trace
+        self._cached, self._version, self._reader = value, storage.version, trace
         return value
 
     @property
@@ -156,17 +156,17 @@ class TracedArray(Tracer):
     def snapshot(self, value: Value) -> TracedArray:
         """`value`, a copy of elements of this array, where NumPy would give a view of them."""
         trace = innermost(self.trace)
-        return TracedArray(trace, Cell(trace, value, -1, self.cell))
+        return TracedArray(trace, Storage(trace, value, -1, self.storage))
 
     def view(
         self, op: str, *indices: Value, writeable: bool | None = True, **attrs: Attr
     ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
-        view = View(trace, op, indices, attrs, writeable)
-        return TracedArray(trace, self.cell, (*self.views, view), self)
+        view = ViewStep(trace, op, indices, attrs, writeable)
+        return TracedArray(trace, self.storage, (*self.views, view), self)
 
-    def add_view(self, view: View) -> None:
+    def add_view(self, view: ViewStep) -> None:
         """Make this object itself a view of what it was."""
         self.views = (*self.views, view)
         self._version = -1
@@ -179,15 +179,15 @@ class TracedArray(Tracer):
         self._cached = self.value()
 
     def store(self, new: Value) -> None:
-        """Make `new` (of this array's type) its contents, through the views, in its cell."""
+        """Make `new` (of this array's type) its contents, through the views, in its storage."""
         trace = innermost(self.trace)
-        self.cell.check()
-        chain = [self.cell.read(trace)]
+        self.storage.check()
+        chain = [self.storage.read(trace)]
         for view in self.views:
             chain.append(view.read(trace, chain[-1]))
         for base, view in zip(reversed(chain[:-1]), reversed(self.views), strict=True):
             new = write_back(trace, base, new, view)
-        self.cell.store(trace, new)
+        self.storage.store(trace, new)
 
     # What NumPy users read --------------------------------------------------------------------
 
@@ -283,11 +283,11 @@ _PY_TYPES: dict[type, PyScalar] = {
 }
 
 
-def wrap(trace: Trace, value: Value, cell: Cell | None = None) -> Tracer:
+def wrap(trace: Trace, value: Value, storage: Storage | None = None) -> Tracer:
     """The tracer of a value of `trace`."""
     array, scalar = trace.tracers or (TracedArray, TracedScalar)
     if isinstance(value.type, ArrayType):
-        return array(trace, cell or Cell(trace, value))
+        return array(trace, storage or Storage(trace, value))
     return scalar(trace, value)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 
-__all__ = ["UNBOUND", "Choice", "Signal", "Unreachable"]
+__all__ = ["UNBOUND", "Signal", "Union", "Unreachable"]
 
 
 class _Unbound:
@@ -21,10 +21,10 @@ class _Unbound:
 UNBOUND = _Unbound()
 
 
-class Choice:
+class Union:
     """`first` where the predicate holds, else `second`; `merged` is the same by value, if any.
 
-    `merged` holds what arrays held when the choice was made: it is None once one of them changes.
+    `merged` holds what arrays held when the union was made: it is None once one of them changes.
     """
 
     __slots__ = ("_merged", "_seen", "first", "predicate", "second", "where")
@@ -35,13 +35,13 @@ class Choice:
         self._merged = None if merged is None else _copy_of(merged, self._seen)
         self.where = user_line()
 
-    def _versions(self) -> dict[Cell, int]:
-        out: dict[Cell, int] = {}
+    def _versions(self) -> dict[Storage, int]:
+        out: dict[Storage, int] = {}
         for x in (self.first, self.second):
-            if isinstance(x, Choice):
+            if isinstance(x, Union):
                 out |= x._versions()
-            elif hasattr(x, "cell"):
-                out[x.cell] = x.cell.version
+            elif hasattr(x, "storage"):
+                out[x.storage] = x.storage.version
         return out
 
     @property
@@ -50,9 +50,9 @@ class Choice:
         return self._merged if self._seen == self._versions() else None
 
     def known(self) -> Any:
-        """The alternative that is known to hold here; the choice itself where none is."""
+        """The alternative that is known to hold here; the union itself where none is."""
         x: Any = self
-        while isinstance(x, Choice):
+        while isinstance(x, Union):
             holds = here().known(x.predicate.own)
             if holds is None:
                 return x
@@ -60,16 +60,16 @@ class Choice:
         return x
 
     def __repr__(self) -> str:
-        return f"Choice({self.first!r}, {self.second!r})"
+        return f"Union({self.first!r}, {self.second!r})"
 
 
-def _copy_of(array: Any, cells: dict[Cell, int]) -> Any:
-    """What an array holds now, in memory of its own: wrong once one of `cells` changes.
+def _copy_of(array: Any, storages: dict[Storage, int]) -> Any:
+    """What an array holds now, in memory of its own: wrong once one of `storages` changes.
 
     Views that are taken of it know that, too.
     """
-    copy = Cell(here(), array.value(), -1)
-    copy.twins = tuple(cells.items())
+    copy = Storage(here(), array.value(), -1)
+    copy.may_alias = tuple(storages.items())
     return TracedArray(here(), copy)
 
 

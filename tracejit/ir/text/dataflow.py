@@ -25,7 +25,7 @@ import numpy as np
 
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.graph import Graph
-from tracejit.ir.text.print import Scope, def_lines, identifier, node_line, results_line
+from tracejit.ir.text.print import NameTable, def_lines, identifier, node_line, results_line
 
 __all__ = ["print_dataflow"]
 
@@ -40,7 +40,7 @@ def print_dataflow(graph: DataflowGraph, constants: dict[str, Array] | None = No
 def _lines(graph: DataflowGraph, constants: dict[str, Array] | None) -> Iterator[str]:
     nodes = tuple(node for _, node in graph.nodes())
     flat = Graph(graph.name, graph.sizes, graph.inputs, nodes, graph.outputs, graph.results)
-    names = Scope(flat)
+    names = NameTable(flat)
     yield from results_line(graph.results)
     params = [f"{s}: size" for s in graph.sizes]
     params += [f"{names.value(v)}: {v.type}" for v in graph.inputs]
@@ -56,7 +56,7 @@ def _lines(graph: DataflowGraph, constants: dict[str, Array] | None) -> Iterator
         yield " " * 8 + _end(section, graph, names)
 
 
-def _label(section: Section, names: Scope) -> str:
+def _label(section: Section, names: NameTable) -> str:
     parts = [str(section.id), f'"{section.kind}"']
     if section.frame.name:
         parts.append(f'frame="{section.frame.name}"')
@@ -71,7 +71,7 @@ def _label(section: Section, names: Scope) -> str:
     return f"section({', '.join(parts)})"
 
 
-def _end(section: Section, graph: DataflowGraph, names: Scope) -> str:
+def _end(section: Section, graph: DataflowGraph, names: NameTable) -> str:
     match section.successors:
         case ():
             return f"return {', '.join(map(names.value, graph.outputs))}".rstrip()

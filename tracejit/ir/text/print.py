@@ -18,7 +18,7 @@ from tracejit.ir.graph import Attr, ConstArray, Graph, Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 
 __all__ = [
-    "Scope",
+    "NameTable",
     "constant_hash",
     "def_lines",
     "identifier",
@@ -50,7 +50,7 @@ def name_values(graph: Graph) -> None:
 
     What a pass puts in its place inherits the name: the texts of two stages can be compared.
     """
-    names = Scope(graph)
+    names = NameTable(graph)
     for value in [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]:
         value.name = names.value(value)
     for node in graph.nodes:
@@ -60,7 +60,7 @@ def name_values(graph: Graph) -> None:
 
 def node_lines(graph: Graph, start: int, stop: int) -> list[tuple[int, str]]:
     """(node index, line) of the nodes in range(start, stop), for messages; a broken graph too."""
-    names = Scope(graph)
+    names = NameTable(graph)
     lines = []
     for i in range(max(start, 0), min(stop, len(graph.nodes))):
         try:
@@ -76,7 +76,7 @@ def constant_hash(array: Array) -> str:
     return hashlib.sha256(head + array.tobytes()).hexdigest()[:16]
 
 
-class Scope:
+class NameTable:
     """The names of a graph's values and regions: kept where set and free, numbered otherwise."""
 
     def __init__(self, graph: Graph) -> None:
@@ -136,7 +136,7 @@ def def_lines(
     graph: Graph, name: str, constants: dict[str, Array] | None, indent: str
 ) -> Iterator[str]:
     """A graph, or a region, as a function called `name`."""
-    names = Scope(graph)
+    names = NameTable(graph)
     yield from results_line(graph.results, indent)
     params = [f"{s}: size" for s in graph.sizes]
     params += [f"{names.value(v)}: {v.type}" for v in graph.inputs]
@@ -158,7 +158,7 @@ def results_line(results: tuple[str, ...], indent: str = "") -> Iterator[str]:
 
 
 def node_line(
-    node: Node, index: int, names: Scope, constants: dict[str, Array] | None, indent: int = 0
+    node: Node, index: int, names: NameTable, constants: dict[str, Array] | None, indent: int = 0
 ) -> str:
     """Node `index` of the graph that `names` was made for; its regions stand before it."""
     arguments = [names.value(v) for v in node.inputs]

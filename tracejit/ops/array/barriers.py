@@ -2,7 +2,8 @@
 
 y = stop_gradient(x)          the value of x, and no derivative
 y = derived_as(x, z)          the value of x, with the derivative of z
-y = opaque(x, site="s1")      the value of x; no pass takes what is computed of y for what is
+y = optimization_barrier(x, site="s1")      the value of x; no pass takes what is computed of y for
+what is
                               computed of x
 """
 
@@ -102,7 +103,7 @@ class DerivedAs(_Identity):
 class Opaque(_Identity):
     """The operand. Two computations from operands of unlike `site` are never taken for one."""
 
-    name: ClassVar[str] = "opaque"
+    name: ClassVar[str] = "optimization_barrier"
 
     partials = (1,)
 

@@ -24,7 +24,7 @@ from tracejit.ops.array.reduction import Reduction
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 
 __all__ = [
-    "Places",
+    "ElementPositions",
     "Read",
     "conflicting_reads",
     "overwritable",
@@ -95,7 +95,7 @@ def conflicting_reads(
 
     Values in `stored`, and those without a producer, are read from memory of their own.
     """
-    places = Places(producer, stored)
+    places = ElementPositions(producer, stored)
     new = update.inputs[1]
     assert isinstance(new.type, ArrayType) and isinstance(old.type, ArrayType)
     position = position_of(new.type)
@@ -127,7 +127,7 @@ def _pointwise(root: Node, producer: Mapping[Value, Node], v: Value) -> bool:
         return False
     assert isinstance(top.type, ArrayType)
     position = position_of(top.type)
-    reads = Places(producer, frozenset()).reads(root, top, position, v)
+    reads = ElementPositions(producer, frozenset()).reads(root, top, position, v)
     return all(read.place == position for read in reads)
 
 
@@ -138,7 +138,7 @@ def position_of(t: ArrayType) -> tuple[Dim, ...]:
 
 
 @dataclass
-class Places:
+class ElementPositions:
     """Follows elements from a result down to the arrays in memory that they are read from."""
 
     producer: Mapping[Value, Node]

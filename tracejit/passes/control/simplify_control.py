@@ -36,17 +36,17 @@ from tracejit.passes.analysis.regions import (
 from tracejit.passes.simplify.fold import fold
 from tracejit.passes.simplify.simplify import simplify
 
-__all__ = ["control"]
+__all__ = ["simplify_control"]
 
 
-def control(graph: Graph) -> Graph:
+def simplify_control(graph: Graph) -> Graph:
     """`graph` with the rules applied to every branch and loop, outer ones first."""
     if not any(n.op.kind == "control" for n in graph.nodes):
         return graph
     work = _Control(graph)
     after = replay(graph, work.emit)
     # What was inlined may have become known.
-    return control(fold(simplify(after))) if work.inlined else after
+    return simplify_control(fold(simplify(after))) if work.inlined else after
 
 
 def _scalar_constant(node: Node) -> bool:
@@ -287,7 +287,7 @@ def _enter(region: Graph, known: Mapping[Value, Node]) -> Graph:
     known = {v: node for v, node in known.items() if v in read}
     if known:
         region = fold(simplify(_with_constants(region, known)))
-    return control(region)
+    return simplify_control(region)
 
 
 def _merge_captures(

@@ -21,7 +21,7 @@ from tracejit.ops.control.stack import StackPop, StackPush, record_form, record_
 from tracejit.passes.analysis.regions import constant_node
 from tracejit.passes.simplify.dce import dce
 
-__all__ = ["stack_fields"]
+__all__ = ["tape_fields"]
 
 #: The name of a stack and the form of a record.
 _Key = tuple[object, ...]
@@ -64,7 +64,7 @@ class _Records:
         return first if same else None
 
 
-def stack_fields(graph: Graph) -> Graph:
+def tape_fields(graph: Graph) -> Graph:
     """`graph` with smaller records."""
     found: dict[_Key, _Records] = {}
     for node, inside, read in _stack_nodes(graph):

@@ -18,15 +18,15 @@ from tracejit.passes.analysis.effects import may_raise
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
 
-__all__ = ["early_reads"]
+__all__ = ["hoist_reads"]
 
 _READS = (Slice, Reshape, Transpose, Element, ReadItem, Gather)
 
 
-def early_reads(graph: Graph) -> Graph:
+def hoist_reads(graph: Graph) -> Graph:
     """`graph` with reads of arrays in front of their updates."""
     nodes = [
-        copied(n, regions=[early_reads(r) for r in n.regions]) if n.regions else n
+        copied(n, regions=[hoist_reads(r) for r in n.regions]) if n.regions else n
         for n in graph.nodes
     ]
     moved = _Mover(graph, nodes).moved()

@@ -30,7 +30,7 @@ from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import with_nodes
 from tracejit.passes.simplify.dce import dce
 
-__all__ = ["products"]
+__all__ = ["pair_products"]
 
 #: Fewest bytes of a row, where they are known, for which a kernel is at least as fast as BLAS. The
 #: order of a sum has 64 lanes: where they are hardly filled, adding them up costs more than memory.
@@ -182,7 +182,7 @@ class _Products:
 _PAIRED = ("f32", "f64")
 
 
-def products(graph: Graph) -> Graph:
+def pair_products(graph: Graph) -> Graph:
     """`graph` with its products of matrices and vectors in the forms above."""
     if not any(isinstance(n.op, MatMul) or n.regions for n in graph.nodes):
         return graph
@@ -205,5 +205,5 @@ def products(graph: Graph) -> Graph:
         now.update(zip(node.outputs, outs, strict=True))
         return outs
 
-    after = replay(found.ordered(), emit, region=products)
+    after = replay(found.ordered(), emit, region=pair_products)
     return dce(after) if found.second else after

@@ -16,7 +16,7 @@ from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.array.indexing import UpdateSlice
 from tracejit.ops.array.reduction import Reduction
-from tracejit.passes.analysis.aliasing import Places, position_of
+from tracejit.passes.analysis.aliasing import ElementPositions, position_of
 from tracejit.passes.analysis.fusable import EXPENSIVE, is_literal, is_root_op
 from tracejit.passes.analysis.order import Order
 
@@ -86,7 +86,7 @@ def _work(root: Node, tree: Sequence[Node]) -> float | None:
     if top is None:
         return None
     producer = {n.outputs[0]: n for n in tree if n is not root or n.outputs[0] is top}
-    places = Places(producer, frozenset())
+    places = ElementPositions(producer, frozenset())
     assert isinstance(top.type, ArrayType)
     stack = [(top, position_of(top.type))]
     seen = set(stack)

@@ -15,10 +15,10 @@ from tracejit.passes.analysis.fusable import fusable, is_literal
 from tracejit.passes.analysis.order import updated_by
 from tracejit.passes.analysis.regions import copied, with_nodes
 
-__all__ = ["own_fills"]
+__all__ = ["duplicate_splats"]
 
 
-def own_fills(graph: Graph) -> Graph:
+def duplicate_splats(graph: Graph) -> Graph:
     """`graph` with an array of a literal for kernels, each writer, and those who only read."""
     producer = graph.producers()
     fills = {

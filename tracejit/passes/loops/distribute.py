@@ -31,13 +31,13 @@ from tracejit.passes.loops.batch_iterations import Lines, in_front
 from tracejit.passes.loops.distribute_updates import update_ahead
 from tracejit.passes.simplify.fold import emit_constant
 
-__all__ = ["ahead"]
+__all__ = ["distribute"]
 
 #: More ops side by side are not worth a second look at the loop.
 _MOST_NODES = 16
 
 
-def ahead(graph: Graph) -> Graph:
+def distribute(graph: Graph) -> Graph:
     """`graph` with sums along columns, and updates of them, in front of loops."""
     if not any(n.op.kind == "control" for n in graph.nodes):
         return graph
@@ -54,7 +54,7 @@ def ahead(graph: Graph) -> Graph:
             return outputs
         return keep(builder, node)
 
-    return replay(graph, emit, region=ahead)
+    return replay(graph, emit, region=distribute)
 
 
 @dataclass(frozen=True)

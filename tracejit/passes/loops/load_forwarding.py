@@ -24,7 +24,7 @@ from tracejit.passes.analysis.effects import may_bail
 from tracejit.passes.analysis.regions import copied, inline, with_nodes, with_values
 from tracejit.passes.simplify.fold import emit_constant
 
-__all__ = ["hand_on"]
+__all__ = ["load_forwarding"]
 
 #: The most elements that one loop hands on, and operations of a condition that is tested twice.
 _MOST, _MOST_TESTED = 8, 8
@@ -40,7 +40,7 @@ class _Stored:
     value: Value
 
 
-def hand_on(graph: Graph) -> Graph:
+def load_forwarding(graph: Graph) -> Graph:
     """`graph` whose loops hand on the elements that they store."""
     if not any(n.op.kind == "control" for n in graph.nodes):
         return graph
@@ -56,7 +56,7 @@ def hand_on(graph: Graph) -> Graph:
             return outputs
         return keep(builder, node)
 
-    return replay(graph, emit, region=hand_on)
+    return replay(graph, emit, region=load_forwarding)
 
 
 def _difference(a: _Place, b: _Place) -> bool | None:

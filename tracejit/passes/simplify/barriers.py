@@ -1,6 +1,6 @@
 """What kept two equal computations apart goes, once nothing merges them any more.
 
-y = opaque(x)   ->   x for y
+y = optimization_barrier(x)   ->   x for y
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, keep, replay
 from tracejit.ops.array.barriers import Opaque
 
-__all__ = ["reveal"]
+__all__ = ["remove_barriers"]
 
 
-def reveal(graph: Graph) -> Graph:
-    """`graph` without the op `opaque`."""
+def remove_barriers(graph: Graph) -> Graph:
+    """`graph` without the op `optimization_barrier`."""
     if not _has_opaque(graph):
         return graph
-    return replay(graph, _emit, region=reveal)
+    return replay(graph, _emit, region=remove_barriers)
 
 
 def _has_opaque(graph: Graph) -> bool:

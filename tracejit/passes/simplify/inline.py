@@ -12,10 +12,10 @@ from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
 from tracejit.ops.control.calls import CallOp
 from tracejit.passes.analysis.regions import copied, inline
 
-__all__ = ["expand_calls"]
+__all__ = ["inline_calls"]
 
 
-def expand_calls(graph: Graph) -> Graph:
+def inline_calls(graph: Graph) -> Graph:
     """`graph` with the first region of each call in its place."""
     if not _has_calls(graph):
         return graph
@@ -44,6 +44,6 @@ class _Expander:
                 node.regions[0], node.inputs, node.attrs["sizes"][0], self.sizes, self.node
             )
         if node.regions:
-            node = copied(node, regions=[expand_calls(r) for r in node.regions])
+            node = copied(node, regions=[inline_calls(r) for r in node.regions])
         self.builder.nodes.append(node)
         return node.outputs

@@ -21,7 +21,7 @@ from tracejit.ops.array.linalg import MatMul
 from tracejit.ops.array.shape import Reshape
 from tracejit.passes.analysis.fusable import fusable, is_root_op
 
-__all__ = ["product_forms"]
+__all__ = ["matmul_forms"]
 
 #: Products of these are rounded alike one by one. (Half precision is not: NumPy adds up in single.)
 _SUMMED = frozenset(("f32", "f64"))
@@ -31,7 +31,7 @@ _WHOLE = frozenset(f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64))
 _SHORT = 64
 
 
-def product_forms(graph: Graph) -> Graph:
+def matmul_forms(graph: Graph) -> Graph:
     """`graph` with its matrix products in their cheapest forms."""
     made: dict[Value, Node] = {}
 
@@ -44,7 +44,7 @@ def product_forms(graph: Graph) -> Graph:
             made.update(dict.fromkeys(outputs, builder.nodes[-1]))
         return outputs
 
-    return replay(graph, emit, region=product_forms)
+    return replay(graph, emit, region=matmul_forms)
 
 
 def _types(node: Node) -> tuple[ArrayType, ArrayType]:

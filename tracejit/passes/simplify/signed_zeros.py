@@ -18,10 +18,10 @@ from tracejit.ops.array.no_nan import NoNan
 from tracejit.ops.array.reduction import ReduceSum
 from tracejit.ops.array.shape import Concatenate
 
-__all__ = ["terms"]
+__all__ = ["signed_zeros"]
 
 
-def terms(graph: Graph) -> Graph:
+def signed_zeros(graph: Graph) -> Graph:
     """`graph` with products for sums where nothing but sums reads them."""
     readers: dict[Value, list[Node]] = {}
     for n in graph.nodes:
@@ -48,7 +48,7 @@ def terms(graph: Graph) -> Graph:
             return builder.emit(OPS[term], inputs, node.attrs, where=node.where)
         return keep(builder, node)
 
-    return replay(graph, emit, region=terms)
+    return replay(graph, emit, region=signed_zeros)
 
 
 def _passes_on(op: Op) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 #: How many arguments are given by position, and the names of the others in their order.
 Form: TypeAlias = tuple[int, tuple[str, ...]]
 
-__all__ = ["Binder", "Form", "Places"]
+__all__ = ["Binder", "Form", "Positions"]
 
 
-class Places(NamedTuple):
+class Positions(NamedTuple):
     """Numbers of a call's arguments: those that come to stand by position, then those by name."""
 
     positional: tuple[int, ...]
@@ -27,14 +27,14 @@ class Binder:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._known: tuple[CodeType | None, dict[Form, Places]] = (None, {})
+        self._known: tuple[CodeType | None, dict[Form, Positions]] = (None, {})
 
-    def places(self, form: Form) -> Places:
+    def places(self, form: Form) -> Positions:
         """Where the arguments of a call of this form go."""
         given, keywords = form
         if not keywords or type(self._function) is not FunctionType:
             numbers = range(given, given + len(keywords))
-            return Places(tuple(range(given)), tuple(zip(keywords, numbers, strict=True)))
+            return Positions(tuple(range(given)), tuple(zip(keywords, numbers, strict=True)))
         code, known = self._known
         if code is not self._function.__code__:
             # A function whose code is replaced may have other parameters.
@@ -51,7 +51,7 @@ class Binder:
         return tuple([values[k] for k in positional]), {name: values[k] for name, k in named}
 
 
-def _places(code: CodeType, given: int, keywords: tuple[str, ...]) -> Places:
+def _places(code: CodeType, given: int, keywords: tuple[str, ...]) -> Positions:
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     remaining = {name: given + k for k, name in enumerate(keywords)}
     positional = list(range(given))
@@ -63,4 +63,4 @@ def _places(code: CodeType, given: int, keywords: tuple[str, ...]) -> Places:
     # The order of named parameters means nothing; that of `**kwargs` can be seen.
     known = [name for name in parameters if name in remaining]
     order = known + [name for name in remaining if name not in known]
-    return Places(tuple(positional), tuple((name, remaining[name]) for name in order))
+    return Positions(tuple(positional), tuple((name, remaining[name]) for name in order))

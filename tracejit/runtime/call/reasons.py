@@ -282,8 +282,8 @@ def _broken_guards(
     for a, relation, b in guards:
         try:
             holds = _RELATIONS[relation](evaluate(a, values), evaluate(b, values))
-        except KeyError:
-            continue  # It rests on strides.
+        except (KeyError, ZeroDivisionError):
+            continue  # It rests on strides, or on a guard that is broken, too.
         if not holds:
             text = f"{a} {relation} {b}"
             for symbol, (_, name) in sizes.items():

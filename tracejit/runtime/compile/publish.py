@@ -18,7 +18,7 @@ from tracejit.frontend.capture import reads as at
 from tracejit.frontend.capture.values import MISSING, Capture, Step
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
-from tracejit.runtime.call.binding import Form, Places
+from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     DictLeaf,
@@ -66,7 +66,7 @@ class _PythonOnly(Exception):
 
 
 def compile_and_publish(
-    owner: Any, lowered: Lowered, arguments: TreeDef, form: Form, places: Places
+    owner: Any, lowered: Lowered, arguments: TreeDef, form: Form, places: Positions
 ) -> Variant:
     """A new variant; calls of `owner` of this form are answered natively if they can be.
 
@@ -82,7 +82,7 @@ def compile_and_publish(
     return variant
 
 
-def publish(owner: Any, variant: Variant, form: Form, places: Places) -> None:
+def publish(owner: Any, variant: Variant, form: Form, places: Positions) -> None:
     """Let calls of one more form, for which a variant was found, be answered natively."""
     variant.forms.add(form)
     spec = _spec(owner, variant.spec, variant.traced, variant.arguments, form, places)
@@ -92,7 +92,7 @@ def publish(owner: Any, variant: Variant, form: Form, places: Places) -> None:
 
 
 def _spec(
-    owner: Any, flat: EntrySpec, traced: Traced, arguments: TreeDef, form: Form, places: Places
+    owner: Any, flat: EntrySpec, traced: Traced, arguments: TreeDef, form: Form, places: Positions
 ) -> EntrySpec | None:
     if not native.available() or len(owner._entries) >= _ENTRIES:
         return None
@@ -110,7 +110,7 @@ def _spec(
 
 
 def call_spec(
-    flat: EntrySpec, arguments: TreeDef, capture: Capture | None, form: Form, places: Places
+    flat: EntrySpec, arguments: TreeDef, capture: Capture | None, form: Form, places: Positions
 ) -> EntrySpec | None:
     """The spec of an entry for calls of a form, or None where they must go through Python.
 
@@ -160,7 +160,7 @@ class _Arguments:
         self.mutable: list[Source] = []
         self._flat = (leaf for _, leaf in flat.leaves)
 
-    def read(self, arguments: TreeDef, places: Places) -> None:
+    def read(self, arguments: TreeDef, places: Positions) -> None:
         """Fill the tables. Raises _PythonOnly."""
         _, _, ((_, _, positional), (_, names, named)) = arguments.root
         for index, node in zip(places.positional, positional, strict=True):

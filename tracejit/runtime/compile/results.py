@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Static
-from tracejit.frontend.tracing.tracer import View
+from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
@@ -254,7 +254,7 @@ def _concrete(attr: Any, sizes: dict[str, int]) -> Any:
 
 
 def apply_views(
-    array: Any, views: Sequence[View], indices: Sequence[Any], sizes: dict[str, int]
+    array: Any, views: Sequence[ViewStep], indices: Sequence[Any], sizes: dict[str, int]
 ) -> Any:
     """The NumPy view of `array` that a chain of index ops means; `indices` are those of gathers."""
     remaining = list(indices)

@@ -12,7 +12,7 @@ from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
-from tracejit.runtime.call.binding import Form, Places
+from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.compile.publish import compile_and_publish
@@ -51,7 +51,7 @@ def _trace(
 
 @room
 def specialize_call(
-    self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Places
+    self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Positions
 ) -> tuple[Variant, Compile]:
     """A variant for this call, and what the report says of it.
 

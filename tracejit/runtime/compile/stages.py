@@ -16,8 +16,17 @@ from tracejit.frontend.interpreter.entry import trace_function
 from tracejit.frontend.tracing.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
-from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, unwrap
-from tracejit.frontend.tracing.tracer import Cell, Trace, TracedArray, View, lift, number_of, wrap
+from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.symint import SymInt, unwrap
+from tracejit.frontend.tracing.tracer import (
+    Storage,
+    Trace,
+    TracedArray,
+    ViewStep,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.ir import dims
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, Value, attr_sizes
@@ -57,7 +66,7 @@ class ResultPlan:
 
     index: int | None = None
     leaf: int | None = None
-    views: tuple[View, ...] = ()
+    views: tuple[ViewStep, ...] = ()
     #: The outputs that hold the run-time indices of the views, in order.
     operands: tuple[int, ...] = ()
     #: The outputs that hold the sizes of the views that are known only at run time.
@@ -144,7 +153,7 @@ def trace_call(
     for name, hint in specialization.sizes.items():
         env.declare(name, hint, in_memory=name in stored)
     count = 0
-    cells: list[Cell] = []
+    storages: list[Storage] = []
 
     def make_leaf(x: Any, name: str) -> Any:
         nonlocal count
@@ -169,19 +178,19 @@ def trace_call(
                 if isinstance(s, str):
                     env.declare(s, specialization.strides[s], None)
             strides = tuple(s if isinstance(s, int) else symbol(s) for s in leaf.strides)
-        cells.append(Cell(trace, v, k, strides=strides))
-        trace.memory[cells[-1]] = len(trace.builder.inputs) - 1
-        return wrap(trace, v, cells[-1])
+        storages.append(Storage(trace, v, k, strides=strides))
+        trace.memory[storages[-1]] = len(trace.builder.inputs) - 1
+        return wrap(trace, v, storages[-1])
 
     with trace.active():
         traced = trace_function(function, leaves, tree, trace, make_leaf)
         values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
-        written = [cell for cell in cells if cell.written]
-        finals = [cell.read(trace) for cell in written]
+        written = [storage for storage in storages if storage.written]
+        finals = [storage.read(trace) for storage in written]
     trace.samples.clear()
     outputs = [_made_late(output, set(specialization.sizes)) for output in outputs]
     results = ["fresh"] * len(values)
-    results += [_note_store(trace, cell, specialization) for cell in written]
+    results += [_note_store(trace, storage, specialization) for storage in written]
     graph = trace.builder.build([*values, *finals], tuple(results))
     if not bounds_check:
         graph = without_checks(graph)
@@ -204,12 +213,12 @@ def _made_late(output: Output, known: set[str]) -> Output:
     return output
 
 
-def _note_store(trace: Trace, cell: Cell, specialization: Specialization) -> str:
+def _note_store(trace: Trace, storage: Storage, specialization: Specialization) -> str:
     """Have calls checked for an array that is written to; the graph's record of its final value.
 
     Raises TraceError where elements of the array share memory at every such call.
     """
-    k = cell.input
+    k = storage.input
     assert k is not None
     leaf = specialization.leaves[k]
     assert isinstance(leaf, ArrayLeaf)
@@ -256,17 +265,17 @@ def _plan_results(
         if isinstance(x, TracedArray):
             x.check_alive()
         objects[id(x)] = k
-        if isinstance(x, TracedArray) and x.cell.input is not None and x.cell.input >= 0:
-            plans.append(ResultPlan(leaf=x.cell.input, views=x.views))
+        if isinstance(x, TracedArray) and x.storage.input is not None and x.storage.input >= 0:
+            plans.append(ResultPlan(leaf=x.storage.input, views=x.views))
             plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
-        if isinstance(x, TracedArray) and (shared[id(x.cell)] > 1 or _is_view(x)):
+        if isinstance(x, TracedArray) and (shared[id(x.storage)] > 1 or _is_view(x)):
             # Results that share memory: the base is an output, its views are made from it.
-            if id(x.cell) not in bases:
-                bases[id(x.cell)] = len(outputs)
-                values.append(x.cell.value)
-                outputs.append(_output(x.cell.value))
-            plans.append(ResultPlan(index=bases[id(x.cell)], views=x.views))
+            if id(x.storage) not in bases:
+                bases[id(x.storage)] = len(outputs)
+                values.append(x.storage.value)
+                outputs.append(_output(x.storage.value))
+            plans.append(ResultPlan(index=bases[id(x.storage)], views=x.views))
             plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
             continue
         plans.append(ResultPlan(index=len(outputs)))
@@ -285,19 +294,19 @@ def _is_view(x: TracedArray) -> bool:
 
 
 def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
-    """How many results each cell has, by identity.
+    """How many results each storage has, by identity.
 
     Raises TraceError for a copy that stands for a view of an argument's or another result's memory:
     the caller would see that it is none.
     """
     shared: dict[int, int] = {}
-    roots = {id(cell): len(arrays) for cell, arrays in _memory_of(tree, iter(flat)).items()}
+    roots = {id(storage): len(arrays) for storage, arrays in _memory_of(tree, iter(flat)).items()}
     arrays = list({id(x): x for x in flat if isinstance(x, TracedArray)}.values())
     for x in arrays:
-        shared[id(x.cell)] = shared.get(id(x.cell), 0) + 1
+        shared[id(x.storage)] = shared.get(id(x.storage), 0) + 1
     for x in arrays:
-        unknown = x.cell.input is not None and x.cell.input < -1
-        others = x.cell.roots() - {x.cell}
+        unknown = x.storage.input is not None and x.storage.input < -1
+        others = x.storage.roots() - {x.storage}
         if unknown or any(c.input is not None or roots[id(c)] > 1 for c in others):
             raise TraceError(
                 "TJ005", "a result that may or may not share memory with another array"
@@ -305,22 +314,22 @@ def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
     return shared
 
 
-def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Cell, set[int]]:
+def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Storage, set[int]]:
     """For each piece of memory, the arrays (by id) that come out of one call and may lie in it."""
     if node == LEAF:
         x = next(leaves)
         if not isinstance(x, TracedArray):
             return {}
-        owner = id(x if x.cell.group is None else x.cell.group)
-        return {cell: {owner} for cell in x.cell.roots()}
+        owner = id(x if x.storage.noalias_set is None else x.storage.noalias_set)
+        return {storage: {owner} for storage in x.storage.roots()}
     if isinstance(node, Alternative):
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
         return {c: max(first.get(c, set()), second.get(c, set()), key=len) for c in first | second}
-    out: dict[Cell, set[int]] = {}
+    out: dict[Storage, set[int]] = {}
     for child in node[2] if isinstance(node, tuple) else ():
-        for cell, found in _memory_of(child, leaves).items():
-            out[cell] = out.get(cell, set()) | found
+        for storage, found in _memory_of(child, leaves).items():
+            out[storage] = out.get(storage, set()) | found
     return out
 
 

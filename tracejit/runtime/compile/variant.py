@@ -60,7 +60,7 @@ class Variant:
             return outputs
         return outputs if self.results is None else self.results(outputs, leaves)
 
-    def obstacle(self, leaves: Sequence[Any]) -> TraceError | None:
+    def refusal(self, leaves: Sequence[Any]) -> TraceError | None:
         """Why it must not write to some of these leaves; None where it may or does not."""
         known = self.traced.specialization.leaves
         if not any(isinstance(leaf, ArrayLeaf) and leaf.writeable for leaf in known):

@@ -26,7 +26,7 @@ from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
 from tracejit.ops.control.effects import PrintText, RaiseError
-from tracejit.runtime.dataflow.plan import Plan
+from tracejit.runtime.dataflow.plan import ExecutionPlan
 from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
 
 __all__ = ["Firing", "Run", "run_dataflow"]
@@ -86,7 +86,7 @@ def run_dataflow(
             raise ValueError(f"there is no output {k} among {len(graph.outputs)}")
     known = dict(bind_sizes(graph, inputs) if sizes is None else sizes)
     given = bind_inputs(graph, inputs, known)
-    plan = Plan(graph, [graph.outputs[k] for k in wanted], effects=outputs is None)
+    plan = ExecutionPlan(graph, [graph.outputs[k] for k in wanted], effects=outputs is None)
     chance = None if seed is None else random.Random(seed)
     with nullcontext() if workers is None else ThreadPoolExecutor(workers) as pool:
         run = _Run(plan, known, parallel_iterations, chance, pool, workers or 0)
@@ -103,7 +103,7 @@ class _Run:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ExecutionPlan,
         sizes: dict[str, int],
         parallel_iterations: int,
         chance: random.Random | None,

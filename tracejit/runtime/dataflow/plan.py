@@ -11,10 +11,10 @@ from tracejit.ops.control.dataflow import Enter, Exit, Merge
 from tracejit.ops.control.effects import RaiseError
 from tracejit.passes.analysis.effects import may_raise
 
-__all__ = ["Plan"]
+__all__ = ["ExecutionPlan"]
 
 
-class Plan:
+class ExecutionPlan:
     """The nodes that a run needs, by walking back from what is wanted.
 
     Needed is what the wanted outputs depend on, control structure and sizes included; the checks

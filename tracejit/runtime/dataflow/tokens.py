@@ -17,7 +17,7 @@ from tracejit.errors import Bailout, GraphError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.op import Op
 from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
-from tracejit.runtime.dataflow.plan import Plan
+from tracejit.runtime.dataflow.plan import ExecutionPlan
 
 __all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
 
@@ -89,7 +89,7 @@ class Tokens:
     before it.
     """
 
-    def __init__(self, plan: Plan, window: int, schedule: Callable[[Ready], None]) -> None:
+    def __init__(self, plan: ExecutionPlan, window: int, schedule: Callable[[Ready], None]) -> None:
         self.plan, self.window, self._schedule = plan, window, schedule
         self.results: dict[Value, Any] = {}
         self._waiting: dict[tuple[Node, Tag], _Waiting] = {}

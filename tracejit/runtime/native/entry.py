@@ -26,10 +26,10 @@ from tracejit.runtime.call.entry_spec import (
     OutPyScalar,
     SizeGuard,
 )
-from tracejit.runtime.native.apart import RANGES, range_count
 from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
+from tracejit.runtime.native.no_alias import RANGES, range_count
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.result_memory import new_array_address
 from tracejit.runtime.native.text import FunctionText, SizeEmitter

@@ -32,8 +32,8 @@ from tracejit.runtime.call.sources import (
     is_argument,
     runs_python,
 )
-from tracejit.runtime.native.apart import ApartEmitter, range_count
 from tracejit.runtime.native.fetch import Fetcher
+from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
@@ -127,7 +127,7 @@ class GuardEmitter(Fetcher):
     def _apart(self) -> None:
         if range_count([leaf for _, leaf in self.spec.leaves]):
             arrays = [(s, leaf) for s, leaf in self.spec.leaves if isinstance(leaf, ArrayLeaf)]
-            emitter = ApartEmitter(self.text, self.layout, self.sizes, self.require)
+            emitter = NoAliasEmitter(self.text, self.layout, self.sizes, self.require)
             emitter.emit([(self.get(s), leaf) for s, leaf in arrays], self.miss)
 
     def _check(self, obj: str, leaf: Leaf, slot: str) -> None:

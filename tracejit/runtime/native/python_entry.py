@@ -323,7 +323,10 @@ def _bind(value: int, name: int | str, sizes: dict[str, int]) -> None:
 
 
 def _holds(guard: SizeGuard, sizes: dict[str, int]) -> bool:
-    left, right = evaluate(guard.left, sizes), evaluate(guard.right, sizes)
+    try:
+        left, right = evaluate(guard.left, sizes), evaluate(guard.right, sizes)
+    except ZeroDivisionError:
+        return False  # The compiled entry misses, too, where a divisor is not positive.
     return _RELATIONS[guard.relation](left, right)
 
 

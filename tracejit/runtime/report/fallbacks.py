@@ -142,12 +142,12 @@ def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Calla
     Only an eager run tells the user's own exceptions from fallbacks. Where an error is made of it
     when it has ended, its stores must not be seen.
     """
-    from tracejit.frontend.capture.globals import reached_arrays
+    from tracejit.frontend.capture.globals import captured_arrays
     from tracejit.frontend.control.regions import contents_of, put_contents
 
     leaves, _ = flatten(args, kwargs)
     given = [x for x in leaves if isinstance(x, np.ndarray)]
-    arrays = [x for x in (*given, *reached_arrays(function)) if x.flags.writeable]
+    arrays = [x for x in (*given, *captured_arrays(function)) if x.flags.writeable]
     saved = [(x, x.copy()) for x in arrays]
     held = [(x, contents_of(x)) for x in _containers((args, kwargs))]
 

@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.frontend.control.choices import settle
 from tracejit.frontend.control.kinds import parts_of
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.types import ArrayType
 
@@ -55,7 +55,7 @@ def _parts(x: Any, path: str, around: tuple[Any, ...] = ()) -> Iterator[_Part]:
 
 def _is_number(x: Any) -> bool:
     """Whether `x` is a number or an array, perhaps of several kinds."""
-    return type(x) in _PLAIN or isinstance(x, (Tracer, Choice, SymInt, np.generic))
+    return type(x) in _PLAIN or isinstance(x, (Tracer, Union, SymInt, np.generic))
 
 
 def _is_float(x: Any) -> bool:
@@ -90,8 +90,8 @@ def _held(x: Any, path: str) -> str:
 def has_floats(x: Any) -> bool:
     """Whether an argument is, or contains, a number or an array that has a derivative, or may."""
     return any(
-        isinstance(v, Choice) or _is_float(v) or (isinstance(v, np.ndarray) and v.dtype.hasobject)
-        for _, v in _parts(settle(x), "")
+        isinstance(v, Union) or _is_float(v) or (isinstance(v, np.ndarray) and v.dtype.hasobject)
+        for _, v in _parts(narrow(x), "")
     )
 
 
@@ -100,9 +100,9 @@ def require_floats(x: Any, what: str, name: str, advice: str) -> None:
 
     None inside a container stands for what is not there, and has the derivative None.
     """
-    for path, part in _parts(settle(x), name):
+    for path, part in _parts(narrow(x), name):
         absent = part is None and path != name
-        if absent or isinstance(part, Choice) or _is_float(part):
+        if absent or isinstance(part, Union) or _is_float(part):
             continue
         raise TypeError(
             f"{what} takes real or complex floating-point arguments, and {path} is "
@@ -112,7 +112,7 @@ def require_floats(x: Any, what: str, name: str, advice: str) -> None:
 
 def require_results(x: Any, what: str) -> None:
     """Raise TypeError where a part of a function's result is neither a number, nor an array."""
-    for path, part in _parts(settle(x), "result"):
+    for path, part in _parts(narrow(x), "result"):
         if part is not None and not _is_number(part):
             raise TypeError(
                 f"{what} takes a function that gives numbers and arrays, or lists, tuples, dicts, "
@@ -126,7 +126,7 @@ def require_no_tangent(x: Any, what: str) -> None:
 
     A trace checks it when it runs.
     """
-    for _, part in _parts(settle(x), ""):
+    for _, part in _parts(narrow(x), ""):
         if part is None:
             continue
         if isinstance(part, (Tracer, np.ndarray)):
@@ -137,7 +137,7 @@ def require_no_tangent(x: Any, what: str) -> None:
                 continue
             if bool(trace.concrete(lift(zero).value())):
                 continue
-        elif _is_number(part) and not isinstance(part, Choice) and part == 0:
+        elif _is_number(part) and not isinstance(part, Union) and part == 0:
             continue
         raise TypeError(f"{what} is None or zero, not {kind_of(part)}")
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
-from tracejit.frontend.control.merges import Joiner
+from tracejit.frontend.control.merges import PhiBuilder
 from tracejit.frontend.control.regions import Names, Side, close_region, entered
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
-from tracejit.frontend.tracing.union import Choice, Unreachable
+from tracejit.frontend.tracing.union import Union, Unreachable
 from tracejit.ir.dims import free_symbols
 from tracejit.ir.graph import Node, Value, symbols
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, type_sizes
@@ -43,7 +43,7 @@ class Checkpointed(Decorated):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -51,21 +51,21 @@ class Checkpointed(Decorated):
         trace = here()
         if getattr(trace.builder, "active", None) is not None:
             # Real values: each operation is computed as it is met, and the tape keeps it.
-            return hooks.call(function, *args, **kwargs)
+            return interpreter.call(function, *args, **kwargs)
         region = Trace(self.function_name, trace.env, trace)
         why = "it raises an exception"
         try:
             with entered(region, Names((), ())) as side:
-                side.outcome = hooks.call(function, *args, **kwargs)
-            why = _obstacle(hooks, side)
+                side.outcome = interpreter.call(function, *args, **kwargs)
+            why = _obstacle(interpreter, side)
         except TraceError:
             raise
         except (Exception, Unreachable):
             pass
         if why:
             trace.note("kept", why)
-            return hooks.call(function, *args, **kwargs)
-        return _emit(hooks, trace, side)
+            return interpreter.call(function, *args, **kwargs)
+        return _emit(interpreter, trace, side)
 
     @property
     def function_name(self) -> str:
@@ -74,12 +74,12 @@ class Checkpointed(Decorated):
         return name if name.isidentifier() else "function"
 
 
-def _obstacle(hooks: Interpreter, side: Side) -> str:
+def _obstacle(interpreter: Interpreter, side: Side) -> str:
     """Why a call cannot be a node of its own, or ""."""
     region = side.region
     if side.changed:
         return "it changes a container or an object that was made outside"
-    if side.lost:
+    if side.clobbered:
         return "it stores into an array from outside, under another name"
     if has_effects(region.builder.nodes):
         return "it prints, raises, or draws random numbers"
@@ -87,37 +87,37 @@ def _obstacle(hooks: Interpreter, side: Side) -> str:
     if not all(isinstance(v.type, kinds) or v.type == NONE for v in region.captures):
         return "it reads what an outer backward pass keeps"
     bound = {s for n in region.builder.nodes for s in n.binds}
-    return _unfit(hooks, region, side.outcome, bound)
+    return _unfit(interpreter, region, side.outcome, bound)
 
 
-def _unfit(hooks: Interpreter, region: Trace, x: Any, bound: set[str]) -> str:
+def _unfit(interpreter: Interpreter, region: Trace, x: Any, bound: set[str]) -> str:
     """Why a result cannot leave the region, or ""."""
     if isinstance(x, Tracer):
-        types = (x.type, x.cell.value.type) if isinstance(x, TracedArray) else (x.type,)
+        types = (x.type, x.storage.value.type) if isinstance(x, TracedArray) else (x.type,)
         own = not bound.isdisjoint(set().union(*map(type_sizes, types)))
         return "it gives an array whose size is known only at run time" if own else ""
     if isinstance(x, SymInt):
         own = not bound.isdisjoint(free_symbols(x.dim))
         return "it gives a size that is known only at run time" if own else ""
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         children = [x.predicate, x.first, x.second]
     else:
         parts = parts_of(x)
         if parts is None:
-            made = hooks.made_in(x)
+            made = interpreter.owner_of(x)
             inside = made is not None and region.encloses(made)
             return f"it gives a {type(x).__name__} that it has made" if inside else ""
         children = parts[2]
-    return next(filter(None, (_unfit(hooks, region, v, bound) for v in children)), "")
+    return next(filter(None, (_unfit(interpreter, region, v, bound) for v in children)), "")
 
 
-def _emit(hooks: Interpreter, trace: Trace, side: Side) -> Any:
+def _emit(interpreter: Interpreter, trace: Trace, side: Side) -> Any:
     """Record the node of a call that has been traced; its result."""
     region = side.region
-    joiner = Joiner(hooks, trace, None, [side])
-    recipe = joiner.export(side.outcome, 0)
-    cells = {cell: joiner.slot(value) for cell, value in side.stored.items()}
-    (outputs,) = joiner.complete()
+    phis = PhiBuilder(interpreter, trace, None, [side])
+    recipe = phis.export(side.outcome, 0)
+    storages = {storage: phis.operand(value) for storage, value in side.stored.items()}
+    (outputs,) = phis.complete()
     captures: list[Value] = list(region.captures)
     graph = close_region(region, (), (), captures, outputs)
     attrs = {"sizes": (symbols(graph.sizes),)}
@@ -125,6 +125,6 @@ def _emit(hooks: Interpreter, trace: Trace, side: Side) -> Any:
     for inner, outer in zip(outputs, outs, strict=True):
         if inner not in trace.unordered:
             trace.unordered.discard(outer)
-    for cell, k in cells.items():
-        cell.store(trace, outs[k])
+    for storage, k in storages.items():
+        storage.store(trace, outs[k])
     return recipe(outs)

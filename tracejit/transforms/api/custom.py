@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from tracejit.frontend.control.choices import settle
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.traceable import part_of
@@ -52,7 +52,7 @@ class _Custom(Decorated):
 
     def by_place(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -65,7 +65,7 @@ class _Custom(Decorated):
         given = bound.arguments
         for k, x in enumerate(places):
             if x.name not in given:
-                given[x.name] = _default(hooks, function, k - len(places), x)
+                given[x.name] = _default(interpreter, function, k - len(places), x)
         if bound.kwargs:
             names = ", ".join(bound.kwargs)
             raise TypeError(f"{self.transform}: {names} of {self.__qualname__} has no position")
@@ -73,22 +73,22 @@ class _Custom(Decorated):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         self.require_rules()
-        args = tuple(map(settle, self.by_place(hooks, function, args, kwargs)))
+        args = tuple(map(narrow, self.by_place(interpreter, function, args, kwargs)))
         if getattr(here().builder, "active", None) is not None:
             from tracejit.transforms.api.custom_eager import record_eagerly
 
-            return record_eagerly(hooks, self.own_rules(), function, args)
-        call = Call(hooks, self.transform, self.__name__, args)
+            return record_eagerly(interpreter, self.own_rules(), function, args)
+        call = Call(interpreter, self.transform, self.__name__, args)
         result = call.primal(function)
         if not may_follow(self):
             return call.emit(result, "none", ())
-        rules = [part_of(hooks, self, name) for name in self.rules]
+        rules = [part_of(interpreter, self, name) for name in self.rules]
         with within(self):
             return self.record_rules(call, result, *rules)
 
@@ -102,15 +102,15 @@ class _Custom(Decorated):
 
 
 def _default(
-    hooks: Interpreter, function: Callable[..., Any], place: int, x: inspect.Parameter
+    interpreter: Interpreter, function: Callable[..., Any], place: int, x: inspect.Parameter
 ) -> Any:
     """The default of a parameter, followed to where the program has it from."""
     if getattr(here().builder, "active", None) is not None:
         return x.default
-    source = hooks.capture.source_of(function)
+    source = interpreter.capture.source_of(function)
     if source is None or type(function) is not FunctionType:
         return x.default
-    return hooks.capture.default(source, place, x.name, x.default)
+    return interpreter.capture.default(source, place, x.name, x.default)
 
 
 class CustomVjp(_Custom):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from tracejit.errors import Underivable
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.derivatives import (
@@ -38,7 +38,10 @@ __all__ = ["record_eagerly"]
 
 
 def record_eagerly(
-    hooks: Interpreter, rules: CustomRules, function: Callable[..., Any], args: tuple[Any, ...]
+    interpreter: Interpreter,
+    rules: CustomRules,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
 ) -> Any:
     """The result of a call of a function with rules, on the tape of a run."""
     trace = here()
@@ -46,11 +49,11 @@ def record_eagerly(
     active: set[Value] = trace.builder.active  # type: ignore[attr-defined]
     floats = [x for x in leaves if isinstance(x, Tracer) and differentiable(x.type)]
     if not active:
-        return hooks.call(function, *args)
+        return interpreter.call(function, *args)
     fresh = {id(x): fresh_copy(trace, x) for x in floats}
-    given = unflatten(tree, [fresh.get(id(x), x) for x in leaves], hooks.new)
-    call = _Recorded(hooks, rules, args, given, [fresh[id(x)] for x in floats])
-    return call.run(function, [x.cell for x in floats if isinstance(x, TracedArray)])
+    given = unflatten(tree, [fresh.get(id(x), x) for x in leaves], interpreter.allocate)
+    call = _Recorded(interpreter, rules, args, given, [fresh[id(x)] for x in floats])
+    return call.run(function, [x.storage for x in floats if isinstance(x, TracedArray)])
 
 
 class _Recorded(Op):
@@ -62,20 +65,20 @@ class _Recorded(Op):
 
     def __init__(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         rules: CustomRules,
         args: tuple[Any, ...],
         given: tuple[Any, ...],
         floats: Sequence[Tracer],
     ) -> None:
-        self.hooks, self.rules, self.args, self.given = hooks, rules, args, given
+        self.interpreter, self.rules, self.args, self.given = interpreter, rules, args, given
         self.floats = list(floats)
         #: In how many rules of its own the call is made: deep inside there is no rule.
         self.has_rule = may_follow(rules.owner)
         self.residuals: Any = None
         self.result: Result
 
-    def run(self, function: Callable[..., Any], cells: Sequence[Cell]) -> Any:
+    def run(self, function: Callable[..., Any], storages: Sequence[Storage]) -> Any:
         """Call the function, and record the node; the result."""
         trace = here()
         values = [x.value() for x in self.floats]
@@ -83,22 +86,24 @@ class _Recorded(Op):
         self.result = Result(self._called(function))
         read = self._read(trace, start, values)
         inputs = (*values, *self.result.values, *read)
-        if any(isinstance(x, TracedArray) and x.cell.written for x in self.floats):
+        if any(isinstance(x, TracedArray) and x.storage.written for x in self.floats):
             raise Underivable(f"{self.rules.name}, which stores into what it is given")
         outs = trace.builder.emit(self, inputs)
-        stand_ins = [x.cell for x in self.floats if isinstance(x, TracedArray)]
-        sources = dict(zip(stand_ins, cells, strict=True))
+        placeholders = [x.storage for x in self.floats if isinstance(x, TracedArray)]
+        sources = dict(zip(placeholders, storages, strict=True))
         tracers = []
         for x, v in zip(self.result.tracers, outs, strict=True):
-            source = sources.get(x.cell.root) if isinstance(x, TracedArray) else None
-            tracers.append(wrap(trace, v, None if source is None else Cell(trace, v, -1, source)))
-        return self.result.rebuilt(self.hooks, tracers)
+            source = sources.get(x.storage.root) if isinstance(x, TracedArray) else None
+            tracers.append(
+                wrap(trace, v, None if source is None else Storage(trace, v, -1, source))
+            )
+        return self.result.rebuilt(self.interpreter, tracers)
 
     def _called(self, function: Callable[..., Any]) -> Any:
         if not self.has_rule or self.rules.forward is None:
-            return self.hooks.call(function, *self.given)
+            return self.interpreter.call(function, *self.given)
         with within(self.rules.owner):
-            out = self.hooks.call(self.rules.forward, *self.given)
+            out = self.interpreter.call(self.rules.forward, *self.given)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             name = self.rules.name
             raise TypeError(
@@ -210,9 +215,9 @@ class _Recorded(Op):
         pairs = zip(self.floats, given, strict=True)
         table = {id(x): like(x, v) for x, v in pairs}
         found = [table.get(id(x), 0) for x in leaves]
-        directions = unflatten(around_floats(tree), found, self.hooks.new)
+        directions = unflatten(around_floats(tree), found, self.interpreter.allocate)
         with within(self.rules.owner):
-            out = self.hooks.call(self.rules.jvp, self.given, directions)
+            out = self.interpreter.call(self.rules.jvp, self.given, directions)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             name = self.rules.name
             raise TypeError(f"custom_jvp: the rule of {name} gives a pair (result, tangent)")
@@ -234,8 +239,8 @@ class _Recorded(Op):
             for x, v, g in zip(result.tracers, result.values, given, strict=True)
         ]
         with within(self.rules.owner):
-            cotangent = result.directions(self.hooks, tracers)
-            found = self.hooks.call(self.rules.backward, self.residuals, cotangent)
+            cotangent = result.directions(self.interpreter, tracers)
+            found = self.interpreter.call(self.rules.backward, self.residuals, cotangent)
         return [
             None if g is None else _fitted(g, x.type, what)
             for x, g, what in cotangents_of(found, self.given, name)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.choices import settle
 from tracejit.frontend.control.regions import Names, close_region, entered
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_type
@@ -32,7 +32,7 @@ class Result:
     """What a function gives: tracers among other leaves, in containers."""
 
     def __init__(self, x: Any) -> None:
-        self.leaves, self.tree = flatten_state(settle(x))
+        self.leaves, self.tree = flatten_state(narrow(x))
         self.tracers: list[Tracer] = [x for x in self.leaves if isinstance(x, Tracer)]
         self.values = [x.value() for x in self.tracers]
 
@@ -41,17 +41,17 @@ class Result:
         """The numbers of the tracers that have derivatives."""
         return [k for k, v in enumerate(self.values) if differentiable(v.type)]
 
-    def rebuilt(self, hooks: Interpreter, tracers: Sequence[Any]) -> Any:
+    def rebuilt(self, interpreter: Interpreter, tracers: Sequence[Any]) -> Any:
         """The containers around other tracers."""
         found = iter(tracers)
         leaves = [next(found) if isinstance(x, Tracer) else x for x in self.leaves]
-        return unflatten(self.tree, leaves, hooks.new)
+        return unflatten(self.tree, leaves, interpreter.allocate)
 
-    def directions(self, hooks: Interpreter, tracers: Sequence[Any]) -> Any:
+    def directions(self, interpreter: Interpreter, tracers: Sequence[Any]) -> Any:
         """The containers around the cotangents of the tracers, and 0 for all that is none."""
         found = iter(tracers)
         leaves = [next(found) if isinstance(x, Tracer) else 0 for x in self.leaves]
-        return unflatten(around_floats(self.tree), leaves, hooks.new)
+        return unflatten(around_floats(self.tree), leaves, interpreter.allocate)
 
 
 def around_floats(tree: TreeDef) -> TreeDef:
@@ -72,7 +72,7 @@ def cotangents_of(found: Any, args: Sequence[Any], name: str) -> Iterator[tuple[
 
     Raises TypeError for what is not a tuple of one entry for each argument, and of its structure.
     """
-    found = settle(found)
+    found = narrow(found)
     if not isinstance(found, (tuple, list)) or len(found) != len(args):
         raise TypeError(
             f"custom_vjp: the backward rule of {name} gives a tuple of cotangents, one for each "
@@ -101,9 +101,9 @@ class Call:
     """One call of a function with rules, as it is traced."""
 
     def __init__(
-        self, hooks: Interpreter, transform: str, name: str, args: tuple[Any, ...]
+        self, interpreter: Interpreter, transform: str, name: str, args: tuple[Any, ...]
     ) -> None:
-        self.hooks, self.args = hooks, args
+        self.interpreter, self.args = interpreter, args
         #: What messages call the kind of rule, and the function.
         self.transform, self.name = transform, name
         self.trace = here()
@@ -116,7 +116,7 @@ class Call:
         self.operands = [x.value() for x in self.given]
         self.regions: list[tuple[Trace, list[Value], list[Value]]] = []
         #: Memory in regions that stands for arguments' memory.
-        self.stand_ins: dict[Cell, Cell] = {}
+        self.placeholders: dict[Storage, Storage] = {}
 
     # Regions --------------------------------------------------------------------------------------
 
@@ -135,10 +135,10 @@ class Call:
             tracers = [wrap(region, v) for v in inputs]
             for x, v, given in zip(tracers, self.operands, self.given, strict=False):
                 if isinstance(x, TracedArray) and isinstance(given, TracedArray):
-                    self.stand_ins[x.cell] = given.cell
-                    x.cell.order = None if v in self.trace.unordered else x.type.order
+                    self.placeholders[x.storage] = given.storage
+                    x.storage.order = None if v in self.trace.unordered else x.type.order
             outputs = list(run(tracers[:count], tracers[count:]))
-        self._check(region, tracers, bool(side.changed or side.stored or side.lost), outputs)
+        self._check(region, tracers, bool(side.changed or side.stored or side.clobbered), outputs)
         self.regions.append((region, inputs, outputs))
 
     def _check(
@@ -149,7 +149,7 @@ class Call:
         if has_effects(region.builder.nodes):
             what = f"{name}, or its rule, prints, raises or draws random numbers"
             raise TraceError("TJ031", what, user_line())
-        written = any(isinstance(x, TracedArray) and x.cell.written for x in tracers)
+        written = any(isinstance(x, TracedArray) and x.storage.written for x in tracers)
         if changes or written or any(v.type == TOKEN for v in region.captures):
             what = f"{name}, or its rule, changes what it is given, or something outside it"
             raise TraceError("TJ031", what, user_line())
@@ -163,7 +163,7 @@ class Call:
         leaves = list(self.leaves)
         for k, x in zip(self.places, floats, strict=True):
             leaves[k] = x
-        out: tuple[Any, ...] = unflatten(self.tree, leaves, self.hooks.new)
+        out: tuple[Any, ...] = unflatten(self.tree, leaves, self.interpreter.allocate)
         return out
 
     def primal(self, function: Callable[..., Any]) -> Result:
@@ -171,7 +171,7 @@ class Call:
         found: list[Result] = []
 
         def run(floats: list[Tracer], others: list[Tracer]) -> Sequence[Value]:
-            found.append(Result(self.hooks.call(function, *self.arguments(floats))))
+            found.append(Result(self.interpreter.call(function, *self.arguments(floats))))
             return found[0].values
 
         self.region((), run)
@@ -183,7 +183,7 @@ class Call:
 
         def run(floats: list[Tracer], others: list[Tracer]) -> Sequence[Value]:
             out, residuals = self._pair(
-                self.hooks.call(rule, *self.arguments(floats)), "forward rule", "residuals"
+                self.interpreter.call(rule, *self.arguments(floats)), "forward rule", "residuals"
             )
             found.append(Result(residuals))
             return [*self._results(out, result, "forward rule"), *found[0].values]
@@ -201,9 +201,9 @@ class Call:
         types += [tangent_type(result.values[k].type) for k in result.floats]
 
         def run(floats: list[Tracer], others: list[Tracer]) -> Sequence[Value]:
-            given = residuals.rebuilt(self.hooks, others[:count])
+            given = residuals.rebuilt(self.interpreter, others[:count])
             cotangent = self._directions(result, others[count:])
-            return self._cotangents(self.hooks.call(rule, given, cotangent), wrt)
+            return self._cotangents(self.interpreter.call(rule, given, cotangent), wrt)
 
         self.region(types, run)
         return tuple(wrt)
@@ -225,9 +225,9 @@ class Call:
             leaves: list[Any] = [0] * len(self.leaves)
             for k, d in zip(self.places, given, strict=True):
                 leaves[k] = d
-            directions = unflatten(around_floats(self.tree), leaves, self.hooks.new)
+            directions = unflatten(around_floats(self.tree), leaves, self.interpreter.allocate)
             out, tangent = self._pair(
-                self.hooks.call(rule, self.arguments(floats), directions), "rule", "tangent"
+                self.interpreter.call(rule, self.arguments(floats), directions), "rule", "tangent"
             )
             what = f"custom_jvp: the tangent that the rule of {self.name} gives"
             leaves = matching(tangent, result.tree, len(result.leaves), what)
@@ -244,7 +244,7 @@ class Call:
     # What rules give ------------------------------------------------------------------------------
 
     def _pair(self, x: Any, what: str, second: str) -> tuple[Any, Any]:
-        x = settle(x)
+        x = narrow(x)
         if not isinstance(x, (tuple, list)) or len(x) != 2:
             raise TypeError(
                 f"{self.transform}: the {what} of {self.name} gives a pair (result, {second})"
@@ -280,7 +280,7 @@ class Call:
         tracers: list[Any] = [0] * len(result.values)
         for k, x in zip(result.floats, given, strict=True):
             tracers[k] = like(result.tracers[k], x.value())
-        return result.directions(self.hooks, tracers)
+        return result.directions(self.interpreter, tracers)
 
     # The node -------------------------------------------------------------------------------------
 
@@ -303,23 +303,23 @@ class Call:
             "sizes": tuple(symbols(g.sizes) for g in graphs),
         }
         outs = trace.emit_all("custom", (*self.operands, *captures), attrs, regions=tuple(graphs))
-        return result.rebuilt(self.hooks, self._wrapped(result, outs))
+        return result.rebuilt(self.interpreter, self._wrapped(result, outs))
 
     def _wrapped(self, result: Result, outs: Sequence[Value]) -> list[Tracer]:
         """The results of the node. One that was the memory of an argument is a copy of it, which
         is right as long as nothing is stored into either.
         """
         trace, out = self.trace, []
-        made: dict[Cell, Cell] = dict(self.stand_ins)
+        made: dict[Storage, Storage] = dict(self.placeholders)
         for x, inner, v in zip(result.tracers, result.values, outs, strict=True):
             if inner not in trace.unordered:
                 trace.unordered.discard(v)
             if not isinstance(x, TracedArray):
                 out.append(wrap(trace, v))
                 continue
-            root = x.cell.root
+            root = x.storage.root
             source = root if root.trace.encloses(trace) else made.get(root)
-            cell = Cell(trace, v) if source is None else Cell(trace, v, -1, source)
-            made.setdefault(root, cell)
-            out.append(wrap(trace, v, cell))
+            storage = Storage(trace, v) if source is None else Storage(trace, v, -1, source)
+            made.setdefault(root, storage)
+            out.append(wrap(trace, v, storage))
         return out

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import Bailout, TraceError, Underivable
 from tracejit.frontend.eager.arguments import Arguments, in_containers
-from tracejit.frontend.eager.calls import ConcreteHooks
+from tracejit.frontend.eager.calls import EagerInterpreter
 from tracejit.frontend.eager.tracers import ConcreteArray, ConcreteScalar
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.tracing.traceable import Traceable
@@ -35,8 +35,8 @@ def run_eagerly(
 ) -> Any:
     """What `transformed` gives for these arguments, computed operation by operation.
 
-    It is called `name`, and made of `function`; `record(hooks, function, args, kwargs)` gives its
-    result on tracers.
+    It is called `name`, and made of `function`; `record(interpreter, function, args, kwargs)` gives
+    its result on tracers.
 
     The program's prints, breakpoints, warnings and exceptions are its own, from its lines, and see
     real numbers. Arrays and containers among the arguments hold afterwards, after an exception of
@@ -46,17 +46,17 @@ def run_eagerly(
     """
     outer = concrete_trace()
     if outer is not None:
-        return ConcreteHooks(outer).transformed(transformed, *args, **kwargs)
+        return EagerInterpreter(outer).transformed(transformed, *args, **kwargs)
 
-    def run(hooks: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return record(hooks, function, args, kwargs)
+    def run(interpreter: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return record(interpreter, function, args, kwargs)
 
     trace = ConcreteTrace(name, (ConcreteArray, ConcreteScalar))
     return _run(trace, run, args, kwargs, function)
 
 
 def pull_eagerly(trace: Trace, pull: Callable[..., Any], cotangent: Any) -> Any:
-    """What `pull(hooks, args, kwargs)` gives for a cotangent, in a trace of a run that is over.
+    """What `pull(interpreter, args, kwargs)` gives for a cotangent, in the trace of a run.
 
     Raises as `run_eagerly`, and TypeError for a trace that is compiled.
     """
@@ -74,10 +74,10 @@ def _run(
 ) -> Any:
     with trace.active():
         arguments = Arguments(trace, args, kwargs, is_inner=False)
-        hooks: Any = ConcreteHooks(trace)
+        interpreter: Any = EagerInterpreter(trace)
         try:
             with np.errstate(all="ignore"):
-                result = record(hooks, arguments.args, arguments.kwargs)
+                result = record(interpreter, arguments.args, arguments.kwargs)
             if trace.lost is not None:
                 raise trace.lost
             if function is not None:

@@ -52,9 +52,11 @@ class Transformed(Traceable):
     def __repr__(self) -> str:
         return f"<{self.__qualname__}>"
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         try:
-            return self.record(hooks, part_of(hooks, self, "function"), args, kwargs)
+            return self.record(interpreter, part_of(interpreter, self, "function"), args, kwargs)
         except LostGradient:
             raise
         except Underivable as e:
@@ -62,7 +64,7 @@ class Transformed(Traceable):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],

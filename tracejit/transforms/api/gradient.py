@@ -47,13 +47,15 @@ class Gradient(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         places = chosen_places(self.transform, function, self.argnums, self.argnames, args, kwargs)
-        primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        primal = call_primal(
+            interpreter, function, args, kwargs, places, self.transform, self.has_aux
+        )
         result, aux = primal.result, primal.aux
         value = _real_number(primal.settled, self.transform)
         trace = primal.trace
@@ -69,10 +71,12 @@ class Gradient(Transformed):
         for place, x in chosen.items():
             if place in sparse:
                 pairs = [pull.row_gradients[v] for v in x.values]
-                leaves = [_by_rows(hooks, leaf, *p) for leaf, p in zip(x.given, pairs, strict=True)]
+                leaves = [
+                    _by_rows(interpreter, leaf, *p) for leaf, p in zip(x.given, pairs, strict=True)
+                ]
             else:
                 leaves = [like(leaf, next(found)) for leaf in x.given]
-            gradients.append(x.rebuilt(hooks, leaves))
+            gradients.append(x.rebuilt(interpreter, leaves))
         out = gradients[0] if self.single else tuple(gradients)
         if self.with_value:
             return (((result, aux) if self.has_aux else result), out)
@@ -108,12 +112,12 @@ def _tables(x: Variables, what: str) -> list[Value]:
     return x.values
 
 
-def _by_rows(hooks: Interpreter, table: Tracer, rows: Value, values: Value) -> Any:
+def _by_rows(interpreter: Interpreter, table: Tracer, rows: Value, values: Value) -> Any:
     """The gradient by a table as rows of it."""
     trace = here()
     shape = table.shape  # type: ignore[attr-defined]
     fields = {"rows": wrap(trace, rows), "values": wrap(trace, values), "shape": shape}
-    return hooks.new(build_dataclass(RowGradient, fields))
+    return interpreter.allocate(build_dataclass(RowGradient, fields))
 
 
 def _real_number(x: Any, what: str) -> Tracer:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.control.choices import settle
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
-from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
@@ -36,8 +36,10 @@ class _Call(Traceable):
     def __call__(self, x: Any) -> Any:
         raise NotImplementedError("only traced")
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.run(hooks, *args)
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return self.run(interpreter, *args)
 
 
 class _Chosen(Traceable):
@@ -56,11 +58,13 @@ class _Chosen(Traceable):
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError("only traced")
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         new = dict(zip(self.places, args, strict=True))
         given = [new.get(k, x) for k, x in enumerate(self.args)]
         named = {k: new.get(k, x) for k, x in self.kwargs.items()}
-        return hooks.call(self.function, *given, **named)
+        return interpreter.call(self.function, *given, **named)
 
 
 class Jacobian(Transformed):
@@ -84,23 +88,23 @@ class Jacobian(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         places = chosen_places(self.transform, function, self.argnums, (), args, kwargs)
-        chosen = tuple(settle(kwargs[p] if type(p) is str else args[p]) for p in places)  # type: ignore[index]
-        f = hooks.new(_Chosen(function, args, kwargs, places))
+        chosen = tuple(narrow(kwargs[p] if type(p) is str else args[p]) for p in places)  # type: ignore[index]
+        f = interpreter.allocate(_Chosen(function, args, kwargs, places))
         leaves, tree = flatten_state(chosen)
         inputs = [lift(x) for x in leaves]
         self._check(inputs, "argument")
         build = self._forward if self.mode == "forward" and inputs else self._reverse
-        blocks, results, aux = build(hooks, f, chosen, inputs, tree)
+        blocks, results, aux = build(interpreter, f, chosen, inputs, tree)
         out = unflatten(
             results,
-            [self._by_argument(hooks, tree, row) for row in blocks],
-            hooks.new,
+            [self._by_argument(interpreter, tree, row) for row in blocks],
+            interpreter.allocate,
         )
         return (out, aux) if self.has_aux else out
 
@@ -113,13 +117,13 @@ class Jacobian(Transformed):
                     f"{self.transform}: a complex {what}; say holomorphic=True if the function is"
                 )
 
-    def _by_argument(self, hooks: Interpreter, tree: TreeDef, row: Sequence[Any]) -> Any:
-        parts = unflatten(tree, row, hooks.new)
+    def _by_argument(self, interpreter: Interpreter, tree: TreeDef, row: Sequence[Any]) -> Any:
+        parts = unflatten(tree, row, interpreter.allocate)
         return parts[0] if isinstance(self.argnums, int) else parts
 
     def _forward(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         f: Callable[..., Any],
         chosen: tuple[Any, ...],
         inputs: Sequence[Tracer],
@@ -131,35 +135,35 @@ class Jacobian(Transformed):
         before, stored = [fresh_copy(here(), x) for x in inputs], False
         for k, x in enumerate(inputs):
 
-            def along(hooks: Interpreter, direction: Any, k: int = k) -> Any:
+            def along(interpreter: Interpreter, direction: Any, k: int = k) -> Any:
                 zeros = [None if j != k else direction for j in range(len(inputs))]
-                tangents = unflatten(tree, zeros, hooks.new)
-                jvp = hooks.new(Jvp(f, self.has_aux))
+                tangents = unflatten(tree, zeros, interpreter.allocate)
+                jvp = interpreter.allocate(Jvp(f, self.has_aux))
                 copies = [fresh_copy(here(), v) for v in before]
-                given = unflatten(tree, copies, hooks.new)
-                result, tangent, *aux = jvp.record(hooks, f, (given, tangents), {})
+                given = unflatten(tree, copies, interpreter.allocate)
+                result, tangent, *aux = jvp.record(interpreter, f, (given, tangents), {})
                 nonlocal stored, around
-                stored |= any(isinstance(v, TracedArray) and v.cell.written for v in copies)
+                stored |= any(isinstance(v, TracedArray) and v.storage.written for v in copies)
                 self._check([lift(v) for v in flatten_state(result)[0]], "result")
                 # What is auxiliary may have other containers and objects for each direction.
-                kept, around = flatten_state(settled(hooks, tuple(aux), one_dtype))
+                kept, around = flatten_state(settled(interpreter, tuple(aux), one_dtype))
                 return tangent, kept
 
-            mapped = hooks.new(Vmap(hooks.new(_Call(along)), 0, (-1, None)))
-            tangent, aux = hooks.call(mapped, _basis(hooks, x))
+            mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(along)), 0, (-1, None)))
+            tangent, aux = interpreter.call(mapped, _basis(interpreter, x))
             parts, found = flatten_state(tangent)
             shape = _shape(x)
             rows.append([np.reshape(p, (*p.shape[:-1], *shape)) for p in parts])
         if stored:
-            hooks.call(f, *chosen)
+            interpreter.call(f, *chosen)
         assert found is not None and around is not None
         blocks = [list(column) for column in zip(*rows, strict=True)]
-        kept = unflatten(around, aux, hooks.new)
+        kept = unflatten(around, aux, interpreter.allocate)
         return blocks, found, kept[0] if kept else None
 
     def _reverse(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         f: Callable[..., Any],
         chosen: tuple[Any, ...],
         inputs: Sequence[Tracer],
@@ -168,22 +172,25 @@ class Jacobian(Transformed):
         """Row by row: for each result, back from every element at once."""
         # The calls for the rows begin with what the arguments are before this one.
         before = [fresh_copy(here(), x) for x in inputs]
-        vjp = hooks.new(Vjp(f, self.has_aux))
-        _, pullback, *aux = vjp.record(hooks, f, chosen, {})
+        vjp = interpreter.allocate(Vjp(f, self.has_aux))
+        _, pullback, *aux = vjp.record(interpreter, f, chosen, {})
         outputs, found = pullback.results, pullback.tree
         self._check(outputs, "result")
         rows = []
         for k, y in enumerate(outputs):
 
-            def back(hooks: Interpreter, cotangent: Any, k: int = k) -> Any:
-                given = [_zero(hooks, v) if j != k else cotangent for j, v in enumerate(outputs)]
-                inner = hooks.new(Vjp(f, self.has_aux))
-                copies = unflatten(tree, [fresh_copy(here(), v) for v in before], hooks.new)
-                _, pulled, *_ = inner.record(hooks, f, copies, {})
-                return hooks.call(pulled, unflatten(found, given, hooks.new))
+            def back(interpreter: Interpreter, cotangent: Any, k: int = k) -> Any:
+                given = [
+                    _zero(interpreter, v) if j != k else cotangent for j, v in enumerate(outputs)
+                ]
+                inner = interpreter.allocate(Vjp(f, self.has_aux))
+                fresh = [fresh_copy(here(), v) for v in before]
+                copies = unflatten(tree, fresh, interpreter.allocate)
+                _, pulled, *_ = inner.record(interpreter, f, copies, {})
+                return interpreter.call(pulled, unflatten(found, given, interpreter.allocate))
 
-            mapped = hooks.new(Vmap(hooks.new(_Call(back)), 0, 0))
-            parts, _ = flatten_state(hooks.call(mapped, _basis(hooks, y)))
+            mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(back)), 0, 0))
+            parts, _ = flatten_state(interpreter.call(mapped, _basis(interpreter, y)))
             rows.append([np.reshape(p, (*_shape(y), *p.shape[1:])) for p in parts])
         return rows, found, aux[0] if aux else None
 
@@ -193,14 +200,14 @@ def _shape(x: Tracer) -> tuple[Any, ...]:
     return tuple(unwrap(d, env) for d in shape_of(x.type))
 
 
-def _zero(hooks: Interpreter, x: Tracer) -> Any:
-    return hooks.call(np.zeros, _shape(x), dtype=dtype_of(x.type))
+def _zero(interpreter: Interpreter, x: Tracer) -> Any:
+    return interpreter.call(np.zeros, _shape(x), dtype=dtype_of(x.type))
 
 
-def _basis(hooks: Interpreter, x: Tracer) -> Any:
+def _basis(interpreter: Interpreter, x: Tracer) -> Any:
     """All directions of a value, along a new first axis."""
     count: Dim = prod(shape_of(x.type))
-    eye = hooks.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
+    eye = interpreter.call(np.eye, unwrap(count, here().env), dtype=dtype_of(x.type))
     return np.reshape(lift(eye), (eye.shape[0], *_shape(x)))
 
 
@@ -217,7 +224,7 @@ class HessianProduct(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -226,8 +233,8 @@ class HessianProduct(Transformed):
             raise TypeError("hvp takes the arguments of the function, and then a direction")
         *given, along = args
         (place,) = chosen_places(self.transform, function, self.argnums, (), given, kwargs)
-        f = hooks.new(_Chosen(function, given, kwargs, (place,)))
-        gradient = hooks.new(Gradient(f, 0, None, False, False))
-        jvp = hooks.new(Jvp(gradient))
+        f = interpreter.allocate(_Chosen(function, given, kwargs, (place,)))
+        gradient = interpreter.allocate(Gradient(f, 0, None, False, False))
+        jvp = interpreter.allocate(Jvp(gradient))
         chosen = kwargs[place] if type(place) is str else given[place]  # type: ignore[index]
-        return jvp.record(hooks, gradient, ((chosen,), (along,)), {})[1]
+        return jvp.record(interpreter, gradient, ((chosen,), (along,)), {})[1]

@@ -10,14 +10,14 @@ import numpy as np
 
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.control.branches import lifted
-from tracejit.frontend.control.choices import is_number, leaves_of, settle
 from tracejit.frontend.control.kinds import as_machine, parts_of, rebuild
+from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
 from tracejit.transforms.autodiff.segments import Segment
@@ -29,7 +29,7 @@ __all__ = [
     "call_primal",
     "fresh_copy",
     "fresh_name",
-    "has_choice",
+    "has_union",
     "like",
     "settled",
     "stack_name",
@@ -51,21 +51,21 @@ class Variables:
     values: list[Value]
     tree: TreeDef
 
-    def rebuilt(self, hooks: Interpreter, leaves: Sequence[Any]) -> Any:
+    def rebuilt(self, interpreter: Interpreter, leaves: Sequence[Any]) -> Any:
         """The argument's containers around other leaves."""
-        return unflatten(self.tree, leaves, hooks.new)
+        return unflatten(self.tree, leaves, interpreter.allocate)
 
 
-def variables(hooks: Interpreter, argument: Any) -> Variables:
+def variables(interpreter: Interpreter, argument: Any) -> Variables:
     """An argument to be derived by, whose parts are floats, or None."""
-    argument = settle(argument)
-    if has_choice(argument):
+    argument = narrow(argument)
+    if has_union(argument):
         raise TraceError("TJ031", "an argument that is of one of several kinds", user_line())
     leaves, tree = flatten_state(argument)
     given = [lift(x) for x in leaves]
     tracers = [fresh_copy(here(), x) for x in given]
     values = [x.value() for x in tracers]
-    return Variables(unflatten(tree, tracers, hooks.new), given, tracers, values, tree)
+    return Variables(unflatten(tree, tracers, interpreter.allocate), given, tracers, values, tree)
 
 
 def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
@@ -85,7 +85,7 @@ def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
         active.add(new)
     out = wrap(trace, new)
     if isinstance(x, ConcreteArray) and isinstance(out, ConcreteArray):
-        out.trace.stand_in(out, x)
+        out.trace.placeholder(out, x)
     return out
 
 
@@ -99,7 +99,7 @@ class Primal:
     #: What the function gives, as it is.
     result: Any
     aux: Any
-    #: The same with one number in place of each choice between numbers of several kinds.
+    #: The same with one number in place of each union between numbers of several kinds.
     settled: Any
 
     @property
@@ -109,7 +109,7 @@ class Primal:
 
 
 def call_primal(
-    hooks: Interpreter,
+    interpreter: Interpreter,
     f: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
@@ -122,12 +122,12 @@ def call_primal(
     With `has_aux` it gives a pair (result, auxiliary). Raises TypeError if it does not.
     """
     trace = here()
-    chosen = {p: variables(hooks, kwargs[p] if type(p) is str else args[p]) for p in places}  # type: ignore[index]
+    chosen = {p: variables(interpreter, kwargs[p] if type(p) is str else args[p]) for p in places}  # type: ignore[index]
     start = len(trace.builder.nodes)
     given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
     named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}
     try:
-        result = settle(hooks.call(f, *given, **named))
+        result = narrow(interpreter.call(f, *given, **named))
     except Exception:
         # Where values are real, the caller sees what was stored before the exception.
         for x in chosen.values():
@@ -144,40 +144,42 @@ def call_primal(
                 f"{what} with has_aux=True takes a function that gives a pair (value, auxiliary)"
             )
         result, aux = result
-    one_kind = settled(hooks, result)
+    one_kind = settled(interpreter, result)
     segment = Segment(trace.builder, start)
     return Primal(trace, segment, list(chosen.values()), result, aux, one_kind)
 
 
-def has_choice(x: Any) -> bool:
+def has_union(x: Any) -> bool:
     """Whether a value in containers is of one of several kinds, as the run decides."""
-    if isinstance(x, Choice):
+    if isinstance(x, Union):
         return True
     found = parts_of(x)
-    return found is not None and any(map(has_choice, found[2]))
+    return found is not None and any(map(has_union, found[2]))
 
 
 def settled(
-    hooks: Interpreter, x: Any, number: Callable[[Interpreter, Choice], Any] | None = None
+    interpreter: Interpreter, x: Any, number: Callable[[Interpreter, Union], Any] | None = None
 ) -> Any:
-    """`x` in its containers with what `number` makes of each choice; by default one NumPy scalar.
+    """`x` in its containers with what `number` makes of each union; by default one NumPy scalar.
 
-    Raises TraceError for a choice that is none between numbers.
+    Raises TraceError for a union that is none between numbers.
     """
-    if not has_choice(x):
+    if not has_union(x):
         return x
-    x = settle(x)
-    if isinstance(x, Choice):
-        return (number or _as_number)(hooks, x)
+    x = narrow(x)
+    if isinstance(x, Union):
+        return (number or _as_number)(interpreter, x)
     found = parts_of(x)
     if found is None:
         return x
     cls, keys, children = found
-    return rebuild(hooks, cls, keys, [settled(hooks, part, number) for part in children])
+    return rebuild(
+        interpreter, cls, keys, [settled(interpreter, part, number) for part in children]
+    )
 
 
-def _as_number(hooks: Interpreter, x: Choice) -> Tracer:
-    """A choice between numbers as one NumPy scalar; integers among them are constants."""
+def _as_number(interpreter: Interpreter, x: Union) -> Tracer:
+    """A union between numbers as one NumPy scalar; integers among them are constants."""
     kinds = list(leaves_of(x))
     dtypes = [dtype_of(lift(k).type) for k in kinds if is_number(k)]
     if len(dtypes) < len(kinds) or not any(d.kind in "fc" for d in dtypes):
@@ -190,7 +192,7 @@ def _as_number(hooks: Interpreter, x: Choice) -> Tracer:
             v = here().emit("cast", (v,), dtype=dtype_name(dtype))
         return wrap(here(), v)
 
-    out = lifted(hooks, as_float, x)
+    out = lifted(interpreter, as_float, x)
     assert isinstance(out, Tracer)
     return out
 
@@ -201,7 +203,7 @@ def _store_back(trace: Trace, start: int, x: Variables) -> None:
         if isinstance(new, TracedArray) and new.views:
             what = "an assignment to an attribute of an argument that is derived by"
             raise TraceError("TJ008", what, user_line())
-        if not isinstance(new, TracedArray) or not new.cell.written:
+        if not isinstance(new, TracedArray) or not new.storage.written:
             continue
         assert isinstance(old, TracedArray)
         before = old.value()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError, Underivable
-from tracejit.frontend.control.choices import settle
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
@@ -68,7 +68,7 @@ def _same_shape(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
 
 def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     """The leaves of a container of the structure `tree`. Raises TypeError for another one."""
-    leaves, given = flatten_state(settle(x))
+    leaves, given = flatten_state(narrow(x))
     if len(leaves) != count or not _alike(given.root, tree.root):
         raise TypeError(f"{what} has another structure than what it belongs to")
     return leaves
@@ -76,7 +76,7 @@ def matching(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
 
 def with_zeros(x: Any, tree: TreeDef, count: int, what: str) -> list[Any]:
     """As `matching`, of what has None for zeros of all that is in its place."""
-    leaves, given = flatten_state(settle(x))
+    leaves, given = flatten_state(narrow(x))
     out = _spread(given.root, tree.root, iter(leaves), what)
     if out is None or len(out) != count:
         raise TypeError(f"{what} has another structure than what it belongs to")
@@ -120,7 +120,7 @@ class Jvp(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -132,7 +132,9 @@ class Jvp(Transformed):
         for k in set(range(len(primals))).difference(places):
             name = argument_name(function, k)
             require_no_tangent(tangents[k], f"jvp: the tangent of {name}, which has no derivative,")
-        primal = call_primal(hooks, function, primals, {}, places, self.transform, self.has_aux)
+        primal = call_primal(
+            interpreter, function, primals, {}, places, self.transform, self.has_aux
+        )
         require_results(primal.result, self.transform)
         trace = primal.trace
         nodes = primal.segment.nodes
@@ -149,7 +151,7 @@ class Jvp(Transformed):
         result, aux = primal.result, primal.aux
         leaves, tree = flatten_state(primal.settled)
         out = [_tangent(c, lift(x), table) for x in leaves]
-        tangent = unflatten(tree, out, hooks.new)
+        tangent = unflatten(tree, out, interpreter.allocate)
         return (result, tangent, aux) if self.has_aux else (result, tangent)
 
 
@@ -164,9 +166,13 @@ class JvpOfAny(Traceable):
     def __call__(self, function: Callable[..., Any], primals: Any, tangents: Any) -> Any:
         return Jvp(function, self.has_aux)(primals, tangents)
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         function, primals, tangents = args
-        return hooks.call(hooks.new(Jvp(function, self.has_aux)), primals, tangents)
+        return interpreter.call(
+            interpreter.allocate(Jvp(function, self.has_aux)), primals, tangents
+        )
 
 
 def _tangent(c: DerivativeBuilder, x: Tracer, table: dict[Value, Value]) -> Any:
@@ -191,16 +197,18 @@ class Vjp(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
         places = float_places(self.transform, function, args)
-        primal = call_primal(hooks, function, args, kwargs, places, self.transform, self.has_aux)
+        primal = call_primal(
+            interpreter, function, args, kwargs, places, self.transform, self.has_aux
+        )
         require_results(primal.result, self.transform)
         result, aux = primal.result, primal.aux
-        pulled = hooks.new(Pulled(primal, places, len(args), primal.settled))
+        pulled = interpreter.allocate(Pulled(primal, places, len(args), primal.settled))
         return (result, pulled, aux) if self.has_aux else (result, pulled)
 
 
@@ -225,25 +233,27 @@ class Pulled(Traceable):
 
         return pull_eagerly(self.primal.trace, self.traced_call, cotangent)
 
-    def traced_call(self, hooks: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         (cotangent,) = args
         trace = self.primal.trace
         if here() is not trace:
             raise TraceError("TJ031", "a pullback is called in a branch or a loop", user_line())
         leaves = matching(cotangent, self.tree, len(self.results), "a cotangent")
         try:
-            found = iter(self._pull(hooks, leaves))
+            found = iter(self._pull(interpreter, leaves))
         except LostGradient:
             raise
         except Underivable as e:
             raise as_error(e) from None
         parts = {
-            place: x.rebuilt(hooks, [like(leaf, next(found)) for leaf in x.given])
+            place: x.rebuilt(interpreter, [like(leaf, next(found)) for leaf in x.given])
             for place, x in zip(self.places, self.primal.variables, strict=True)
         }
         return tuple(parts.get(k) for k in range(self.count))
 
-    def _pull(self, hooks: Interpreter, leaves: Sequence[Any]) -> list[Value]:
+    def _pull(self, interpreter: Interpreter, leaves: Sequence[Any]) -> list[Value]:
         primal, trace = self.primal, self.primal.trace
         given = [
             direction(leaf, v.type, "a cotangent") if differentiable(v.type) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracejit.frontend.control.choices import settle
+from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.pytree import flatten_state, unflatten
-from tracejit.frontend.tracing.storage import Cell
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import current_trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, wrap
 from tracejit.ir.derivatives import differentiable
@@ -24,7 +24,7 @@ def stopped(x: Any, new: Callable[[Any], Any] = lambda made: made) -> Any:
     """
     if current_trace() is None:
         return x
-    x = settle(x)
+    x = narrow(x)
     require_transparent(x, "stop_gradient")
     leaves, tree = flatten_state(x)
     return unflatten(tree, [_leaf(v) for v in leaves], new)
@@ -38,5 +38,5 @@ def _leaf(x: Any) -> Any:
     if not isinstance(x, TracedArray):
         return wrap(trace, value)
     # A name of the same memory, as far as the program goes: right as long as nothing is stored.
-    cell = Cell(trace, value, -1, x.cell)
-    return wrap(trace, value, cell)
+    storage = Storage(trace, value, -1, x.storage)
+    return wrap(trace, value, storage)

@@ -10,9 +10,9 @@ import numpy as np
 
 from tracejit.errors import TraceError, Unbatchable
 from tracejit.frontend.control.branches import lifted
-from tracejit.frontend.control.choices import is_number, leaves_of, settle
 from tracejit.frontend.control.kinds import as_machine
 from tracejit.frontend.control.regions import Names, entered
+from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.operations import settled as in_program
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -24,10 +24,10 @@ from tracejit.frontend.tracing.pytree import (
     is_constant,
     unflatten,
 )
-from tracejit.frontend.tracing.storage import Cell, set_effect_token
+from tracejit.frontend.tracing.storage import Storage, set_effect_token
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
-from tracejit.frontend.tracing.union import Choice
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.batching import batched_type, stretched
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
@@ -60,28 +60,30 @@ class Vmap(Transformed):
 
     def record(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        leaves, tree = flatten_state(tuple(map(settle, (*args, *kwargs.values()))))
+        leaves, tree = flatten_state(tuple(map(narrow, (*args, *kwargs.values()))))
         axes = self._axes(args, kwargs, tree)
         given = [x if a is None else lift(x) for x, a in zip(leaves, axes, strict=True)]
         axes = [_axis(x, a) for x, a in zip(given, axes, strict=True)]
         size = _batch_size(given, axes)
 
         def called(lanes: Sequence[Any]) -> Any:
-            parts = unflatten(tree, lanes, hooks.new)
+            parts = unflatten(tree, lanes, interpreter.allocate)
             named = dict(zip(kwargs, parts[len(args) :], strict=True))
-            return settled(hooks, hooks.call(function, *parts[: len(args)], **named), one_dtype)
+            return settled(
+                interpreter, interpreter.call(function, *parts[: len(args)], **named), one_dtype
+            )
 
         if getattr(here().builder, "active", None) is not None:
-            return self._one_by_one(hooks, called, given, axes, size)
+            return self._one_by_one(interpreter, called, given, axes, size)
         batch = _Batch(here(), size)
         lanes = [x if a is None else batch.lane(x, a) for x, a in zip(given, axes, strict=True)]
         results, shape = batch.run(lanes, lambda found: self._results(called(found)))
-        return unflatten(shape, results, hooks.new)
+        return unflatten(shape, results, interpreter.allocate)
 
     def _axes(self, args: Sequence[Any], kwargs: dict[str, Any], tree: TreeDef) -> list[int | None]:
         """The mapped axis of each leaf. Arguments given by name are mapped along axis 0."""
@@ -107,7 +109,7 @@ class Vmap(Transformed):
 
     def _one_by_one(
         self,
-        hooks: Interpreter,
+        interpreter: Interpreter,
         called: Callable[[Sequence[Any]], Any],
         given: Sequence[Any],
         axes: Sequence[int | None],
@@ -136,7 +138,7 @@ class Vmap(Transformed):
             for column in zip(*rows, strict=True)
         ]
         assert tree is not None
-        return unflatten(tree, out, hooks.new)
+        return unflatten(tree, out, interpreter.allocate)
 
 
 def _unlike_none(lanes: Sequence[Tracer]) -> Any:
@@ -219,12 +221,12 @@ def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
     return size
 
 
-def one_dtype(hooks: Interpreter, x: Choice) -> Any:
-    """A choice between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
+def one_dtype(interpreter: Interpreter, x: Union) -> Any:
+    """A union between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
         raise TraceError("TJ031", "a result that is of one of several kinds", user_line())
-    return lifted(hooks, lambda leaf: wrap(here(), as_machine(leaf)), x)
+    return lifted(interpreter, lambda leaf: wrap(here(), as_machine(leaf)), x)
 
 
 class _Batch:
@@ -268,10 +270,10 @@ class _Batch:
             stores = [
                 (*self.mapped[lane], x.value())
                 for lane, x in zip(lanes, inner, strict=True)
-                if isinstance(lane, Value) and isinstance(x, TracedArray) and x.cell.written
+                if isinstance(lane, Value) and isinstance(x, TracedArray) and x.storage.written
             ]
         effects = trace.root.effects
-        if side.changed or side.lost or any(cell is not effects for cell in side.stored):
+        if side.changed or side.clobbered or any(storage is not effects for storage in side.stored):
             raise TraceError(
                 "TJ005", "a function under vmap stores into what is not its own", user_line()
             )
@@ -292,10 +294,10 @@ class _Batch:
     def _require_apart(self, stored: Sequence[TracedArray], lanes: Sequence[Any]) -> None:
         """Raise TraceError where an array whose elements are stored into has a second name."""
         given = [self.mapped[x][0] if isinstance(x, Value) else x for x in lanes]
-        cells = [x.cell.roots() for x in given if isinstance(x, TracedArray)]
+        storages = [x.storage.roots() for x in given if isinstance(x, TracedArray)]
         for x in stored:
-            names = sum(bool(x.cell.roots() & roots) for roots in cells)
-            if names > 1 or contents(self.trace, x.cell) & set(self.region.captures):
+            names = sum(bool(x.storage.roots() & roots) for roots in storages)
+            if names > 1 or contents(self.trace, x.storage) & set(self.region.captures):
                 raise TraceError(
                     "TJ005", "an argument that is mapped over, and read under another name"
                 )
@@ -320,14 +322,14 @@ class _Batch:
         return wrap(self.trace, c.transpose(whole, axes))
 
 
-def contents(trace: Trace, cell: Cell) -> set[Value]:
-    """The values of a trace that are what a cell holds, or views of it."""
-    if cell.holder is trace:
-        found = {cell.value}
+def contents(trace: Trace, storage: Storage) -> set[Value]:
+    """The values of a trace that are what a storage holds, or views of it."""
+    if storage.holder is trace:
+        found = {storage.value}
     elif trace.parent is None:
         return set()
     else:
-        outer = contents(trace.parent, cell)
+        outer = contents(trace.parent, storage)
         found = {inner for v, inner in trace.captures.items() if v in outer}
     for node in trace.builder.nodes:
         if isinstance(node.op, _VIEWS) and node.inputs[0] in found:

@@ -1,8 +1,9 @@
 """Regions written into the graph around them, and derivatives of functions that are computed again.
 
 A backward pass through a `checkpoint` copies the region to where it is recorded, on operands that
-are had there, and goes back through the copy. At the top level the operands are made `opaque`, so
-that the copy is not taken for what the forward pass has computed, and kept.
+are had there, and goes back through the copy. At the top level the operands are made
+`optimization_barrier`, so that the copy is not taken for what the forward pass has computed, and
+kept.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def pull_checkpoint(
             continue
         x = scope.primal(outer)
         if isinstance(x.type, (ArrayType, NpScalar, PyScalar)):
-            x = c.op("opaque", x, site=site)
+            x = c.op("optimization_barrier", x, site=site)
         operands[inner] = x
         if outer in scope.block.active and differentiable(outer.type):
             wrt[outer] = x

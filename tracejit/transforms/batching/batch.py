@@ -24,7 +24,7 @@ from tracejit.ops.control.effects import RaiseError
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.ops.control.stack import StackNew, StackPop, record_types
 from tracejit.transforms.batching.lanes import Table, run_lanes
-from tracejit.transforms.batching.plan import Plan, call_operands, make_plan
+from tracejit.transforms.batching.plan import BatchPlan, call_operands, make_plan
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import close, copy_node, nested
 
@@ -134,7 +134,12 @@ class _Batcher:
     """Records one node after another, for all lanes at once."""
 
     def __init__(
-        self, c: DerivativeBuilder, table: Table, size: Dim, sizes: dict[str, Dim], plan: Plan
+        self,
+        c: DerivativeBuilder,
+        table: Table,
+        size: Dim,
+        sizes: dict[str, Dim],
+        plan: BatchPlan,
     ) -> None:
         self.c, self.table, self.size, self.sizes = c, table, size, sizes
         self.plan, self.stacks = plan, plan.stacks

@@ -28,11 +28,11 @@ from tracejit.ops.control.stack import StackPop, StackPush
 from tracejit.transforms.batching.stacks import StackFlags, stacks_of
 from tracejit.transforms.regions import nested
 
-__all__ = ["Plan", "call_operands", "effect_tokens", "make_plan"]
+__all__ = ["BatchPlan", "call_operands", "effect_tokens", "make_plan"]
 
 
 @dataclass
-class Plan:
+class BatchPlan:
     """The nodes in the order in which they run: `before` the loop over lanes, `apart` in it, and
     `after` it.
     """
@@ -51,12 +51,12 @@ class Plan:
     lane_loops: bool = False
 
 
-def make_plan(nodes: Sequence[Node], batched: Collection[Value], stacks: StackFlags) -> Plan:
+def make_plan(nodes: Sequence[Node], batched: Collection[Value], stacks: StackFlags) -> BatchPlan:
     """The plan of nodes of which these values, from outside, are batched.
 
     It holds once making it adds nothing to `stacks`.
     """
-    plan = Plan(set(batched), stacks)
+    plan = BatchPlan(set(batched), stacks)
     apart = set()
     for node in nodes:
         flags = _results(node, plan)
@@ -72,7 +72,7 @@ def make_plan(nodes: Sequence[Node], batched: Collection[Value], stacks: StackFl
     return plan
 
 
-def _order(nodes: Sequence[Node], apart: Collection[Node], plan: Plan) -> None:
+def _order(nodes: Sequence[Node], apart: Collection[Node], plan: BatchPlan) -> None:
     """Sort the nodes into those before, in and after the loop over lanes."""
     later: set[Value] = set()
     following = set()
@@ -91,7 +91,7 @@ def _order(nodes: Sequence[Node], apart: Collection[Node], plan: Plan) -> None:
         place.append(node)
 
 
-def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
+def _results(node: Node, plan: BatchPlan) -> Sequence[bool] | None:
     """Which results of a node are batched; None where it is apart."""
     used = stacks_of(node)
     if (
@@ -117,7 +117,7 @@ def _results(node: Node, plan: Plan) -> Sequence[bool] | None:
     return None
 
 
-def _stack_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool]:
+def _stack_flags(node: Node, flags: Sequence[bool], plan: BatchPlan) -> list[bool]:
     if isinstance(node.op, StackPush):
         plan.stacks.push(node, flags[1:])
     if isinstance(node.op, StackPop):
@@ -133,7 +133,7 @@ def _has_effects(node: Node) -> bool:
     )
 
 
-def _reads_lane_sizes(node: Node, plan: Plan) -> bool:
+def _reads_lane_sizes(node: Node, plan: BatchPlan) -> bool:
     read = node.sizes().union(*(type_sizes(v.type) for v in (*node.inputs, *node.outputs)))
     return not plan.lane_sizes.isdisjoint(read - set(node.binds))
 
@@ -141,12 +141,12 @@ def _reads_lane_sizes(node: Node, plan: Plan) -> bool:
 # Regions ------------------------------------------------------------------------------------------
 
 
-def _branch_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+def _branch_flags(node: Node, flags: Sequence[bool], plan: BatchPlan) -> list[bool] | None:
     """Which results of a `cond` are batched; None where lanes may take different sides."""
     return None if flags[0] else _sides_flags(node, flags[1:], plan)
 
 
-def _sides_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+def _sides_flags(node: Node, flags: Sequence[bool], plan: BatchPlan) -> list[bool] | None:
     """Which results are batched, of one region or another; None where sizes differ by lanes."""
     sides = [_region_plan(region, flags, plan.stacks) for region in node.regions]
     if any(side is None for side in sides):
@@ -157,7 +157,7 @@ def _sides_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | 
     return [any(pair) for pair in zip(*outs, strict=True)]
 
 
-def _call_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+def _call_flags(node: Node, flags: Sequence[bool], plan: BatchPlan) -> list[bool] | None:
     """Which results of a call are batched: all of those of a `custom` one."""
     first, *others = [
         _region_plan(region, call_operands(node, flags, region), plan.stacks)
@@ -181,7 +181,7 @@ def call_operands(node: Node, flags: Sequence[bool], region: Graph) -> list[bool
     return [*[True] * args, *flags[args:], *[True] * (len(region.inputs) - len(flags))]
 
 
-def _loop_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | None:
+def _loop_flags(node: Node, flags: Sequence[bool], plan: BatchPlan) -> list[bool] | None:
     """Which carried values of a `while_loop` are batched; None where it is apart.
 
     So it is where trip counts may differ. A carried value is batched if it is before the first
@@ -205,7 +205,7 @@ def _loop_flags(node: Node, flags: Sequence[bool], plan: Plan) -> list[bool] | N
         carried = joined
 
 
-def _region_plan(region: Graph, flags: Sequence[bool], stacks: StackFlags) -> Plan | None:
+def _region_plan(region: Graph, flags: Sequence[bool], stacks: StackFlags) -> BatchPlan | None:
     """The plan of a region; None where it gives sizes that differ from lane to lane."""
     inputs = [v for v, flag in zip(region.inputs, flags, strict=True) if flag]
     plan = make_plan(region.nodes, inputs, stacks)

@@ -14,7 +14,7 @@ from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, here, user_line, wrap
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, here, user_line, wrap
 from tracejit.ir.dims import Dim, prod
 
 __all__: list[str] = []
@@ -192,6 +192,6 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     x = permuted(x, [a.index(c) for c in result])
     if len(arrays) > 1 and x.ndim > 1:
         # The order of NumPy's result depends on the strides of all operands.
-        x = TracedArray(here(), Cell(here(), x.value()))
-        x.cell.order = None
+        x = TracedArray(here(), Storage(here(), x.value()))
+        x.storage.order = None
     return x if x.ndim or optimize is not False else x[()]

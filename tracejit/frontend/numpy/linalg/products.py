@@ -17,7 +17,7 @@ from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.tracer import Cell, TracedArray, broadcast_dims, here, user_line
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here, user_line
 from tracejit.ir.dims import Dim, prod
 
 __all__ = ["diagonal_view", "in_stack_order", "inexact", "matrix_product", "scalar", "square"]
@@ -68,7 +68,7 @@ def _made(op: str, *operands: TracedArray, **attrs: Any) -> TracedArray:
     trace = here()
     value = trace.emit(op, [x.value() for x in operands], **attrs)
     trace.unordered.discard(value)
-    return TracedArray(trace, Cell(trace, value))
+    return TracedArray(trace, Storage(trace, value))
 
 
 def in_stack_order(out: TracedArray, *operands: TracedArray, own: int = 2) -> TracedArray:

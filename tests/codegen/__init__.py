@@ -1,0 +1,1 @@
+"""Tests of `tracejit.codegen`: kernels, scalar functions and programs as machine code."""

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend`: Python and NumPy as they are traced."""

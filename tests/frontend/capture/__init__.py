@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend.capture`: what programs find outside themselves."""

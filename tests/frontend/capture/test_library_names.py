@@ -1,0 +1,110 @@
+"""Names that are bound to something else after a compile: a library's, a module's, a class's."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import sys
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.frontend.capture import library_name_samples as s
+from tests.runtime.test_failing_calls import outcome
+from tracejit import library_names
+from tracejit.runtime import native
+
+X = np.array([0.5, 1.0, 2.0])
+
+
+def mine(*args: Any, **kwargs: Any) -> float:
+    return 42.0
+
+
+MODULE = type("Other", (), {"solve": staticmethod(lambda a, b: b * 9)})
+CASES: dict[str, tuple[Any, Any]] = {
+    "numpy": (s.of_ufunc, lambda: mock.patch("numpy.sin", mine)),
+    "import": (s.of_import, lambda: mock.patch.object(s, "cos", mine)),
+    "math": (s.of_math, lambda: mock.patch("math.sqrt", mine)),
+    "math folded": (s.of_math_constant, lambda: mock.patch("math.sqrt", mine)),
+    "linalg": (s.of_solve, lambda: mock.patch("numpy.linalg.solve", lambda a, b: b * 7)),
+    "module": (s.of_solve, lambda: mock.patch("numpy.linalg", MODULE)),
+    "alias": (s.of_alias, lambda: mock.patch("numpy.linalg.norm", mine)),
+    "global module": (s.of_ufunc, lambda: mock.patch.object(s, "np", mock.Mock(sin=mine))),
+    "helper": (s.of_helper, lambda: mock.patch.object(s, "scale", mine)),
+    "shadowed": (s.of_len, lambda: mock.patch.object(s, "len", mine, create=True)),
+    "builtin": (s.of_sum, lambda: mock.patch.object(builtins, "sum", mine)),
+    "operator": (s.of_operator, lambda: mock.patch("operator.add", mine)),
+    "method": (s.of_method, lambda: mock.patch.object(s.Model, "act", lambda self, x: x * 5)),
+    "constant": (s.of_constant, lambda: mock.patch("numpy.pi", 3.0)),
+    "fft": (s.of_fft, lambda: mock.patch("numpy.fft.fft", mine)),
+    "ufunc's method": (s.of_method_of_ufunc, lambda: mock.patch("numpy.add", np.multiply)),
+    "class": (s.of_class, lambda: mock.patch("numpy.float32", np.float16)),
+    "where": (s.of_two, lambda: mock.patch("numpy.where", lambda c, a, b: a)),
+    "reduction": (s.of_two, lambda: mock.patch("numpy.sum", mine)),
+    "absent": (s.of_hasattr, lambda: mock.patch("numpy.added_later", 1, create=True)),
+    "default": (s.of_getattr, lambda: mock.patch("math.added_later", 2.0, create=True)),
+    "generator": (s.of_stream, lambda: mock.patch("numpy.random.default_rng", np.random.Generator)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_name_is_what_it_is_bound_to(name: str) -> None:
+    f, patch = CASES[name]
+    compiled = tracejit.jit(f)
+    before = outcome(f, X)
+    for _ in range(3):
+        assert outcome(compiled, X) == before
+    for _ in range(2):
+        with patch():
+            patched = outcome(f, X)
+            assert patched != before
+            for _ in range(3):
+                assert outcome(compiled, X) == patched
+        for _ in range(3):
+            assert outcome(compiled, X) == before
+
+
+def test_a_compile_while_a_name_is_bound_to_something_else() -> None:
+    compiled = tracejit.jit(s.of_constant)
+    with mock.patch("numpy.pi", 3.0):
+        for _ in range(3):
+            assert np.array_equal(compiled(X), X * 3.0)
+    for _ in range(3):
+        assert np.array_equal(compiled(X), X * np.pi)
+
+
+@pytest.mark.skipif(not native.available(), reason=native.why_not())
+def test_other_changes_of_a_library_cost_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tracejit.jit(s.of_ufunc)
+    for _ in range(3):
+        compiled(X)
+    calls: list[int] = []
+    slow = compiled._slow
+
+    def counted(*args: Any) -> Any:
+        calls.append(1)
+        return slow(*args)
+
+    compiled._slow = counted
+    compiled(X)
+    assert calls == []
+    monkeypatch.setattr(np, "_a_name_of_nobody", 1, raising=False)
+    for _ in range(5):
+        compiled(X)
+    assert len(calls) == 1
+    gc.collect()
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions keep it elsewhere")
+def test_versions_of_dicts_are_found() -> None:
+    assert library_names.version_offset() == 24
+
+
+def test_without_versions_names_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_names, "version_offset", lambda: None)
+    for name in ("numpy", "math", "builtin", "constant", "where"):
+        test_a_name_is_what_it_is_bound_to(name)

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend.control`: branches, loops, effects and what they leave."""

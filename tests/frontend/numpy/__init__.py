@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend.numpy`: functions, ufuncs and indices of NumPy."""

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend.python`: numbers, sequences, sets and operators of Python."""

@@ -1,0 +1,1 @@
+"""Tests of `tracejit.frontend.rewrite`: rewritten source does what the source did."""

@@ -1,0 +1,1 @@
+"""Tests of what stands around the package: documentation, layout, commands, demo, benchmarks."""

@@ -1,0 +1,323 @@
+"""Who may import whom: a file imports its own folder and folders further left, never in a circle.
+
+Imports inside functions, and those for types alone, count like any other.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "tracejit"
+#: For each folder what lies in it, from left to right. What stands side by side is independent.
+ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "": (
+        ("locks", "sparse"),
+        ("config", "errors", "forms", "library_names"),
+        ("ir",),
+        ("ops",),
+        ("frontend",),
+        ("transforms", "passes"),
+        ("codegen",),
+        ("runtime",),
+        ("api",),
+        ("demo",),
+        ("cli",),
+    ),
+    "ops": (("checks", "samples", "rules"), ("array",), ("control",), ("host", "python")),
+    "frontend": (
+        ("rewrite",),
+        ("tracing",),
+        ("capture", "host", "numpy"),
+        ("control",),
+        ("python",),
+        ("interpreter",),
+        ("eager",),
+    ),
+    "transforms": (("regions",), ("autodiff", "batching"), ("api",)),
+    "passes": (("analysis",), ("simplify",), ("fusion", "loops", "control"), ("manager",)),
+    "codegen": (
+        ("llvm",),
+        ("support", "scalar", "affine"),
+        ("lowering", "kernel", "analysis"),
+        ("program", "reference"),
+    ),
+    "runtime": (
+        ("call", "report"),
+        ("native",),
+        ("nesting",),
+        ("compile",),
+        ("dataflow",),
+        ("dispatch",),
+    ),
+}
+#: The imports inside functions, which only save time: {why: {file: modules}}, in tracejit.
+LAZY: dict[str, dict[str, tuple[str, ...]]] = {
+    "`import tracejit` takes no longer than NumPy's import": {
+        "api": (
+            "runtime.dispatch",
+            "transforms.api.checkpoint",
+            "transforms.api.custom",
+            "transforms.api.jacobian",
+            "transforms.api.products",
+            "transforms.api.stop_gradient",
+        ),
+    },
+    "a command imports what it runs": {
+        "cli": ("cli.about", "cli.graphs", "cli.show", "demo"),
+        "cli.about": (
+            "cli.explanations",
+            "codegen.llvm.engine",
+            "codegen.support.blas",
+            "ir.evaluate",
+            "ir.graph",
+            "ir.op",
+            "ir.types",
+            "ops",
+            "passes.analysis.fusable",
+            "runtime.compile.graph_call",
+            "runtime.native",
+        ),
+        "cli.graphs": ("runtime.compile.dump", "runtime.compile.graph_call"),
+    },
+    "a function that is decorated and not called needs no compiler": {
+        "runtime.dispatch": ("runtime.compile.publish", "runtime.compile.specialize"),
+        "codegen.llvm.engine": ("codegen.llvm.api",),
+    },
+    "a call that cannot be compiled needs no code generator": {
+        "runtime.compile.stages": ("codegen.program.emit",),
+    },
+    "few runs end this way, or are of this kind": {
+        "runtime.dispatch": ("codegen.support.printing", "runtime.dataflow.partial_call"),
+        "runtime.report.fallbacks": (
+            "frontend.capture.globals",
+            "frontend.control.regions",
+        ),
+    },
+    "only a look at the compiler's stages needs it": {
+        "runtime.compile.specialize": ("runtime.compile.dump",),
+        "runtime.compile.stages": (
+            "codegen.reference",
+            "ir.text.dataflow",
+            "ir.verify_dataflow",
+        ),
+    },
+    "what is compiled runs nothing operation by operation": {
+        "transforms.api.custom": ("transforms.api.custom_eager",),
+        "transforms.api.function": ("transforms.api.eager",),
+        "transforms.api.products": ("transforms.api.eager",),
+    },
+}
+
+
+class Import(NamedTuple):
+    """One name that a file imports: its line, its absolute dotted name, whether in a function."""
+
+    line: int
+    name: str
+    lazy: bool
+
+
+def files(package: Path) -> dict[str, Path]:
+    """The files of a package by their dotted names in it; a folder's own name is its __init__."""
+    out = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        out[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return out
+
+
+FILES = files(PACKAGE)
+#: The files at the top that gather the public names are of no layer.
+MODULES = [name for name in FILES if name not in ("", "__main__")]
+
+
+def imports(package: Path, path: Path) -> Iterator[Import]:
+    """Everything that a file imports, inside functions and for types too."""
+    folder = (package.name, *path.relative_to(package).parts[:-1])
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    inner = {id(x) for f in ast.walk(tree) if isinstance(f, functions) for x in ast.walk(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = folder[: len(folder) - node.level + 1] if node.level else ()
+            source = ".".join((*base, *(node.module or "").split("."))).rstrip(".")
+            names = [f"{source}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (Import(node.lineno, name, id(node) in inner) for name in names)
+
+
+def target(name: str, known: Mapping[str, Path]) -> str | None:
+    """The file of the package that an absolute dotted name is, or is a name of."""
+    top, _, rest = name.partition(".")
+    if top != "tracejit":
+        return None
+    while rest and rest not in known:
+        rest = rest.rpartition(".")[0]
+    # A public name (`tracejit.jit`) comes from the top of the package, hence from api.
+    return rest or "api"
+
+
+def order_of(name: str, other: str) -> tuple[int, int] | None:
+    """Where two files stand in the folder in which their ways part; None where it has no order."""
+    ours, theirs = name.split("."), other.split(".")
+    depth = 0
+    while depth < min(len(ours), len(theirs)) and ours[depth] == theirs[depth]:
+        depth += 1
+    layers = ORDER.get(".".join(ours[:depth]))
+    if layers is None or depth == len(ours) or depth == len(theirs):
+        return None
+    places = {part: k for k, parts in enumerate(layers) for part in parts}
+    return places[ours[depth]], places[theirs[depth]]
+
+
+def violations(name: str, package: Path, known: Mapping[str, Path]) -> list[str]:
+    """What a file imports against the order, one line each."""
+    found = []
+    for line, imported, _ in imports(package, known[name]):
+        where = f"{name}:{line} imports {imported}"
+        file = target(imported, known)
+        if file is not None:
+            places = order_of(name, file)
+            # Files of one layer that are not of one folder are independent.
+            if places is not None and places[0] <= places[1]:
+                found.append(where)
+        elif imported.partition(".")[0] == "llvmlite":
+            if name.partition(".")[0] not in ("codegen", "runtime"):
+                found.append(where)
+    return found
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """The files that import each other in a circle, circle by circle."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        stack = [start]
+        while stack:
+            new = edges.get(stack.pop(), set()) - seen
+            seen |= new
+            stack += new
+        return seen
+
+    ahead = {name: reached(name) for name in edges}
+    together = {tuple(sorted(y for y in ahead[x] if x in ahead.get(y, ()))) for x in ahead}
+    return sorted(list(names) for names in together if names)
+
+
+def edges_of(package: Path, known: Mapping[str, Path]) -> dict[str, set[str]]:
+    """For each file those that it imports, but for itself."""
+    out: dict[str, set[str]] = {}
+    for name, path in known.items():
+        found = {target(x.name, known) for x in imports(package, path)}
+        out[name] = {x for x in found if x is not None and x != name}
+    return out
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_imports_to_the_right(name: str) -> None:
+    assert violations(name, PACKAGE, FILES) == []
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_all_that_lies_in_a_folder_has_a_place(folder: str) -> None:
+    named = [part for layer in ORDER[folder] for part in layer]
+    prefix = f"{folder}." if folder else ""
+    inside = {x.removeprefix(prefix).split(".")[0] for x in MODULES if x.startswith(prefix)}
+    assert sorted(named) == sorted(inside)
+
+
+def test_no_circle() -> None:
+    edges = edges_of(PACKAGE, FILES)
+    del edges[""]  # It gathers the public names.
+    assert circles(edges) == []
+
+
+def test_imports_inside_functions_are_listed() -> None:
+    listed = [(file, m) for found in LAZY.values() for file, ms in found.items() for m in ms]
+    lazy = set()
+    for name in MODULES:
+        found = {target(x.name, FILES) for x in imports(PACKAGE, FILES[name]) if x.lazy}
+        lazy |= {(name, file) for file in found if file is not None}
+    assert sorted(listed) == sorted(lazy)
+
+
+def _package(root: Path, texts: Mapping[str, str]) -> tuple[Path, dict[str, Path]]:
+    package = root / "tracejit"
+    for name, text in texts.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return package, files(package)
+
+
+def test_the_check_sees_violations(tmp_path: Path) -> None:
+    """The checker itself, on a file that breaks every rule in each spelling of an import."""
+    bad = (
+        "import llvmlite.binding\n"
+        "from tracejit.ops import elementwise\n"
+        "from .. import passes\n"
+        "from ..codegen.llvm import emit\n"
+        "from tracejit import jit\n"
+        "def f():\n"
+        "    import tracejit.api\n"
+        "    from .types import ArrayType\n"
+        "    from ..errors import TracejitError\n"
+    )
+    inner = (
+        "from tracejit.codegen.program.emit import Program\n"
+        "from tracejit.codegen.lowering import fusion\n"
+        "from tracejit.codegen.kernel.other import x\n"
+        "from tracejit.codegen.llvm.text import Module\n"
+        "if TYPE_CHECKING:\n"
+        "    from ..program import emit\n"
+    )
+    names = ("ir/types", "errors", "api", "ops/elementwise", "passes/dce", "codegen/llvm/emit")
+    names += ("codegen/program/emit", "codegen/lowering/fusion", "codegen/kernel/other")
+    names += ("codegen/llvm/text", "passes/__init__", "codegen/program/__init__")
+    empty = {f"{name}.py": "" for name in names}
+    package, known = _package(tmp_path, {**empty, "ir/bad.py": bad, "codegen/kernel/bad.py": inner})
+
+    def lines(name: str) -> list[int]:
+        return sorted(int(x.split(":")[1].split()[0]) for x in violations(name, package, known))
+
+    assert lines("ir.bad") == [1, 2, 3, 4, 5, 7]
+    assert lines("codegen.kernel.bad") == [1, 2, 6]
+
+
+def test_the_check_sees_circles(tmp_path: Path) -> None:
+    """One through a function and one for types; what is not in them is not named."""
+    texts = {
+        "ir/a.py": "from tracejit.ir.b import x\n",
+        "ir/b.py": "def f():\n    from . import c\n",
+        "ir/c.py": "if TYPE_CHECKING:\n    from tracejit.ir import a\n",
+        "ir/d.py": "import tracejit.ir.a\n",
+        "ops/__init__.py": "import tracejit.ops.e\n",
+        "ops/e.py": "from tracejit import ops\n",
+        "ir/__init__.py": "",
+    }
+    package, known = _package(tmp_path, texts)
+    assert circles(edges_of(package, known)) == [["ir.a", "ir.b", "ir.c"], ["ops", "ops.e"]]
+    (lazy,) = [x for x in imports(package, known["ir.b"]) if x.lazy]
+    assert (lazy.line, target(lazy.name, known)) == (2, "ir.c")
+
+
+def test_import_is_light() -> None:
+    """`import tracejit` loads NumPy alone; the compiler's libraries wait for a first compile."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, tracejit; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = {"llvmlite", "scipy", "numba", "rich", "sklearn", "PIL"}
+    assert heavy.isdisjoint(done.stdout.split())

@@ -1,0 +1,1 @@
+"""Searches by random programs and graphs, and the tests that hold a slice of each."""

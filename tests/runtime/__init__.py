@@ -1,0 +1,1 @@
+"""Tests of `tracejit.runtime`: calls, variants, reports, threads, processes."""

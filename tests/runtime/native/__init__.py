@@ -1,0 +1,1 @@
+"""Tests of `tracejit.runtime.native`: calls that run no Python code."""

@@ -1,0 +1,82 @@
+"""Turns arrays into the same values laid out otherwise in memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.support.compare import leaves
+
+
+def fortran(array: np.ndarray) -> np.ndarray:
+    """Column-major."""
+    return np.asfortranarray(array)
+
+
+def strided(array: np.ndarray) -> np.ndarray:
+    """Every second element of the last axis of a larger array."""
+    return np.repeat(array, 2, axis=-1)[..., ::2]
+
+
+def reversed_rows(array: np.ndarray) -> np.ndarray:
+    """A negative stride along the first axis."""
+    return array[::-1].copy()[::-1]
+
+
+def inner_block(array: np.ndarray) -> np.ndarray:
+    """A block inside a larger array, one element from its start in every axis."""
+    return np.pad(array, 1)[(slice(1, -1),) * array.ndim]
+
+
+def transposed(array: np.ndarray) -> np.ndarray:
+    """The last axis outermost in memory, the others in order: neither C nor Fortran from 3-D on."""
+    return np.moveaxis(np.moveaxis(array, -1, 0).copy(), 0, -1)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Not writeable."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def unaligned(array: np.ndarray) -> np.ndarray:
+    """Starting at an odd address."""
+    memory = np.empty(array.nbytes + 1, np.uint8)[1:]
+    moved = memory.view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
+
+
+def swapped(array: np.ndarray) -> np.ndarray:
+    """The other byte order."""
+    return array.astype(array.dtype.newbyteorder())
+
+
+Layout = Callable[[np.ndarray], np.ndarray]
+LAYOUTS: dict[str, Layout] = {
+    layout.__name__: layout
+    for layout in (
+        fortran,
+        strided,
+        reversed_rows,
+        inner_block,
+        transposed,
+        read_only,
+        unaligned,
+        swapped,
+    )
+}
+
+
+def lay_out(tree: Any, layout: Layout) -> Any:
+    """A copy of nested containers in which each array of one or more axes has the layout."""
+    memo = {
+        id(leaf): layout(leaf)
+        for leaf in leaves(tree)
+        if isinstance(leaf, np.ndarray) and leaf.ndim > 0
+    }
+    return copy.deepcopy(tree, memo)

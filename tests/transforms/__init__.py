@@ -1,0 +1,1 @@
+"""Tests of `tracejit.transforms`: gradients, batches, checkpoints, rules of programs' own."""

@@ -1,0 +1,1 @@
+"""Tests of derivatives that are taken operation by operation."""
