@@ -17,7 +17,7 @@ Where it is not unique:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,7 +26,8 @@ from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
-from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
+from tracejit.ops.host.derivatives.formulas import transposed
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule
 from tracejit.ops.rules.linalg import (
     adjoint,
     columns,
@@ -38,7 +39,13 @@ from tracejit.ops.rules.linalg import (
 )
 from tracejit.ops.rules.shape import slice_of
 
-__all__ = ["Results", "Tangents", "gaps_of", "real_dtype", "values_jvp", "values_vjp"]
+__all__ = [
+    "Results",
+    "Tangents",
+    "gaps_of",
+    "real_dtype",
+    "values_jvp",
+]
 
 Results: TypeAlias = Sequence[Value | None]
 Tangents: TypeAlias = Mapping[str, Value]
@@ -102,10 +109,6 @@ def _rejected(c: DerivativeBuilder, basis: Value, v: Value) -> Value:
     return c.sub(v, product(c, basis, adjoint(c, basis), v))
 
 
-def _conjugated(c: DerivativeBuilder, v: Value | None) -> Value | None:
-    return None if v is None else c.conj(v)
-
-
 # Singular values ---------------------------------------------------------------------------------
 
 
@@ -139,13 +142,6 @@ def values_jvp(at: HostAdaptor, x: Value, t: Value) -> tuple[Value, Value]:
     return _diagonal(c, product(c, adjoint(c, u), t, adjoint(c, vh))), s
 
 
-def values_vjp(at: HostAdaptor, x: Value, weigh: Callable[[Value], Value]) -> Value:
-    """The cotangent of `x` where that of its singular values s is `weigh(s)`."""
-    c = at.c
-    u, s, vh = _factors(at, x)
-    return c.conj(c.matmul(_scaled(c, u, weigh(s)), vh))
-
-
 def _operand(at: HostAdaptor) -> str:
     return "x" if "x" in at.given else "a"
 
@@ -153,13 +149,6 @@ def _operand(at: HostAdaptor) -> str:
 def _svdvals_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     (t,) = tangents.values()
     return (values_jvp(at, at.x(_operand(at)), t)[0],)
-
-
-def _svdvals_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    name = _operand(at)
-    return {name: values_vjp(at, at.x(name), lambda s: g)}
 
 
 def _thin(at: HostAdaptor) -> tuple[Value, Value, Value, bool]:
@@ -205,6 +194,14 @@ def _svd_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return du, _diagonal(c, inner), dvh
 
 
+def _svd_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
+    if at.constant("compute_uv", True) and _thin(at)[3]:
+        gu, _, gvh = cotangents
+        if gu is not None or gvh is not None:
+            raise at.underivable("with full_matrices=True has no derivative rule; False has")
+    return transposed(_svd_jvp)(at, cotangents)
+
+
 def _completed(c: DerivativeBuilder, whole: Value, d: Value, basis: Value) -> Value:
     """The tangent of a whole basis for that of its first vectors: the others turn with them."""
     k, shape = shape_of(basis.type)[-1], shape_of(whole.type)
@@ -214,46 +211,6 @@ def _completed(c: DerivativeBuilder, whole: Value, d: Value, basis: Value) -> Va
     rest = slice_of(c, whole, (*(0,) * (ndim - 1), k), (*shape[:-1], shape[-1] - k))
     turned = c.neg(product(c, basis, adjoint(c, d), rest))
     return c.op("concatenate", d, turned, axis=ndim - 1)
-
-
-def _svd_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    at.only(hermitian=False)
-    if not at.constant("compute_uv", True):
-        return _svdvals_vjp(at, cotangents)
-    c = at.c
-    u, s, vh, is_cut = _thin(at)
-    gu, gs, gvh = (_conjugated(c, g) for g in cotangents[:3])
-    if is_cut and (gu is not None or gvh is not None):
-        raise at.underivable("with full_matrices=True has no derivative rule; False has")
-    if gu is None and gvh is None:
-        assert gs is not None
-        return {"a": c.conj(c.matmul(_scaled(c, u, gs), vh))}
-    v, inverse = adjoint(c, vh), _reciprocal(c, s)
-    gaps = c.cast(gaps_of(c, c.mul(s, s)), dtype_of(u.type))
-    inner, outer, turn = [], [], []
-    if gu is not None:
-        m = c.matmul(adjoint(c, u), gu)
-        inner.append(_scaled(c, c.mul(gaps, _skew(c, m)), s))
-        outer.append(c.matmul(_rejected(c, u, _scaled(c, gu, inverse)), vh))
-        turn.append(_diagonal(c, m, "imag"))
-    if gvh is not None:
-        gv = adjoint(c, gvh)
-        m = c.matmul(vh, gv)
-        inner.append(_scaled_rows(c, c.mul(gaps, _skew(c, m)), s))
-        outer.append(c.matmul(u, adjoint(c, _rejected(c, v, _scaled(c, gv, inverse)))))
-        turn.append(c.neg(_diagonal(c, m, "imag")))
-    middle = sum_of(c, *inner)
-    assert middle is not None
-    if gs is not None:
-        middle = c.add(middle, _as_diagonal(c, gs, middle))
-    if dtype_of(u.type).kind == "c":
-        phase = sum_of(c, *turn)
-        assert phase is not None
-        phase = c.scale(c.mul(phase, inverse), 0.5)
-        middle = c.add(middle, c.scale(_as_diagonal(c, phase, middle), 1j))
-    total = sum_of(c, product(c, u, middle, vh), *outer)
-    assert total is not None
-    return {"a": c.conj(total)}
 
 
 # Eigenvalues of Hermitian matrices ---------------------------------------------------------------
@@ -282,21 +239,6 @@ def _eigh_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
         return (dw,)
     gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
     return dw, c.matmul(v, c.mul(gaps, inner))
-
-
-def _eigh_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c = at.c
-    w, v = _eigenvectors(at)
-    gw, gv = cotangents[0], cotangents[1] if len(cotangents) > 1 else None
-    parts = []
-    if gw is not None:
-        parts.append(_scaled(c, v, gw))
-    if gv is not None:
-        gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
-        parts.append(c.matmul(v, c.mul(gaps, c.matmul(adjoint(c, v), c.conj(gv)))))
-    total = sum_of(c, *parts)
-    assert total is not None
-    return {"a": c.conj(hermitian(c, c.matmul(total, adjoint(c, v))))}
 
 
 # QR ----------------------------------------------------------------------------------------------
@@ -369,44 +311,13 @@ def _qr_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (dr,) if len(at.call.outputs) == 1 else (dq, dr)
 
 
-def _qr_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c = at.c
-    q, r = _orthogonal(at)
-    k, n = shape_of(r.type)[-2:]
-    given = cotangents if len(cotangents) > 1 else (None, cotangents[0])
-    gq, gr = (_conjugated(c, g) for g in given[:2])
-    rest, first = None, r
-    if n != k:
-        first = _left_part(c, r, k)
-        if gr is not None:
-            beyond = _right_part(c, gr, k)
-            rest = c.matmul(q, beyond)
-            of_q = c.matmul(_right_part(c, at.x("a"), k), adjoint(c, beyond))
-            gq, gr = of_q if gq is None else c.add(gq, of_q), _left_part(c, gr, k)
-    parts = [] if gq is None else [c.matmul(adjoint(c, q), gq)]
-    parts += [] if gr is None else [c.neg(c.matmul(gr, adjoint(c, first)))]
-    y = sum_of(c, *parts)
-    assert y is not None
-    skew = triangle(c, _skew(c, y), 0)
-    if dtype_of(y.type).kind == "c":
-        skew = c.add(skew, c.scale(_as_diagonal(c, _diagonal(c, y, "imag"), y), 1j))
-    total = c.matmul(q, c.sub(skew, y))
-    total = total if gq is None else c.add(gq, total)
-    out = _over(c, total, adjoint(c, first))
-    if n != k:
-        zeros = c.zeros(_right_part(c, at.x("a"), k).type) if rest is None else rest
-        out = c.op("concatenate", out, zeros, axis=len(shape_of(out.type)) - 1)
-    return {"a": c.conj(out)}
-
-
 _MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._decomp"
 rule([f"{_MATRIX}svd", f"{_SCIPY}_svd:svd"], "a", jvp=_svd_jvp, vjp=_svd_vjp)
-rule([f"{_MATRIX}svdvals"], "x", jvp=_svdvals_jvp, vjp=_svdvals_vjp)
-rule([f"{_SCIPY}_svd:svdvals"], "a", jvp=_svdvals_jvp, vjp=_svdvals_vjp)
+rule([f"{_MATRIX}svdvals"], "x", jvp=_svdvals_jvp)
+rule([f"{_SCIPY}_svd:svdvals"], "a", jvp=_svdvals_jvp)
 rule(
     [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}:") for name in ("eigh", "eigvalsh")],
     "a",
     jvp=_eigh_jvp,
-    vjp=_eigh_vjp,
 )
-rule([f"{_MATRIX}qr", f"{_SCIPY}_qr:qr"], "a", jvp=_qr_jvp, vjp=_qr_vjp)
+rule([f"{_MATRIX}qr", f"{_SCIPY}_qr:qr"], "a", jvp=_qr_jvp)
