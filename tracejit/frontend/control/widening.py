@@ -157,4 +157,6 @@ def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> 
 def _say(x: Any) -> str:
     if isinstance(x, Tracer):
         return str(x.type)
+    if isinstance(x, Union):
+        return f"({_say(x.first)} or {_say(x.second)})"
     return repr(x) if is_absent(x) or is_number(x) else f"a {type(x).__name__}"
