@@ -25,13 +25,13 @@ from tracejit.ir.types import DTYPES
 
 __all__ = [
     "LENGTHS",
-    "M",
-    "N",
-    "P",
-    "Q",
     "TARGETS",
     "Array",
+    "M",
+    "N",
     "NativeKernel",
+    "P",
+    "Q",
     "call",
     "compiled",
     "every_target",

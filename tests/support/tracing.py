@@ -15,7 +15,8 @@ import numpy as np
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS
-from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt
+from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     Storage,
     Trace,

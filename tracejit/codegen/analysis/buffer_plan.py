@@ -26,7 +26,7 @@ from tracejit.ops.control.dataflow import Merge
 from tracejit.ops.control.effects import Undefined
 from tracejit.ops.control.regions import Fusion
 
-__all__ = ["BufferPlan", "Copy", "Move", "Allocation", "byte_count", "is_update", "plan_buffers"]
+__all__ = ["Allocation", "BufferPlan", "Copy", "Move", "byte_count", "is_update", "plan_buffers"]
 
 #: What can compute its result in memory with any strides.
 _STRIDED = (Fusion, Merge, Undefined, WriteItem)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["F32", "F64", "FORMATS", "VectorBuilder", "Float", "Format", "Int", "Mask", "literal"]
+__all__ = ["F32", "F64", "FORMATS", "Float", "Format", "Int", "Mask", "VectorBuilder", "literal"]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from types import CellType
 from typing import Any
 
 __all__ = [
+    "MISSING",
     "AttributeRead",
     "BoundTo",
     "CellRead",
@@ -23,7 +24,6 @@ __all__ = [
     "HasSize",
     "IsFalse",
     "ItemRead",
-    "MISSING",
     "ObjectRead",
     "OfClass",
     "OwnRead",

@@ -22,10 +22,10 @@ from tracejit.frontend.control.regions import (
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
-from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union, Unreachable

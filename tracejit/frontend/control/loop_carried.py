@@ -15,30 +15,25 @@ from tracejit.frontend.control.kinds import (
     as_kind,
     as_machine,
     flags,
-    kinds_of,
-    kinds_of_both,
     machine,
     of_kind,
     parts_of,
     rebuild,
-    same_constant,
     select,
 )
 from tracejit.frontend.control.merges import undefined
-from tracejit.frontend.control.regions import Side
-from tracejit.frontend.control.unions import choose, is_absent, is_number, leaves_of
+from tracejit.frontend.control.unions import choose
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Storage, laid_out
-from tracejit.frontend.tracing.trace import Trace, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
+from tracejit.frontend.tracing.trace import Trace
+from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
 
-__all__ = ["MISSING", "Carry", "SAME", "Same", "Unlike", "widened"]
+__all__ = ["MISSING", "SAME", "Carry", "Same", "Unlike"]
 
 
 class Unlike(TraceError):
@@ -386,60 +381,6 @@ class _Union(Carry):
                 carry.ends_with(of_kind(self.interpreter, x, kind), inner, noalias_set)
 
 
-def widened(interpreter: Interpreter, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
-    """The carry for an object that begins as `start` and is `end` after an iteration.
-
-    Raises Unlike where no carry takes both.
-    """
-    if isinstance(carry, Same) and same_constant(start, end):
-        return carry
-    new = _carry(interpreter, side, start, end)
-    if new is None:
-        raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
-    return carry if new.like(carry) else new
-
-
-def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
-    if isinstance(start, Union):
-        start = start.known()
-    if isinstance(end, Union):
-        with side.reopened():
-            end = end.known()
-    if start is not MISSING and same_constant(start, end):
-        return SAME
-    if is_number(end) and (start is MISSING or is_number(start)):
-        t = _type(end, side)
-        return _Number(t) if start is MISSING or lift(start).type == t else None
-    with side.reopened():
-        is_array = merged_of(end) is not None
-    if is_array and (start is MISSING or merged_of(start) is not None):
-        return _array_carry(side, start, end)
-    if start is MISSING and not isinstance(end, Union) and not _made_in(interpreter, side, end):
-        return _Fixed(end)
-    if isinstance(start, Union) or isinstance(end, Union) or is_absent(start) != is_absent(end):
-        return _union_carry(interpreter, side, start, end)
-    parts, others = parts_of(end), None if start is MISSING else parts_of(start)
-    if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
-        return None
-    children = [MISSING] * len(parts[2]) if others is None else others[2]
-    if len(children) != len(parts[2]) or not _rebuildable(interpreter, side, end):
-        return None
-    carries = [_carry(interpreter, side, a, b) for a, b in zip(children, parts[2], strict=True)]
-    if any(c is None for c in carries):
-        return None
-    return _Parts(parts[0], parts[1], [c for c in carries if c is not None])
-
-
-def _rebuildable(interpreter: Interpreter, side: Side, x: Any) -> bool:
-    made = interpreter.owner_of(x)
-    return isinstance(x, tuple) or (made is not None and side.region.encloses(made))
-
-
-def _type(x: Any, side: Side) -> Type:
-    with side.reopened():
-        return lift(x).type
-
-
 def merged_of(x: Any) -> Any:
     """The array that `x` is by value; None where it may be anything else."""
     if isinstance(x, Union):
@@ -463,71 +404,3 @@ def _is_local(x: Any) -> bool:
     return all(c.input is None for a in arrays for c in a.storage.roots()) and all(
         view.writeable for a in arrays for view in a.views
     )
-
-
-def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
-    with side.reopened():
-        t = merged_of(end).value().type
-    sizes = side.region.carried_sizes
-    assert isinstance(t, ArrayType) and sizes is not None
-    before, order = None, t.order
-    ends = [x.storage for x in arrays_in(end) if not x.storage.carried and x is not start]
-    shared = any(not side.region.encloses(c.trace) or c.input is not None for c in ends)
-    if start is not MISSING:
-        first = merged_of(start).type
-        if first.dtype != t.dtype or first.ndim != t.ndim:
-            return None
-        before, order = first.shape, first.order
-    shape = sizes.shape(side.region, before, t.shape)
-    if shape is None:
-        return None
-    t = ArrayType(t.dtype, shape, order)
-    caller = isinstance(start, TracedArray) and bool(start.storage.input is not None or start.views)
-    with side.reopened():
-        stays = caller and any(leaf is start for leaf in leaves_of(end))
-    out = _Array(t, shared, start if stays else None, sizes)
-    # What a loop or a branch inside leaves may be what any name began the iteration with.
-    roots = set().union(*(c.roots() for c in ends))
-    out.outer = {
-        c: None for c in sorted(roots, key=lambda c: c.version) if not side.region.encloses(c.trace)
-    }
-    return out
-
-
-def _made_in(interpreter: Interpreter, side: Side, x: Any) -> bool:
-    if isinstance(x, Tracer):
-        return side.region.encloses(x.trace)
-    if isinstance(x, SymInt) or parts_of(x) is not None:
-        return True
-    made = interpreter.owner_of(x)
-    return made is not None and side.region.encloses(made)
-
-
-def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
-    first = kinds_of(start) if start is not MISSING else []
-    with side.reopened():
-        kinds = kinds_of_both(first, kinds_of(end))
-        last = [of_kind(interpreter, end, kind) for kind in kinds]
-    if len(kinds) < 2:
-        return None
-    inner: list[Carry] = []
-    for kind, x in zip(kinds, last, strict=True):
-        before = of_kind(interpreter, start, kind)
-        if machine(kind) is not None:
-            carry: Carry | None = SAME
-        elif x is MISSING:
-            carry = _Fixed(before)
-        else:
-            carry = _carry(interpreter, side, before, x)
-            if isinstance(carry, Same):
-                carry = _Fixed(x)
-        if carry is None:
-            return None
-        inner.append(carry)
-    return _Union(interpreter, kinds, inner)
-
-
-def _say(x: Any) -> str:
-    if isinstance(x, Tracer):
-        return str(x.type)
-    return repr(x) if is_absent(x) or is_number(x) else f"a {type(x).__name__}"

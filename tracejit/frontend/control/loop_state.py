@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same, widened
+from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same
 from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
@@ -19,6 +19,7 @@ from tracejit.frontend.control.regions import (
     entered,
     put_contents,
 )
+from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage, laid_out

@@ -28,8 +28,8 @@ from tracejit.frontend.control.kinds import (
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union
@@ -40,9 +40,9 @@ from tracejit.ops.control.effects import undefined_attrs
 
 __all__ = [
     "UNBOUND",
-    "Union",
     "PhiBuilder",
     "Recipe",
+    "Union",
     "in_one_order",
     "same_kind",
     "undefined",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.numpy.ufuncs import binary_operator
+from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.pytree import is_constant
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import TracedScalar, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
@@ -20,10 +20,10 @@ __all__ = [
     "is_absent",
     "is_number",
     "leaves_of",
-    "negation",
-    "renamed",
     "narrow",
     "narrow_bound",
+    "negation",
+    "renamed",
     "without",
 ]
 

@@ -19,7 +19,7 @@ from tracejit.frontend.tracing.concrete_trace import (
     is_float,
 )
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_frame
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, wrap
 

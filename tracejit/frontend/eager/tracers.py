@@ -19,8 +19,8 @@ from tracejit.frontend.eager.operations import perform, plainly
 from tracejit.frontend.eager.text import shown
 from tracejit.frontend.numpy.indexing import get_item, set_item
 from tracejit.frontend.numpy.methods import array_attribute, scalar_attribute
+from tracejit.frontend.numpy.number_operators import binary_operator, unary_operator
 from tracejit.frontend.numpy.stores import set_attribute
-from tracejit.frontend.numpy.ufuncs import binary_operator, unary_operator
 from tracejit.frontend.python.numbers import python_number
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient
 from tracejit.frontend.tracing.trace import innermost

@@ -14,8 +14,8 @@ from tracejit.frontend.host.infer_by_example import Undecided, infer_by_example,
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, is_several_axes
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim

@@ -26,7 +26,7 @@ from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of, shape_of, typ
 from tracejit.ops.host.call import call_on
 from tracejit.ops.host.functions import Unsuitable, describe
 
-__all__ = ["Example", "Undecided", "real_values", "infer_by_example"]
+__all__ = ["Example", "Undecided", "infer_by_example", "real_values"]
 
 Array = np.ndarray[Any, Any]
 

@@ -27,14 +27,14 @@ from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
+from tracejit.frontend.python import construction, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
-from tracejit.frontend.python import effects, objects
 from tracejit.frontend.python.random import RandomFunction
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -109,7 +109,7 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return _call_unbound(interpreter, f, args, kwargs)
     if cls is functools.partial:
         return _call_partial(interpreter, f, args, kwargs)
-    if objects.is_empty_init(f) and not kwargs and not args:
+    if construction.is_empty_init(f) and not kwargs and not args:
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
@@ -222,7 +222,7 @@ def _call_class(
         return cls(*args, **kwargs)
     if issubclass(cls, BaseException):
         return effects.make_error(interpreter, cls, args, kwargs)
-    return objects.construct(interpreter, cls, args, kwargs)
+    return construction.construct(interpreter, cls, args, kwargs)
 
 
 # NumPy -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Flattener, Identity, Static, TreeDef
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import Tracer, user_line
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,

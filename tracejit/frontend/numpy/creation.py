@@ -12,7 +12,7 @@ from tracejit.frontend.numpy.memory_orders import copied, laid_out_as
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, shape_dims
 from tracejit.frontend.tracing.layout import copy_order
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,

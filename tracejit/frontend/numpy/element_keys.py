@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 
 __all__ = ["is_element", "is_index", "takes_no_array"]

@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS, handles
 from tracejit.frontend.numpy.shape import reshaped, reversed_axes, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, number_of, user_line
 from tracejit.ir.dims import Dim, prod
 

@@ -18,8 +18,9 @@ from tracejit.frontend.numpy.sequences import is_sequence
 from tracejit.frontend.numpy.slices import slice_extent
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, as_dim
+from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     Storage,
     TracedArray,

@@ -12,7 +12,7 @@ from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import at_least, expand_dims, ravel, reversed_axes
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

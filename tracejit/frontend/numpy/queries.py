@@ -10,9 +10,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, operand
 from tracejit.frontend.numpy.creation import placeholder
+from tracejit.frontend.numpy.number_operators import is_python_number
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_operand, as_scalar
-from tracejit.frontend.numpy.ufuncs import elementwise, is_python_number
+from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     here,

@@ -16,7 +16,7 @@ from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import shape_dims
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise, operand_tracer
-from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

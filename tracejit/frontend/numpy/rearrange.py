@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.sizes import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     Tracer,

@@ -15,7 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,

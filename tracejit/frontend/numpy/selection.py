@@ -19,7 +19,7 @@ from tracejit.frontend.numpy.reductions import normalize_axes
 from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.shape import moveaxis, ravel
 from tracejit.frontend.numpy.ufuncs import apply_to_arrays, elementwise, refuse
-from tracejit.frontend.tracing.sizes import SymInt, as_dim
+from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,

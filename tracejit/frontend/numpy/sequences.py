@@ -17,7 +17,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.pytree import VIEWS, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, user_line
 from tracejit.ir.types import PyScalar, dtype_of
 

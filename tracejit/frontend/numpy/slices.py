@@ -10,7 +10,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.sizes import ShapeEnv, as_dim
+from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
 from tracejit.ir.dims import Dim, floordiv

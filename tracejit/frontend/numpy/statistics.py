@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.selection import as_scalar, handler_where
 from tracejit.frontend.numpy.shape import at_least, permuted
 from tracejit.frontend.numpy.ufuncs import elementwise, root_of_squares
 from tracejit.frontend.tracing.checks import constant_array, has_traced
-from tracejit.frontend.tracing.sizes import as_dim, unwrap
+from tracejit.frontend.tracing.symint import as_dim, unwrap
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line, wrap
 
 __all__: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tracejit.frontend.numpy.shape import reshaped, shape_dims
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.checks import constant_array, has_traced
 from tracejit.frontend.tracing.layout import is_c_contiguous, is_view_after_reshape
-from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,
@@ -304,7 +305,8 @@ def set_attribute(x: TracedArray, name: str, value: Any) -> None:
     if name in ("real", "imag"):
         if name == "imag" and x.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        getattr(x, name)[...] = asarray(value) if is_sequence(value) else value
+        deeper = is_sequence(value) and _parts_take_deeper_sequences()
+        getattr(x, name)[...] = asarray(value) if deeper else value
     elif name == "flat":
         TracedFlat(x)[...] = value
     elif name == "shape":
@@ -312,3 +314,13 @@ def set_attribute(x: TracedArray, name: str, value: Any) -> None:
     else:
         what = f"an assignment to the attribute {name} of an array"
         raise TraceError("TJ008", what, user_line())
+
+
+@cache
+def _parts_take_deeper_sequences() -> bool:
+    """Whether `x.real = [[1, 2]]` is a store of an array, as before NumPy 2.5, or of items."""
+    try:
+        np.zeros(2).real = [[1, 2]]
+    except ValueError:
+        return False
+    return True

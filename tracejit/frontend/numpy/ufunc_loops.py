@@ -17,7 +17,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.layout import axis_signs
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, lift, user_line
 from tracejit.ir.types import PyScalar, dtype_of
 from tracejit.ops.array.numpy_formulas import FORMULAS, formula_value, same_bits

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import GraphError, TraceError
+from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import is_static_number, operand
-from tracejit.frontend.numpy.outputs import same_shape
-from tracejit.frontend.numpy.sequences import beside_sequence, meets, tried
 from tracejit.frontend.numpy.ufunc_loops import (
     complex_formula,
     exponents_with_ufuncs,
@@ -21,12 +19,11 @@ from tracejit.frontend.numpy.ufunc_loops import (
 )
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import laid_out
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     Storage,
     TracedArray,
-    TracedScalar,
     Tracer,
     as_array,
     broadcast_dims,
@@ -39,9 +36,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.graph import Value
 from tracejit.ir.op import OPS
 from tracejit.ir.types import (
-    PYCOMPLEX,
     ArrayType,
-    NpScalar,
     PyScalar,
     dtype_of,
     shape_of,
@@ -49,17 +44,7 @@ from tracejit.ir.types import (
 from tracejit.ops.array.elementwise import UFUNC_OPS
 from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
-__all__ = [
-    "binary_operator",
-    "call_ufunc",
-    "check_casting",
-    "elementwise",
-    "is_python_number",
-    "refuse",
-    "resolve",
-    "root_of_squares",
-    "unary_operator",
-]
+__all__ = ["call_ufunc", "check_casting", "elementwise", "refuse", "resolve", "root_of_squares"]
 
 _WEAK: dict[str, Any] = {"int": int, "float": float, "complex": complex, "bool": np.dtype(bool)}
 
@@ -299,7 +284,7 @@ def power(spelled: Any, x: Any, y: Any, **how: Any) -> Any:
     if spelled is operator.pow and isinstance(x, TracedArray) and isinstance(y, Tracer | SymInt):
         # Some exponents that the run may bring have a ufunc of their own.
         for value, other in exponents_with_ufuncs(x.dtype, y).items():
-            taken = operand(binary_operator(operator.eq, lift(y), value), np.dtype(bool))
+            taken = operand(DISPATCH.binary_operator(operator.eq, lift(y), value), np.dtype(bool))
             values = [taken, elementwise(other, (x,)).value(), out.value()]
             out = apply("select", values, shape_of(out.type), (x,))
     return out
@@ -332,225 +317,3 @@ def refuse(condition: Any) -> None:
     trace = here()
     fine = np.logical_not(np.any(condition))
     trace.emit_all("check", (fine.value(),), {})
-
-
-_PY_OPS: dict[Any, str] = {
-    operator.add: "py_add",
-    operator.sub: "py_subtract",
-    operator.mul: "py_multiply",
-    operator.truediv: "py_truediv",
-    operator.floordiv: "py_floordiv",
-    operator.mod: "py_mod",
-    operator.pow: "py_power",
-    operator.lt: "py_less",
-    operator.le: "py_less_equal",
-    operator.eq: "py_equal",
-    operator.ne: "py_not_equal",
-    operator.gt: "py_greater",
-    operator.ge: "py_greater_equal",
-    operator.neg: "py_negative",
-    operator.abs: "py_abs",
-    operator.and_: "py_bit_and",
-    operator.or_: "py_bit_or",
-    operator.xor: "py_bit_xor",
-    operator.lshift: "py_lshift",
-    operator.rshift: "py_rshift",
-    operator.invert: "py_invert",
-}
-
-_UFUNC_OPERATORS: dict[Any, Any] = {
-    operator.add: np.add,
-    operator.sub: np.subtract,
-    operator.mul: np.multiply,
-    operator.truediv: np.divide,
-    operator.floordiv: np.floor_divide,
-    operator.mod: np.remainder,
-    operator.lt: np.less,
-    operator.le: np.less_equal,
-    operator.eq: np.equal,
-    operator.ne: np.not_equal,
-    operator.gt: np.greater,
-    operator.ge: np.greater_equal,
-    operator.and_: np.bitwise_and,
-    operator.or_: np.bitwise_or,
-    operator.xor: np.bitwise_xor,
-    operator.lshift: np.left_shift,
-    operator.rshift: np.right_shift,
-    operator.neg: np.negative,
-    operator.pos: np.positive,
-    operator.abs: np.absolute,
-    operator.invert: np.invert,
-}
-
-
-def is_python_number(x: Any) -> bool:
-    """Whether `x` is a Python number, traced or not, or a size."""
-    return type(x) in (bool, int, float, complex, SymInt) or (
-        isinstance(x, TracedScalar) and x.is_python
-    )
-
-
-def binary_operator(f: Any, x: Any, y: Any) -> Any:
-    """`f(x, y)` for an operator function where at least one operand is a tracer."""
-    for v, other in ((x, y), (y, x)):
-        if not _acceptable(v):
-            known = isinstance(other, Tracer) and meets(other, v)
-            return beside_sequence(f, x, y) if known else NotImplemented
-    if f is operator.matmul and not any(isinstance(v, (TracedArray, np.ndarray)) for v in (x, y)):
-        tried(f, x, y)
-    if f in _OF_COMPLEX and _is_python_complex(x) and _is_float64(y):
-        y = wrap(here(), here().emit("py_scalar", (lift(y).value(),), kind="float"))
-    if is_python_number(x) and is_python_number(y):
-        return _python_operator(f, x, y)
-    if f is operator.matmul:
-        return DISPATCH.function(np.matmul, (x, y), {})
-    if f is operator.pow:
-        return power(f, x, y)
-    if f is divmod:
-        return _divmod(x, y)
-    return elementwise(_UFUNC_OPERATORS[f], (x, y), spelled=f)
-
-
-#: The operators of Python's complex: it is asked first, and takes np.float64 for a Python float.
-_OF_COMPLEX = frozenset(
-    (
-        operator.add,
-        operator.sub,
-        operator.mul,
-        operator.truediv,
-        operator.pow,
-        operator.eq,
-        operator.ne,
-    )
-)
-
-
-def _is_python_complex(x: Any) -> bool:
-    return type(x) is complex or isinstance(x, TracedScalar) and x.type == PYCOMPLEX
-
-
-def _is_float64(x: Any) -> bool:
-    return (
-        type(x) is np.float64
-        or isinstance(x, TracedScalar)
-        and x.type == NpScalar(np.dtype(np.float64))
-    )
-
-
-def _python_operator(f: Any, x: Any, y: Any) -> Any:
-    """An operator on Python numbers. Raises what Python raises for their kinds."""
-    trace = here()
-    if f is divmod:
-        return _python_operator(operator.floordiv, x, y), _python_operator(operator.mod, x, y)
-    if f not in _PY_OPS:
-        raise TraceError("TJ008", f"{f.__name__} of Python numbers", user_line())
-    if f is operator.pow and _kind(x) in ("int", "bool") and _kind(y) in ("int", "bool"):
-        if type(y) not in (int, bool) or y >= 64:
-            return wrap(trace, trace.emit("py_int_power", (lift(x).value(), lift(y).value())))
-        if y >= 0:
-            return wrap(trace, trace.emit("py_power", (lift(x).value(),), exponent=int(y)))
-        x, y = wrap(trace, trace.emit("py_scalar", (lift(x).value(),), kind="float")), float(y)
-    if f is operator.pow and _kind(x) == "complex" and type(y) is int and 1 <= y <= 100:
-        return wrap(trace, trace.emit("py_complex_power", (lift(x).value(),), exponent=y))
-    try:
-        return wrap(trace, trace.emit(_PY_OPS[f], (lift(x).value(), lift(y).value())))
-    except GraphError:
-        f(_EXAMPLES[_kind(x)], _EXAMPLES[_kind(y)])
-        text = f"{f.__name__} of a {_kind(x)} and a {_kind(y)}"
-        raise TraceError("TJ004", text, user_line()) from None
-
-
-_EXAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "complex": 1j}
-
-
-def _kind(x: Any) -> str:
-    """The kind of a Python number, traced or not."""
-    return str(x.type) if isinstance(x, TracedScalar) else str(lift(x).type)
-
-
-def _acceptable(x: Any) -> bool:
-    return isinstance(x, (Tracer, bool, int, float, complex, np.generic, np.ndarray, SymInt))
-
-
-def _check_stored(f: Any, x: TracedArray, y: Any, result: Tracer) -> None:
-    """Raise what NumPy raises where `x f= y` cannot store its result, which is never broadcast."""
-    have, want = shape_of(result.type), x.type.shape
-    if f is operator.matmul:
-        if not x.ndim or len(shape_of(lift(y).type)) < 2:
-            raise ValueError("@= requires at least one and two dimensions")
-        while len(have) > len(want) and here().env.is_one(have[0]):
-            have = have[1:]
-    if not same_shape(have, want):
-        raise ValueError(f"the result of shape {have} does not fit the operand of shape {want}")
-    if not np.can_cast(dtype_of(result.type), x.dtype, "same_kind"):
-        raise TypeError(f"Cannot cast output from {dtype_of(result.type)} to {x.dtype}")
-
-
-def unary_operator(f: Any, x: Any) -> Any:
-    """`f(x)` for an operator function on a tracer."""
-    if isinstance(x, TracedScalar) and x.is_python:
-        if f is operator.pos:
-            return x
-        if f not in _PY_OPS:
-            raise TraceError("TJ008", f"{f.__name__} of a Python number", user_line())
-        return wrap(here(), _emit_current(_PY_OPS[f], x.value()))
-    return elementwise(_UFUNC_OPERATORS[f], (x,), spelled=f)
-
-
-def _emit_current(op: str, *values: Value) -> Value:
-    trace = here()
-    return trace.emit(op, values)
-
-
-def _install() -> None:
-    """Give tracers Python's operators."""
-    binary = {
-        "add": operator.add,
-        "sub": operator.sub,
-        "mul": operator.mul,
-        "truediv": operator.truediv,
-        "floordiv": operator.floordiv,
-        "mod": operator.mod,
-        "pow": operator.pow,
-        "matmul": operator.matmul,
-        "and": operator.and_,
-        "or": operator.or_,
-        "xor": operator.xor,
-        "lshift": operator.lshift,
-        "rshift": operator.rshift,
-        "divmod": divmod,
-    }
-
-    def forward(f: Any) -> Any:
-        return lambda self, other: binary_operator(f, self, other)
-
-    def backward(f: Any) -> Any:
-        return lambda self, other: binary_operator(f, other, self)
-
-    def in_place(f: Any) -> Any:
-        def run(self: Tracer, other: Any) -> Any:
-            result = binary_operator(f, self, other)
-            if not isinstance(self, TracedArray) or result is NotImplemented:
-                return result
-            _check_stored(f, self, other, result)
-            self[...] = result
-            return self
-
-        return run
-
-    for name, f in binary.items():
-        setattr(Tracer, f"__{name}__", forward(f))
-        setattr(Tracer, f"__r{name}__", backward(f))
-        if f is not divmod:
-            setattr(Tracer, f"__i{name}__", in_place(f))
-    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Tracer, f"__{name}__", forward(getattr(operator, name)))
-    for name in ("neg", "pos", "abs", "invert"):
-        f = getattr(operator, name)
-        setattr(Tracer, f"__{name}__", lambda self, f=f: unary_operator(f, self))
-
-
-_install()
-
-
-DISPATCH.binary_operator = binary_operator

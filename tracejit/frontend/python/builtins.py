@@ -28,7 +28,7 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
 __all__ = ["CALLS"]

@@ -15,8 +15,8 @@ from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     Operand,
     Operands,

@@ -20,7 +20,7 @@ from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import dataclass_fields, is_namedtuple, is_plain_dataclass
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     Operand,
     TextLike,

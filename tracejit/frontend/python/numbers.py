@@ -20,7 +20,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     TracedScalar,

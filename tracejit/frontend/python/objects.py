@@ -7,7 +7,6 @@ its class holds is guarded, and properties and methods run as rewritten code.
 from __future__ import annotations
 
 import abc
-import dataclasses
 import enum
 import functools
 import sys
@@ -16,7 +15,6 @@ from types import (
     FunctionType,
     MemberDescriptorType,
     MethodType,
-    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
 )
@@ -31,15 +29,15 @@ from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
-from tracejit.frontend.tracing.checks import class_of, require_plain
+from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
-__all__ = ["attribute", "construct", "delete_attribute", "special", "store_attribute"]
+__all__ = ["attribute", "delete_attribute", "special", "store_attribute"]
 
 #: Tracers' own attributes, which NumPy's objects do not have or mean otherwise.
 _TRACER_OWN = frozenset(
@@ -398,103 +396,3 @@ def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
 
 
 # Making objects ----------------------------------------------------------------------------------
-
-
-def construct(
-    interpreter: Interpreter, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """`cls(*args, **kwargs)` for a class of the program's own. Raises TraceError for all others."""
-    if isinstance(cls, enum.EnumMeta):
-        require_plain([*args, kwargs], "an enum's value")
-        return interpreter.capture.object_source(cls(*args, **kwargs), cls.__name__).value
-    if is_namedtuple(cls):
-        _require_constant_defaults(cls, len(args) + len(kwargs))
-        return cls(*args, **kwargs)
-    known = interpreter.capture.source_of(cls)
-    ordinary = type(cls) in (type, abc.ABCMeta) and is_default(cls, "__new__")
-    if known is None or not ordinary or class_lookup(cls, "__del__") is not MISSING:
-        raise TraceError("TJ002", f"the class {cls.__qualname__}", user_line())
-    if cls.__dict__.get("__abstractmethods__"):
-        raise TypeError(f"Can't instantiate abstract class {cls.__name__}")
-    init = class_lookup(cls, "__init__")
-    new: Any = object.__new__(cls)
-    interpreter.allocate(new)
-    if "__dataclass_fields__" in cls.__dict__ and _is_generated(init):
-        _fill(interpreter, new, args, kwargs)
-    elif isinstance(init, FunctionType):
-        interpreter.call(_bind(interpreter, cls, "__init__", init, new), *args, **kwargs)
-    elif args or kwargs:
-        raise TypeError(f"{cls.__name__}() takes no arguments")
-    return new
-
-
-def _is_generated(init: Any) -> bool:
-    return isinstance(init, FunctionType) and init.__code__.co_filename == "<string>"
-
-
-def _require_constant_defaults(cls: Any, given: int) -> None:
-    defaults = cls.__new__.__defaults__ or ()
-    if given < len(cls._fields) and not all(map(is_constant, defaults)):
-        raise TraceError("TJ006", f"the defaults of {cls.__name__}", user_line())
-
-
-def _fill(
-    interpreter: Interpreter, new: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    """What the generated `__init__` of a dataclass does."""
-    cls = type(new)
-    if class_lookup(cls, "__setattr__") is not object.__setattr__ and not _is_frozen(cls):
-        raise TraceError("TJ008", f"{cls.__name__}.__setattr__", user_line())
-    fields = dataclasses.fields(cls)
-    code = class_lookup(cls, "__init__").__code__
-    parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if set(parameters) != {f.name for f in fields if f.init}:
-        raise TraceError("TJ008", f"an InitVar of {cls.__name__}", user_line())
-    positional = [f.name for f in fields if f.init and not f.kw_only]
-    if len(args) > len(positional):
-        raise TypeError(f"{cls.__name__}.__init__() takes {len(positional)} positional arguments")
-    given = dict(zip(positional, args, strict=False))
-    unknown = set(kwargs) - {f.name for f in fields if f.init}
-    if unknown or set(kwargs) & set(given):
-        raise TypeError(f"{cls.__name__}.__init__() got unexpected or repeated {sorted(kwargs)}")
-    given.update(kwargs)
-    for f in fields:
-        if f.name in given:
-            value = given[f.name]
-        elif f.default_factory is not dataclasses.MISSING:
-            value = _default(interpreter, cls, f, "default_factory")
-            value = interpreter.call(value)
-        elif f.default is not dataclasses.MISSING:
-            if not f.init:
-                continue
-            value = _default(interpreter, cls, f, "default")
-        elif f.init:
-            raise TypeError(f"{cls.__name__}.__init__() missing argument: '{f.name}'")
-        else:
-            continue
-        object.__setattr__(new, f.name, value)
-    post = class_lookup(cls, "__post_init__")
-    if post is not MISSING:
-        interpreter.call(_bind(interpreter, cls, "__post_init__", post, new))
-
-
-def _default(interpreter: Interpreter, cls: Any, f: dataclasses.Field[Any], kind: str) -> Any:
-    """A field's default, under the guard that the field keeps it."""
-    capture = interpreter.capture
-    owner = capture.object_source(cls, cls.__name__)
-    name, value = f.name, getattr(f, kind)
-    source = capture.step(
-        owner,
-        (kind, name),
-        lambda c: getattr(c.__dataclass_fields__[name], kind),
-        f".{name}",
-        value,
-    )
-    return capture.reach(source)
-
-
-def is_empty_init(f: Any) -> bool:
-    """Whether `f` is object.__init__ bound to an object."""
-    return (
-        isinstance(f, MethodWrapperType) and f.__name__ == "__init__" and f.__objclass__ is object
-    )

@@ -11,7 +11,7 @@ from tracejit.frontend.host.calls import Operands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.functions import find_function

@@ -14,7 +14,7 @@ from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 from tracejit.frontend.tracing.union import Union

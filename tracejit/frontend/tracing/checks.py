@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -25,10 +25,10 @@ from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 __all__ = [
     "CONTAINERS",
     "NUMBERS",
-    "is_opaque",
     "class_of",
     "constant_array",
     "has_traced",
+    "is_opaque",
     "is_operand",
     "require_index",
     "require_key",

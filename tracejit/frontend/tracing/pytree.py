@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, here, lift, user_line, wrap
 from tracejit.ir.graph import Value
 from tracejit.ops.control.templates import Text, render

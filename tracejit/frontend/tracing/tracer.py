@@ -14,8 +14,8 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.dispatch import DISPATCH
-from tracejit.frontend.tracing.sizes import SymInt, unwrap
 from tracejit.frontend.tracing.storage import Storage, ViewStep, write_back
+from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, innermost, user_line
 from tracejit.ir.dims import Dim, free_symbols, prod
 from tracejit.ir.graph import Attr, Value

@@ -8,7 +8,7 @@ from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 
-__all__ = ["UNBOUND", "Union", "Signal", "Unreachable"]
+__all__ = ["UNBOUND", "Signal", "Union", "Unreachable"]
 
 
 class _Unbound:

@@ -14,9 +14,9 @@ from tracejit.ir.types import DTYPES, dtype_name
 
 __all__ = [
     "COMPLEX_RULES",
+    "SEVERAL_FORMULAS",
     "Element",
     "Pair",
-    "SEVERAL_FORMULAS",
     "fused_product",
     "on_values",
     "parts_dtype",

@@ -17,8 +17,8 @@ from tracejit.ir.types import type_sizes, type_substitute
 __all__ = [
     "constant_node",
     "copied",
-    "inputs_read",
     "inline",
+    "inputs_read",
     "with_captures",
     "with_inputs",
     "with_nodes",

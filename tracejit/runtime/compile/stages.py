@@ -16,7 +16,8 @@ from tracejit.frontend.interpreter.entry import trace_function
 from tracejit.frontend.tracing.layout import is_packed
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
-from tracejit.frontend.tracing.sizes import ShapeEnv, SymInt, unwrap
+from tracejit.frontend.tracing.sizes import ShapeEnv
+from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
     Storage,
     Trace,

@@ -11,7 +11,7 @@ from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.tracer import Tracer, lift

@@ -10,7 +10,7 @@ from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.merges import PhiBuilder
 from tracejit.frontend.control.regions import Names, Side, close_region, entered
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.sizes import SymInt
+from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import Trace, here
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable

@@ -10,7 +10,7 @@ import numpy as np
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
-from tracejit.frontend.tracing.sizes import unwrap
+from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift

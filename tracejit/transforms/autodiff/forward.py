@@ -27,7 +27,7 @@ from tracejit.transforms.autodiff.residuals import active_stacks
 from tracejit.transforms.autodiff.reverse import pull_segment
 from tracejit.transforms.regions import fresh_sizes
 
-__all__ = ["push_forward", "jvp_graph"]
+__all__ = ["jvp_graph", "push_forward"]
 
 
 def jvp_graph(graph: Graph, active: Sequence[bool]) -> Graph:

@@ -24,8 +24,8 @@ from tracejit.ops.host.functions import find_function, leaves_of
 
 __all__ = [
     "RULES",
-    "HostCallRules",
     "HostAdaptor",
+    "HostCallRules",
     "Rule",
     "as_array",
     "flat",
