@@ -229,7 +229,7 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
         assert np.allclose(out["out"], a.reshape(m, n).sum(axis=1) ** 2)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("lanes", (64, 4, 1))
 @pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9, 16, 30, 63, 64, 77, 130))

@@ -57,7 +57,7 @@ def test_sizes(program: Program) -> None:
         assert len(jitted.report().compiles) == compiled, str(jitted.report())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @by_name(PROGRAMS)
 def test_layouts(program: Program) -> None:
     args = program.arguments(program.sizes[0])

@@ -153,6 +153,7 @@ def test_equal_eigenvalues() -> None:
     assert np.isfinite(g).all()
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
 @KINDS
 @SHAPES
 def test_qr(shape: Any, dtype: Any) -> None:

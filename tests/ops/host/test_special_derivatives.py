@@ -100,6 +100,7 @@ def test_functions_of_one_number(name: str, x: Any) -> None:
     check(lambda x: f(x[0, 1]), x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(FUNCTIONS)))
 def test_functions_of_several(k: int) -> None:
     f, args = FUNCTIONS[k]
