@@ -67,6 +67,7 @@ def whole(combine: str, a: Array) -> Any:
     return getattr(np, combine)(a)
 
 
+@pytest.mark.sampled(2, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("vector", (True, False))
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "u8"))
@@ -106,6 +107,7 @@ def test_scalar_functions_with_an_identity(
         assert out[0] == getattr(np, name).reduce(a, initial=identity)
 
 
+@pytest.mark.sampled(2, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))

@@ -182,6 +182,7 @@ def test_general_eigenvalues(dtype: Any) -> None:
     check(lambda x: np.linalg.eigvals(x), np.stack([real, real * 2]))
 
 
+@pytest.mark.sampled(2)
 @KINDS
 @SHAPES
 def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
@@ -236,6 +237,7 @@ NORMS: list[F] = [
 ]
 
 
+@pytest.mark.sampled(2, kind=lambda k, **_: str(k))
 @KINDS
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int, dtype: Any) -> None:
