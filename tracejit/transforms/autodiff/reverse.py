@@ -2,8 +2,8 @@
 
 The decisions of the forward pass are replayed in reverse: a branch goes back through the side that
 was taken, a loop through its iterations, last first, as often as it ran. What the backward pass
-needs of the forward one is had as `residuals.py` and `backward_pass.py` say. Its nodes
-keep their outputs; those with regions that save something are replaced.
+needs of the forward one is had as `residuals.py` and `backward_pass.py` say. The forward pass's
+nodes keep their outputs; those with regions that save something are replaced.
 """
 
 from __future__ import annotations
