@@ -22,8 +22,10 @@ from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.graph import Graph, GraphBuilder
 from tracejit.ir.op import OPS, Op
+from tracejit.ir.terms import Term
 from tracejit.ir.types import DTYPES, NpScalar
 from tracejit.ops.array.no_nan import NoNan
+from tracejit.ops.rules.partials import LinearMap
 from tracejit.runtime.compile.graph_call import run_graph
 from tracejit.transforms.autodiff.forward import jvp_graph
 from tracejit.transforms.autodiff.reverse import vjp_graph
@@ -417,19 +419,21 @@ def test_second_derivatives_of_products_where_factors_are_zero() -> None:
 # What the checker sees ---------------------------------------------------------------------------
 
 
-def _sine(c: DerivativeBuilder, at: Any, v: Any, factor: float) -> Any:
-    return c.scale(c.mul_no_nan(v, c.op("cos", at.x(0))), factor)
-
-
-@pytest.mark.parametrize("attribute", ["partials", "transposed"])
+@pytest.mark.parametrize("wrong", ["partials", "forward", "transposed"])
 @pytest.mark.parametrize(("dtype", "error"), [("f32", 1e-2), ("f64", 1e-7), ("c128", 1e-7)])
 def test_wrong_rules_are_found(
-    attribute: str, dtype: str, error: float, monkeypatch: pytest.MonkeyPatch
+    wrong: str, dtype: str, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = np.array([0.4, -0.7, 1.3], DTYPES[dtype])
-    monkeypatch.setattr(
-        type(OPS["sin"]), attribute, (lambda c, at, v: _sine(c, at, v, 1.0 + error),)
-    )
+
+    def sine(v: Any, factor: float) -> Any:
+        return v * Term(v.at, lambda: v.c.op("cos", v.at.x(0))) * factor
+
+    errors = {mode: 1.0 + error if mode == wrong else 1.0 for mode in ("forward", "transposed")}
+    rule: Any = LinearMap(**{m: lambda v, x, y, f=f: sine(v, f) for m, f in errors.items()})
+    if wrong == "partials":
+        rule = lambda x, y: (1.0 + error) * x.op("cos")  # noqa: E731
+    monkeypatch.setattr(type(OPS["sin"]), "partials", (rule,))
     with pytest.raises(AssertionError):
         check_grads(OPS["sin"], [x], order=1)
 

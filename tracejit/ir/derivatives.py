@@ -122,11 +122,13 @@ class NodeAdaptor:
         self.attrs, self.inputs, self.outputs = attrs, tuple(inputs), tuple(outputs)
         #: For each operand whether its cotangent is asked for.
         self.wanted = tuple(wanted)
-        self._primal, self._c = primal, c
+        self._primal = primal
+        #: Where the rule records nodes.
+        self.c = c
 
     def x(self, k: int) -> Value:
         """Operand k; a Python number as a NumPy scalar."""
-        return self._c.number(self._primal(self.node.inputs[k]))
+        return self.c.number(self._primal(self.node.inputs[k]))
 
     def is_transposed(self, k: int, of: int) -> bool:
         """Whether operand k is known to be operand `of` with its last two axes swapped."""
@@ -140,7 +142,7 @@ class NodeAdaptor:
 
     def y(self, k: int = 0) -> Value:
         """Result k; a Python number as a NumPy scalar."""
-        return self._c.number(self._primal(self.node.outputs[k]))
+        return self.c.number(self._primal(self.node.outputs[k]))
 
 
 class DerivativeBuilder:

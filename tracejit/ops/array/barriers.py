@@ -74,7 +74,7 @@ class DerivedAs(_Identity):
     name: ClassVar[str] = "derived_as"
     arity: ClassVar[int] = 2
 
-    partials = (lambda c, at, v: None, lambda c, at, v: v)
+    partials = (None, 1)
 
     def infer(
         self,
@@ -105,7 +105,7 @@ class Opaque(_Identity):
 
     name: ClassVar[str] = "optimization_barrier"
 
-    partials = (lambda c, at, v: v,)
+    partials = (1,)
 
     def _attrs(self) -> dict[str, Any]:
         return {"site": "s"}

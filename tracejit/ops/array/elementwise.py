@@ -28,7 +28,7 @@ from tracejit.ops.array.complex_elements import (
     parts_dtype,
     real,
 )
-from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS, TRANSPOSED
+from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 from tracejit.ops.rules.partials import ElementwiseDerivative
 
 if TYPE_CHECKING:
@@ -263,7 +263,6 @@ def ufunc_op(
         "commutes": ufunc in _COMMUTES,
         "logic": _LOGIC.get(ufunc, ""),
         "partials": PARTIALS.get(name),
-        "transposed": TRANSPOSED.get(name),
     }
     if name in COMPLEX_RULES:
         body["complex_rule"] = staticmethod(COMPLEX_RULES[name])

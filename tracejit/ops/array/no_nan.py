@@ -14,18 +14,17 @@ give 0.0 for every v that is 0. They cost less, and next to nothing where many t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Value
+from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Const, Expr
 from tracejit.ir.op import OPS, register, require
+from tracejit.ir.terms import Tangent, Term
 from tracejit.ops.array.complex_elements import COMPLEX_RULES, Element, parts_dtype, real
 from tracejit.ops.array.elementwise import Elementwise, edge_values
-
-if TYPE_CHECKING:
-    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
+from tracejit.ops.rules.partials import LinearMap
 
 __all__ = ["NoNan"]
 
@@ -94,8 +93,9 @@ class NoNan(Elementwise):
         return [([a, b], {}) for a, b in pairs]
 
 
-def _by_other(k: int) -> Any:
-    return lambda c, at, v: c.product_no_nan(v, at.x(k))
+def _by_other(k: int) -> LinearMap:
+    """The other operand may be a tangent itself."""
+    return LinearMap(lambda v, *terms: v.op("product_no_nan", terms[k]))
 
 
 @register
@@ -105,7 +105,7 @@ class MultiplyNoNan(NoNan):
     name = "multiply_no_nan"
     term = "multiply_no_nan_term"
     plain = np.multiply
-    partials = (lambda c, at, v: c.mul_no_nan(v, at.x(1)), _by_other(0))
+    partials = (lambda v, x, y: x, _by_other(0))
 
 
 @register
@@ -119,8 +119,8 @@ class ProductNoNan(NoNan):
     partials = (_by_other(1), _by_other(0))
 
 
-def _by_divisor(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
-    return c.neg(c.div_no_nan(c.product_no_nan(v, at.y()), at.x(1)))
+def _by_divisor(v: Tangent, w: Term, x: Term, y: Term) -> Term:
+    return -(v.op("product_no_nan", y) / x)
 
 
 @register
@@ -131,7 +131,7 @@ class DivideNoNan(NoNan):
     term = "divide_no_nan_term"
     plain = np.divide
     work = 4.0
-    partials = (lambda c, at, v: c.div_no_nan(v, at.x(1)), _by_divisor)
+    partials = (lambda v, x, y: 1 / x, LinearMap(_by_divisor))
 
 
 class _Term(NoNan):

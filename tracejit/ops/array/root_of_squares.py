@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Value
+from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Call
 from tracejit.ir.op import register, require
+from tracejit.ir.terms import equal, where
 from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise, edge_values
 
-if TYPE_CHECKING:
-    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
-
 __all__: list[str] = []
-
-
-def _of_norm(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
-    root = at.y()
-    partial = c.div(c.full(root.type, 0.5), root)
-    return c.mul_no_nan(v, c.where(c.compare("equal", root, 0), c.full(root.type, 0), partial))
 
 
 @register
@@ -35,7 +27,7 @@ class RootOfSquares(Elementwise):
 
     name = "root_of_squares"
     work = 4.0
-    partials = (_of_norm,)
+    partials = (lambda x, root: where(equal(root, 0), 0, 0.5 / root),)
 
     def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
         require(dtypes[0].kind == "f", f"{self.name} takes real floats, not {dtypes[0]}")

@@ -31,7 +31,7 @@ from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
 from tracejit.ops.control.templates import check_object, make_object
 from tracejit.ops.host.batch import batched_call, maps_over_lanes
-from tracejit.ops.host.derivatives.registry import HostCallRules
+from tracejit.ops.host.derivatives.lookup import HostCallRules
 from tracejit.ops.host.functions import KINDS, Unsuitable, describe, find_function, leaves_of
 from tracejit.ops.samples import array
 

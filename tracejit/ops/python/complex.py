@@ -5,12 +5,13 @@ from __future__ import annotations
 import cmath
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph
 from tracejit.ir.kernel import Const
 from tracejit.ir.op import register, require
+from tracejit.ir.terms import Term
 from tracejit.ir.types import PYCOMPLEX, Type
 from tracejit.ops.checks import only_attrs, take
 from tracejit.ops.python.arithmetic import PyOp
@@ -27,9 +28,7 @@ from tracejit.ops.python.scalar_exprs import (
     real,
 )
 from tracejit.ops.rules.elementwise import PARTIALS
-
-if TYPE_CHECKING:
-    from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
+from tracejit.ops.rules.partials import Operand
 
 __all__: list[str] = []
 
@@ -128,18 +127,18 @@ class PyComplexPower(PyOp):
         return "complex"
 
     @staticmethod
-    def _derivative(c: DerivativeBuilder, at: NodeAdaptor, v: Value) -> Value:
+    def _derivative(z: Operand, y: Term) -> Term:
         """n z**(n - 1), the power by squares, too."""
-        exponent = at.attrs["exponent"] - 1
-        square = at.x(0)
-        out = c.full(at.inputs[0], exponent + 1)
+        exponent = z.node.attrs["exponent"] - 1
+        square: Term = z
+        out = z.full(exponent + 1)
         while exponent:
             if exponent & 1:
-                out = c.mul(out, square)
+                out = out * square
             exponent >>= 1
             if exponent:
-                square = c.op("square", square)
-        return c.mul_no_nan(v, out)
+                square = square.op("square")
+        return out
 
     partials = (_derivative,)
 

@@ -36,7 +36,9 @@ from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype
 from tracejit.ops.host.derivatives.registry import (
     RULES,
     HostAdaptor,
+    Jvp,
     Rule,
+    Vjp,
     as_array,
     flat,
     linear,
@@ -45,7 +47,7 @@ from tracejit.ops.host.derivatives.registry import (
     sum_of,
 )
 
-__all__ = ["FormulaAdaptor", "formula", "linear_by", "moved", "movers"]
+__all__ = ["FormulaAdaptor", "formula", "linear_by", "moved", "movers", "transposed"]
 
 #: A call -> its results, None for those without a formula.
 Formula: TypeAlias = Callable[["FormulaAdaptor"], Sequence[Value | None]]
@@ -124,18 +126,21 @@ class FormulaAdaptor(HostAdaptor):
 class _Recorded:
     """The nodes of a call's formula, and their values where the derivative is computed."""
 
-    def __init__(self, at: HostAdaptor, make: Formula) -> None:
+    def __init__(self, at: HostAdaptor, make: Any) -> None:
         self.at, self.c = at, at.c
         builder = GraphBuilder("formula")
         c = DerivativeBuilder(builder, at.c.fresh)
         self.inside = _Inside(at.call, c)
-        made = make(FormulaAdaptor(c, self.inside))
-        pairs = zip(made, at.call.outputs, strict=False)
+        pairs = zip(self._made(make, c), at.call.outputs, strict=False)
         #: The results, in the types of the call's.
         self.results = [None if v is None else matched(c, v, _seen(t)) for v, t in pairs]
         self.nodes = builder.nodes
         self.producers = {v: node for node in self.nodes for v in node.outputs}
         self.values: dict[Value, Value] = {}
+
+    def _made(self, make: Any, c: DerivativeBuilder) -> Sequence[Value | None]:
+        found: Sequence[Value | None] = make(FormulaAdaptor(c, self.inside))
+        return found
 
     def primal(self, wanted: Value) -> Value:
         """A value of the formula."""
@@ -239,6 +244,38 @@ class _Recorded:
         return {places[k]: sums.get(self.inside.operands[k]) for k in wanted}
 
 
+class _Held(_Inside):
+    """The call's node where its tangents are recorded: they are the inputs, its values are held."""
+
+    def x(self, k: int) -> Value:
+        return self.held[k]
+
+
+class _Tangents(_Recorded):
+    """The nodes of a call's tangents, which are linear in those of its operands.
+
+    Of what is not linear only the values are asked for.
+    """
+
+    def _made(self, make: Any, c: DerivativeBuilder) -> Sequence[Value | None]:
+        self.inside = _Held(self.at.call, c)
+        named = HostAdaptor(c, self.inside)
+        given = {n: self.inside.operands[k] for n, k in named.places.items() if named.wanted(n)}
+        return [None if isinstance(v, NoTangent) else v for v in make(named, given)]
+
+    def _input(self, v: Value) -> Value:
+        assert v not in self.inside.operands, f"the tangents of {self.at.path} are not linear"
+        return super()._input(v)
+
+    def _same(self, k: int, t: Type) -> Value:
+        raise AssertionError(f"the tangents of {self.at.path} are not linear")
+
+
+def transposed(jvp: Jvp) -> Vjp:
+    """The cotangents of operands: those of the results pulled back through the tangents' nodes."""
+    return lambda at, cotangents: _Tangents(at, jvp).pull(cotangents)
+
+
 def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formula]:
     """Decorator: the formula of functions, with derivatives by some of their parameters."""
 
@@ -290,9 +327,10 @@ def _enter_both(path: str, parameter: str, by_one: Rule, by_others: Rule) -> Non
     def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
         out: dict[str, Value | None] = {}
         if any(at.wanted(name) for name in at.places if name != parameter):
-            out |= by_others.vjp(at, cotangents)
+            out |= (by_others.vjp or transposed(by_others.jvp))(at, cotangents)
         if at.wanted(parameter):
             # One operand may be given for several parameters: its cotangents add up.
+            assert by_one.vjp is not None
             found = by_one.vjp(at, cotangents)[parameter]
             out[parameter] = sum_of(at.c, out.get(parameter), found)
         return out

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import Underivable
-from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
+from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor, NoTangent
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of, shape_of
@@ -25,8 +25,9 @@ from tracejit.ops.host.functions import find_function, leaves_of
 __all__ = [
     "RULES",
     "HostAdaptor",
-    "HostCallRules",
+    "Jvp",
     "Rule",
+    "Vjp",
     "as_array",
     "flat",
     "host",
@@ -283,15 +284,16 @@ class Rule:
 
     parameters: tuple[str, ...]
     jvp: Jvp
-    vjp: Vjp
+    #: None: the transpose of the tangents' nodes.
+    vjp: Vjp | None
 
 
 #: By `module:name`.
 RULES: dict[str, Rule] = {}
 
 
-def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp) -> None:
-    """Enter a rule for functions."""
+def rule(paths: Sequence[str], *parameters: str, jvp: Jvp, vjp: Vjp | None = None) -> None:
+    """Enter a rule for functions; without a `vjp` it is the transpose of the jvp."""
     for path in paths:
         RULES[path] = Rule(parameters, jvp, vjp)
 
@@ -320,49 +322,3 @@ def linear(
         return {parameter: matched(at.c, found, at.type(parameter))}
 
     rule(paths, parameter, jvp=jvp, vjp=vjp)
-
-
-class HostCallRules:
-    """Looks the function up."""
-
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | NoTangent | None]:
-        """By the rule of the function. Raises Underivable where there is none."""
-        named, found = _find(c, at, [t is not None for t in tangents])
-        given = {name: tangents[k] for name, k in named.places.items()}
-        known = {name: t for name, t in given.items() if t is not None}
-        out = list(found.jvp(named, known))
-        nothing = NoTangent(f"{named.path} has a derivative rule for its first results alone")
-        return [*out, *([nothing] * (len(at.outputs) - len(out)))]
-
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """By the rule of the function. Raises Underivable where there is none."""
-        named, found = _find(c, at, at.wanted)
-        out: list[Value | Into | None] = [None] * len(at.inputs)
-        total: dict[int, Value] = {}
-        if any(g is not None for g in cotangents):
-            for name, g in found.vjp(named, cotangents).items():
-                k = named.places.get(name)
-                if g is not None and k is not None:
-                    total[k] = c.add(total[k], g) if k in total else g
-        for k, g in total.items():
-            out[k] = g
-        return out
-
-
-def _find(
-    c: DerivativeBuilder, call: NodeAdaptor, active: Sequence[bool]
-) -> tuple[HostAdaptor, Rule]:
-    at = HostAdaptor(c, call)
-    found = RULES.get(at.path)
-    if found is None:
-        raise at.underivable("has no derivative rule")
-    for k, is_active in enumerate(active):
-        names = [name for name, place in at.places.items() if place == k]
-        unknown = [n for n in names if n.partition(".")[0] not in found.parameters]
-        if is_active and (unknown or not names):
-            raise at.underivable(f"has no derivative rule by {', '.join(unknown) or 'an argument'}")
-    return at, found

@@ -11,16 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import Number, Term, equal, function, where
 from tracejit.ir.types import shape_of
-from tracejit.ops.host.derivatives.partials import (
-    Formula,
-    Term,
-    call,
-    elementwise,
-    function,
-    select,
-)
+from tracejit.ops.host.derivatives.partials import call, elementwise
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, matched, rule
+from tracejit.ops.rules.elementwise import PARTIALS
+from tracejit.ops.rules.partials import Partial
 
 __all__: list[str] = []
 
@@ -32,31 +28,25 @@ _ROOT_PI = math.sqrt(math.pi)
 _DEGREE = math.pi / 180
 
 
-def _special(name: str, *operands: Term | float) -> Term:
+def _special(name: str, *operands: Number) -> Term:
     return call(f"scipy.special:{name}", *operands)
 
 
-def _real(name: str, *partials: Formula | None) -> None:
+def _real(name: str, *partials: Partial) -> None:
     elementwise(f"scipy.special:{name}", *partials)
 
 
-def _holomorphic(name: str, *partials: Formula | None) -> None:
+def _holomorphic(name: str, *partials: Partial) -> None:
     elementwise(f"scipy.special:{name}", *partials, takes_complex=True)
 
 
 # Exponentials and logarithms ---------------------------------------------------------------------
 
 
-def _power(x: Term, exponent: Term | float) -> Term:
-    p = exponent if isinstance(exponent, Term) else x.full(exponent)
-    return x.of(x.c.op("power", x.value, p.value))
-
-
-_holomorphic("expm1", lambda x, y: y + 1)
-_holomorphic("log1p", lambda x, y: 1 / (1 + x))
-_real("exp2", lambda x, y: y * math.log(2))
+# Where there is an op as well, its rule is this one too.
+for _name in ("expm1", "log1p", "exp2", "cbrt", "erf", "erfc"):
+    _holomorphic(_name, *PARTIALS[_name])
 _real("exp10", lambda x, y: y * math.log(10))
-_real("cbrt", lambda x, y: 1 / (3 * y * y))
 _real("cosm1", lambda x, y: -sin(x))
 _real("sindg", lambda x, y: _special("cosdg", x) * _DEGREE)
 _real("cosdg", lambda x, y: _special("sindg", x) * -_DEGREE)
@@ -64,9 +54,9 @@ _real("tandg", lambda x, y: (1 + y * y) * _DEGREE)
 _real("cotdg", lambda x, y: (1 + y * y) * -_DEGREE)
 _real(
     "radian",
-    lambda d, m, s, y: _DEGREE,
-    lambda d, m, s, y: _DEGREE / 60,
-    lambda d, m, s, y: _DEGREE / 3600,
+    _DEGREE,
+    _DEGREE / 60,
+    _DEGREE / 3600,
 )
 _real("expit", lambda x, y: y * _special("expit", -x))
 _real("log_expit", lambda x, y: _special("expit", -x))
@@ -77,15 +67,15 @@ _holomorphic("xlog1py", lambda x, y, out: log1p(y), lambda x, y, out: x / (1 + y
 _real("entr", lambda x, y: -log(x) - 1)
 _real("rel_entr", lambda x, y, out: log(x / y) + 1, lambda x, y, out: -(x / y))
 _real("kl_div", lambda x, y, out: log(x / y), lambda x, y, out: 1 - x / y)
-_real("boxcox", lambda x, power, y: _power(x, power - 1), None)
-_real("boxcox1p", lambda x, power, y: _power(1 + x, power - 1), None)
-_real("inv_boxcox", lambda x, power, y: _power(y, 1 - power), None)
+_real("boxcox", lambda x, power, y: x ** (power - 1), None)
+_real("boxcox1p", lambda x, power, y: (1 + x) ** (power - 1), None)
+_real("inv_boxcox", lambda x, power, y: y ** (1 - power), None)
 
 
 def _beyond(size: Term, residual: Term) -> Term:
     """How far residuals lie outside of [-size, size], with their signs."""
     high, low = residual - size, residual + size
-    return select("greater", high, 0, high, select("less", low, 0, low, 0.0))
+    return where(high > 0, high, where(low < 0, low, 0))
 
 
 def _huber_by_size(size: Term, residual: Term, y: Term) -> Term:
@@ -107,8 +97,6 @@ _real("pseudo_huber", _pseudo_huber_by_size, lambda size, r, y: r / _stretch(siz
 
 # Error functions and the normal distribution: DLMF 7.2, 7.7, 7.10 --------------------------------
 
-_holomorphic("erf", lambda z, y: exp(-(z * z)) * (2 / _ROOT_PI))
-_holomorphic("erfc", lambda z, y: exp(-(z * z)) * (-2 / _ROOT_PI))
 _holomorphic("erfi", lambda z, y: exp(z * z) * (2 / _ROOT_PI))
 _holomorphic("erfcx", lambda z, y: 2 * z * y - 2 / _ROOT_PI)
 _holomorphic("dawsn", lambda z, y: 1 - 2 * z * y)
@@ -129,11 +117,15 @@ def _psi(x: Term) -> Term:
     return _special("psi", x)
 
 
-def _zeta(s: Term | float, q: Term) -> Term:
+def _log_gamma(x: Term, y: Term) -> Term:
+    return _psi(x)
+
+
+def _zeta(s: Number, q: Term) -> Term:
     return call("scipy.special._basic:zeta", s, q)
 
 
-def _polygamma(n: Term | float, x: Term) -> Term:
+def _polygamma(n: Number, x: Term) -> Term:
     return call("scipy.special._basic:polygamma", n, x)
 
 
@@ -155,8 +147,8 @@ def _t_density(n: Term, t: Term) -> Term:
 
 
 _holomorphic("gamma", lambda z, y: y * _psi(z))
-_real("gammaln", lambda x, y: _psi(x))
-_holomorphic("loggamma", lambda z, y: _psi(z))
+for _name in ("gammaln", "loggamma"):
+    _holomorphic(_name, _log_gamma)
 _real("rgamma", lambda x, y: -y * _psi(x))
 _real("psi", lambda x, y: _zeta(2.0, x))
 elementwise(
@@ -193,13 +185,13 @@ _real("stdtrit", None, lambda n, p, t: 1 / _t_density(n, t))
 
 def _sinh_ratio(x: Term) -> Term:
     """sinh(x) / x, 1 at 0."""
-    return select("equal", x, 0, 1.0, sinh(x) / select("equal", x, 0, 1.0, x))
+    return where(equal(x, 0), 1, sinh(x) / where(equal(x, 0), 1, x))
 
 
 def _log_ratio(z: Term) -> Term:
     """log(z) / (1 - z), -1 at 1."""
-    other = select("equal", z, 1, 2.0, z)
-    return select("equal", z, 1, -1.0, log(other) / (1 - other))
+    other = where(equal(z, 1), 2, z)
+    return where(equal(z, 1), -1, log(other) / (1 - other))
 
 
 _holomorphic("exp1", lambda z, y: -exp(-z) / z)
@@ -221,10 +213,14 @@ elementwise(
 # Bessel and Airy functions: DLMF 9.2, 10.6, 10.29 ------------------------------------------------
 
 
-def _neighbours(name: str, order: Term | float, z: Term, below: int, above: int) -> Term:
+def _neighbours(name: str, order: Number, z: Term, below: int, above: int) -> Term:
     """below / 2 times the function of the order less one, and above / 2 times that of one more."""
     low, high = _special(name, order - 1, z), _special(name, order + 1, z)
     return low * (below / 2) + high * (above / 2)
+
+
+def _i0(x: Term, y: Term) -> Term:
+    return _special("i1", x)
 
 
 for _name in ("jv", "yv", "hankel1", "hankel2"):
@@ -239,8 +235,8 @@ _real("j0", lambda x, y: -_special("j1", x))
 _real("j1", lambda x, y: _neighbours("jv", 1.0, x, 1, -1))
 _real("y0", lambda x, y: -_special("y1", x))
 _real("y1", lambda x, y: _neighbours("yv", 1.0, x, 1, -1))
-_real("i0", lambda x, y: _special("i1", x))
-elementwise("numpy:i0", lambda x, y: _special("i1", x))
+for _module in ("scipy.special", "numpy"):
+    elementwise(f"{_module}:i0", _i0)
 _real("i1", lambda x, y: _neighbours("iv", 1.0, x, 1, 1))
 _real("k0", lambda x, y: -_special("k1", x))
 _real("k1", lambda x, y: _neighbours("kv", 1.0, x, -1, -1))
