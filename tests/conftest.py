@@ -7,13 +7,14 @@ files instead; read the diff before committing it.
 A test that has the compiler fail on purpose says why: `@pytest.mark.compiler_fault("why")`.
 
 Large generic tests take a slice of their cases, another in each run: those that are marked
-`sampled(parts, always=names)`, and those that ask tests/support/sampling.py themselves.
-`pytest --seed N` repeats a run's slice. `pytest --all` runs every case, and so does whoever picks
-tests by name.
+`sampled(parts, kind=function, always=names)`, and those that ask tests/support/sampling.py
+themselves. `pytest --seed N` repeats a run's slice. `pytest --all` runs every case, and so does
+whoever picks tests by name.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -74,15 +75,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for test, of_test in cases.items():
         marker = of_test[0].get_closest_marker("sampled")
         assert marker is not None
+        options = dict(marker.kwargs)
+        of = options.pop("kind", lambda **_: "")
         try:
             taken = sampling.sampled(
-                of_test, *marker.args, name=lambda item: item.name, **marker.kwargs
+                of_test,
+                *marker.args,
+                name=lambda item: item.name,
+                kind=lambda item, of=of: of(**item.callspec.params),
+                **options,
             )
         except ValueError as error:
             raise pytest.UsageError(f"{test}: {error}") from error
         left |= {*of_test} - {*taken}
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What is collected stays until the end: collections of garbage need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def _slice(config: pytest.Config) -> str:

@@ -67,6 +67,7 @@ def whole(combine: str, a: Array) -> Any:
     return getattr(np, combine)(a)
 
 
+@pytest.mark.sampled(2, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("vector", (True, False))
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "u8"))
@@ -106,6 +107,7 @@ def test_scalar_functions_with_an_identity(
         assert out[0] == getattr(np, name).reduce(a, initial=identity)
 
 
+@pytest.mark.sampled(2, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))
@@ -227,7 +229,7 @@ def test_reduction_inside_a_scalar_loop(target: str) -> None:
         assert np.allclose(out["out"], a.reshape(m, n).sum(axis=1) ** 2)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_target
 @pytest.mark.parametrize("lanes", (64, 4, 1))
 @pytest.mark.parametrize("size", (1, 2, 3, 4, 7, 8, 9, 16, 30, 63, 64, 77, 130))

@@ -35,7 +35,7 @@ from tracejit.ir.kernel import (
     Kernel,
     Let,
     Param,
-    Scan,
+    ScanLoop,
     Store,
     Var,
 )
@@ -77,7 +77,7 @@ ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4, kind=lambda access, **_: access)
 @every_target
 @pytest.mark.parametrize("dtype", ("f64", "f32", "i16", "b1", "f16"))
 @pytest.mark.parametrize("access", ACCESSES)
@@ -262,7 +262,7 @@ def test_scans(in_lanes: bool, target: str) -> None:
         Carry("s", "f64", Const(0.0, "f64"), Var("t", "f64")),
         Carry("b", "f64", Const(1.0, "f64"), Var("s", "f64")),
     )
-    scan = Scan("j", M, body, carries)
+    scan = ScanLoop("j", M, body, carries)
     shape = (M, N) if in_lanes else (N, M)
     k = kernel([Param("a", "f64", shape), output("f64", *shape)], For("i", N, (scan,), in_lanes))
     for m, n in ((0, 3), (1, 1), (4, 9), (6, 20)):
@@ -289,7 +289,7 @@ def test_a_scan_that_stores_to_computed_places_keeps_the_last_one() -> None:
     place = Let(
         "g", "i64", call("wrap_index", load("b", P, dtype="i64"), IndexValue(M), dtype="i64")
     )
-    scan = Scan("i", N, (place, Store("out", (symbol("g"),), load("a", P))), ())
+    scan = ScanLoop("i", N, (place, Store("out", (symbol("g"),), load("a", P))), ())
     k = kernel([Param("a", "f64", (N,)), Param("b", "i64", (N,)), output("f64", M)], scan)
     a, b = values("f64", 40), np.random.default_rng(1).integers(-7, 7, 40)
     out = run_both(k, "host", {"a": a, "b": b, "out": np.zeros(7)}, {"n": 40, "m": 7})["out"]

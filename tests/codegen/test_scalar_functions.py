@@ -133,6 +133,7 @@ def test_exact_unary(dtype: str, target: str) -> None:
     check_exact(dtype, EXACT_UNARY[_group(dtype)], 1, target)
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: dtype)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ("b1", *INTEGERS, *FLOATS))
 def test_exact_binary(dtype: str, target: str) -> None:

@@ -91,8 +91,9 @@ def test_ragged_arrays_and_growth_over_many_doublings() -> None:
     for times in (0, 1, 2, 40, 1000):
         agree(graph, x, times)
     native = NativeGraph(graph)
+    expected = {times: evaluate(graph, (x, times)) for times in (10, 3000)}
     for times in (3000, 10, 3000):
-        assert_same(tuple(native((x, times)) or ()), evaluate(graph, (x, times)))
+        assert_same(tuple(native((x, times)) or ()), expected[times])
 
 
 ORDERS = """\

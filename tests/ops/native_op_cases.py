@@ -31,7 +31,7 @@ __all__ = ["Group", "Run", "cases", "groups_of", "is_a_function_of_values", "spe
 #: The samples of a group whose code depends on their shapes.
 _CHUNK = 4
 #: The groups of an op with samples in one slice.
-_MOST_IN_A_SLICE = 32
+_MOST_IN_A_SLICE = 16
 
 #: Operands, and the attributes beside them.
 Run = tuple[Sequence[Any], dict[str, Any]]
@@ -72,7 +72,7 @@ def groups_of(op: Op, full: bool = False) -> list[Group]:
     if isinstance(op, Elementwise):
         # What is one function of elements is held in all lanes by `native_scalars` besides.
         always = {found[0].name}
-        return sampling.sampled(found, len(found) // 4 + 1, name=lambda g: g.name, always=always)
+        return sampling.sampled(found, len(found) // 2 + 1, name=lambda g: g.name, always=always)
     # Each sample in one of its forms, or some samples.
     forms: dict[str, list[Group]] = {}
     for group in found:

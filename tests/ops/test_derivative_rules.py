@@ -324,6 +324,7 @@ def test_compiled_absorbing_zeros(name: str) -> None:
         assert_same(expected, actual, parity=parity, ulp=1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["multiply_no_nan", "product_no_nan", "divide_no_nan"])
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "c64", "c128"])
 def test_compiled_absorbing_zeros_of_numbers(name: str, dtype: str) -> None:

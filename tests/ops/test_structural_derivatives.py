@@ -176,6 +176,7 @@ def test_repeated_functions_that_have_no_rule() -> None:
 # Reductions and scans -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 def test_reductions(dtype: Any, layout: str) -> None:
@@ -217,6 +218,7 @@ def test_equal_extremes_share() -> None:
     assert gradient("reduce_max", x, axes=(1,)).tolist() == [[0.25] * 4, [0, 0, 0, 1]]
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 def test_scans(dtype: Any, layout: str) -> None:
@@ -287,6 +289,7 @@ def test_symbolic_sizes(name: str, attrs: dict[str, Any]) -> None:
 # Linear algebra -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
 @DTYPE
 @LAYOUT
 @pytest.mark.parametrize(

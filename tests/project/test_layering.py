@@ -4,9 +4,10 @@ Imports inside functions, and those for types alone, count like any other.
 """
 
 import ast
+import functools
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,9 +138,11 @@ FILES = files(PACKAGE)
 MODULES = [name for name in FILES if name not in ("", "__main__")]
 
 
-def imports(package: Path, path: Path) -> Iterator[Import]:
+@functools.cache
+def imports(package: Path, path: Path) -> tuple[Import, ...]:
     """Everything that a file imports, inside functions and for types too."""
     folder = (package.name, *path.relative_to(package).parts[:-1])
+    found = []
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     inner = {id(x) for f in ast.walk(tree) if isinstance(f, functions) for x in ast.walk(f)}
@@ -152,7 +155,8 @@ def imports(package: Path, path: Path) -> Iterator[Import]:
             names = [f"{source}.{alias.name}" for alias in node.names]
         else:
             continue
-        yield from (Import(node.lineno, name, id(node) in inner) for name in names)
+        found += [Import(node.lineno, name, id(node) in inner) for name in names]
+    return tuple(found)
 
 
 def target(name: str, known: Mapping[str, Path]) -> str | None:

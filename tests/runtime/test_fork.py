@@ -38,6 +38,7 @@ def run_apart(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(2)
 @needs_fork
 @pytest.mark.parametrize("delay", ["0.02", "0.15", "0.3", "0.5"])
 def test_a_fork_in_a_first_compile(delay: str) -> None:
@@ -53,7 +54,7 @@ def test_a_fork_in_the_middle(program: str) -> None:
 @needs_fork
 def test_forks_and_spawns_beside_busy_threads() -> None:
     """`python -m tests.runtime.fork_programs stress 600` is the long form."""
-    assert "children" in run_apart("stress", "4")
+    assert "children" in run_apart("stress", "2.5")
 
 
 @needs_fork

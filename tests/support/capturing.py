@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
-from tracejit.frontend.interpreter.entry import Traced, trace_function
+from tracejit.frontend.interpreter.entry import TracedResult, trace_function
 from tracejit.frontend.tracing.pytree import TreeDef, flatten, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.tracer import Storage, Trace, TracedArray, TracedScalar, lift
@@ -39,7 +39,7 @@ class _Entry:
     dims: list[tuple[Dim, ...]]
     graph: Graph
     env: ShapeEnv
-    traced: Traced
+    traced: TracedResult
 
     def sizes(self, values: list[Any]) -> dict[str, int] | None:
         """The size symbols' values, or None where the values do not fit this trace."""

@@ -33,10 +33,17 @@ def in_slice(name: str, parts: int) -> bool:
     return seed is None or (_order(name) - seed) % parts == 0
 
 
-def dealt(names: Iterable[str], parts: int) -> set[str]:
-    """This run's names: one in `parts`, so that slices differ in size by one at most."""
+def dealt(names: Collection[str], parts: int, kind: str = "") -> set[str]:
+    """This run's names: one in `parts`, so that slices differ in size by one at most.
+
+    Where there are fewer names than slices, those that would be empty take one of them, too.
+    """
     ranked = sorted(set(names), key=lambda name: (_order(name), name))
-    return set(ranked if seed is None else ranked[seed % parts :: parts])
+    if seed is None:
+        return set(ranked)
+    # Small kinds are not all large in the same slice.
+    k = (seed + (_order(kind) if kind else 0)) % parts
+    return set(ranked[k % len(ranked) :: parts])
 
 
 def sampled(
@@ -44,16 +51,21 @@ def sampled(
     parts: int,
     *,
     name: Callable[[Case], str] = str,
+    kind: Callable[[Case], str] = lambda case: "",
     always: Collection[str] = (),
 ) -> list[Case]:
     """This run's cases, in their order: one in `parts`, and those whose name is in `always`.
 
     `name` gives a case the same name in each run: neither an address nor a set's order is in it.
+    Cases of each `kind` are dealt by themselves: of each kind there is one at least in each run.
     Raises ValueError for a name in `always` that no case has: it would protect nothing.
     """
     named = [(name(case), case) for case in cases]
     unknown = set(always) - {n for n, _ in named}
     if unknown:
         raise ValueError(f"no cases of these names: {sorted(unknown)}")
-    taken = dealt((n for n, _ in named), parts).union(always)
+    kinds: dict[str, list[str]] = {}
+    for n, case in named:
+        kinds.setdefault(kind(case), []).append(n)
+    taken = set(always).union(*(dealt(names, parts, of) for of, names in kinds.items()))
     return [case for n, case in named if n in taken]

@@ -68,6 +68,21 @@ def test_cases_that_found_bugs_always_run(monkeypatch) -> None:
         sampled(NAMES, 10, always={"case[x]"})
 
 
+def test_kinds_are_dealt_by_themselves(monkeypatch) -> None:
+    """Each kind is in each run, and runs one after the other still take every case."""
+    kinds = {name: f"kind {len(str(k))} {k % 7}" for k, name in enumerate(NAMES)}
+    rare = {name: str(k) for k, name in enumerate(NAMES[:3])}
+    for kind in (kinds | rare).get, rare.get:
+        found = set()
+        for seed in range(8, 13):
+            monkeypatch.setattr(sampling, "seed", seed)
+            taken = sampled(NAMES, 5, kind=lambda name, kind=kind: kind(name) or "")
+            assert {kind(name) for name in taken} == {kind(name) for name in NAMES}
+            assert 190 < len(taken) < 230
+            found |= set(taken)
+        assert found == set(NAMES)
+
+
 @pytest.mark.sampled(2, always=["test_marked[0]"])
 @pytest.mark.parametrize("k", range(20))
 def test_marked(k) -> None:
@@ -100,11 +115,11 @@ def test_the_page_on_tests_lists_what_is_sampled() -> None:
     tests = Path(__file__).parents[1]
     mark = re.compile(r"^@pytest\.mark\.sampled\((\d+).*?^def (\w+)", re.MULTILINE | re.DOTALL)
     marked = {
-        (f"{path.name}::{name}", parts)
+        (f"{path.relative_to(tests).as_posix()}::{name}", parts)
         for path in tests.rglob("test_*.py")
         for parts, name in mark.findall(path.read_text(encoding="utf-8"))
         if path != Path(__file__)
     }
     page = (tests.parent / "docs" / "testing.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `(\w+\.py::\w+)` \| (\d+) \| \d+ \|$", page, re.MULTILINE))
+    listed = set(re.findall(r"^\| `([\w/]+\.py::\w+)` \| (\d+) \| \d+ \|$", page, re.MULTILINE))
     assert listed == marked

@@ -26,7 +26,7 @@ from tracejit.ir.kernel import (
     Let,
     Load,
     Reduce,
-    Scan,
+    ScanLoop,
     Stmt,
     Store,
     Target,
@@ -88,7 +88,7 @@ def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
             return [f"for {var} in range({_dim(size)}):{note}", *_body(body, strides, "    ")]
         case Reduce():
             return _reduce(stmt, strides)
-        case Scan(var, size, body, carries):
+        case ScanLoop(var, size, body, carries):
             return [
                 *(f"{c.name} = {_expr(c.init, strides)}" for c in carries),
                 f"for {var} in range({_dim(size)}):  # in order",

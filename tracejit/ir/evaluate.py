@@ -15,7 +15,7 @@ from tracejit.ir.graph import Attr, Graph, Node, Value
 from tracejit.ir.types import NONE, ArrayType, NpScalar, PyScalar, Type, dtype_name
 
 __all__ = [
-    "RegionOp",
+    "HasRegions",
     "RunRegion",
     "bind_inputs",
     "bind_sizes",
@@ -29,7 +29,7 @@ __all__ = [
 RunRegion: TypeAlias = Callable[[Graph, Sequence[Any], Mapping[str, int]], "tuple[Any, ...]"]
 
 
-class RegionOp(Protocol):
+class HasRegions(Protocol):
     """An op with regions: it decides which of them run, and how often."""
 
     def evaluate_regions(
@@ -114,7 +114,7 @@ def run_node(node: Node, operands: Sequence[Any], sizes: dict[str, int]) -> tupl
     """
     attrs = concrete_attrs(node, sizes)
     if node.regions:
-        op = cast(RegionOp, node.op)
+        op = cast(HasRegions, node.op)
         results = op.evaluate_regions(operands, attrs, node.regions, _run)
     else:
         results = node.op.evaluate(operands, attrs)

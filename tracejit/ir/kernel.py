@@ -5,7 +5,7 @@
            | Store(buffer, index, expr)
            | For(var, size, body, vector)      independent; `vector`: may run as SIMD lanes
            | Reduce(var, size, body, targets, lanes, block, vector)
-           | Scan(var, size, body, carries)    strictly sequential, with loop-carried scalars
+           | ScanLoop(var, size, body, carries)    strictly sequential, with loop-carried scalars
     expr   = Const(value, dtype) | Var(name, dtype) | Load(buffer, index, dtype)
            | IndexValue(dim)                             the i64 value of a size expression
            | Call(fn, args, dtype)
@@ -53,7 +53,7 @@ __all__ = [
     "Load",
     "Param",
     "Reduce",
-    "Scan",
+    "ScanLoop",
     "Stmt",
     "Store",
     "Target",
@@ -174,7 +174,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Carry:
-    """A scalar carried through a `Scan`: `init` before the loop, `next` after each body."""
+    """A scalar carried through a `ScanLoop`: `init` before the loop, `next` after each body."""
 
     name: str
     dtype: str
@@ -183,7 +183,7 @@ class Carry:
 
 
 @dataclass(frozen=True)
-class Scan:
+class ScanLoop:
     """Sequential iterations; a body sees the carried values, its Lets are visible in `next`."""
 
     var: str
@@ -192,7 +192,7 @@ class Scan:
     carries: tuple[Carry, ...]
 
 
-Stmt: TypeAlias = Let | Store | For | Reduce | Scan
+Stmt: TypeAlias = Let | Store | For | Reduce | ScanLoop
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def test_natively(f, printed: Printed) -> None:
     assert f in BAILING or jitted.report().bailouts == 0
 
 
+@pytest.mark.sampled(2, kind=lambda f, **_: f.__name__)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("f", "k"), CALLS)
 def test_readers(f, k: int, reader: str, printed: Printed) -> None:

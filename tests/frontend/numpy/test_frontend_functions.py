@@ -231,6 +231,7 @@ MATRICES: list[F] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(MATRICES)))
 def test_function_of_a_matrix(k: int) -> None:
     f = MATRICES[k]
@@ -400,6 +401,7 @@ def test_unknown_functions_are_refused() -> None:
         assert refused(f, X) == code
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("k", range(len(MATRICES)))
 def test_stores_through_a_flattened_result_reach_it_as_in_numpy(k: int) -> None:
     """Whether `y.reshape(-1)` is a view depends on how NumPy lays out `y`: known, or refused."""

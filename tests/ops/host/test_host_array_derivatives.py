@@ -32,6 +32,7 @@ def apart(*shape: int) -> Any:
 LENGTHS = pytest.mark.parametrize(("m", "n"), [(7, 3), (3, 7), (6, 4), (4, 6), (5, 5), (4, 1)])
 
 
+@pytest.mark.sampled(2, kind=lambda mode, **_: mode)
 @KINDS
 @LENGTHS
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
@@ -170,6 +171,7 @@ def with_symbols(f: F, args: list[Any]) -> Graph:
     return graph
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]

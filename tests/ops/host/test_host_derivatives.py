@@ -153,6 +153,7 @@ def test_equal_eigenvalues() -> None:
     assert np.isfinite(g).all()
 
 
+@pytest.mark.sampled(2, kind=lambda dtype, **_: str(dtype))
 @KINDS
 @SHAPES
 def test_qr(shape: Any, dtype: Any) -> None:
@@ -182,6 +183,7 @@ def test_general_eigenvalues(dtype: Any) -> None:
     check(lambda x: np.linalg.eigvals(x), np.stack([real, real * 2]))
 
 
+@pytest.mark.sampled(2)
 @KINDS
 @SHAPES
 def test_functions_of_singular_values(shape: Any, dtype: Any) -> None:
@@ -236,6 +238,7 @@ NORMS: list[F] = [
 ]
 
 
+@pytest.mark.sampled(2, kind=lambda k, **_: str(k))
 @KINDS
 @pytest.mark.parametrize("k", range(len(NORMS)))
 def test_norms(k: int, dtype: Any) -> None:

@@ -53,6 +53,7 @@ SYMBOLIC: list[tuple[F, tuple[tuple[int, ...], ...]]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", range(len(SYMBOLIC)))
 def test_sizes_known_at_run_time(k: int) -> None:
     f, shapes = SYMBOLIC[k]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, Scan, Stmt, Store
+from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, ScanLoop, Stmt, Store
 
 __all__ = ["fails_first", "may_fail"]
 
@@ -42,11 +42,11 @@ def _outermost(body: Sequence[Stmt]) -> Iterator[Expr]:
         match s:
             case Let() | Store():
                 yield s.expr
-            case For() | Reduce() | Scan():
+            case For() | Reduce() | ScanLoop():
                 yield from _outermost(s.body)
         if isinstance(s, Reduce):
             yield from (t.expr for t in s.targets)
-        if isinstance(s, Scan):
+        if isinstance(s, ScanLoop):
             for c in s.carries:
                 yield from (c.init, c.next)
 

@@ -18,7 +18,7 @@ from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_r
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
 from tracejit.codegen.llvm.text import FunctionBuilder, Module, register
-from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, Scan, Stmt, Store
+from tracejit.ir.kernel import Call, Expr, For, Kernel, Let, Load, Reduce, ScanLoop, Stmt, Store
 
 __all__ = ["emit_kernel", "kernel_signature"]
 
@@ -115,7 +115,7 @@ class _KernelWriter:
                         self._for(stmt)
                 case Reduce():
                     self.reductions.emit(stmt, self._plan(stmt))
-                case Scan():
+                case ScanLoop():
                     self._scan(stmt)
 
     def _makes_pairs(self, store: Store, following: Sequence[Stmt]) -> bool:
@@ -204,7 +204,7 @@ class _KernelWriter:
                 return one(begin, [])
             return self.fb.do_while(begin, end, str(width), (), one)
 
-    def _scan(self, scan: Scan) -> None:
+    def _scan(self, scan: ScanLoop) -> None:
         values, fb = self.values, self.fb
         size = values.scalar(values.dim(scan.size))
         initial = [values.evaluate(c.init) for c in scan.carries]

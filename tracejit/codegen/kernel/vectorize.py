@@ -22,7 +22,7 @@ from tracejit.ir.kernel import (
     Let,
     Load,
     Reduce,
-    Scan,
+    ScanLoop,
     Stmt,
     Store,
     Var,
@@ -225,7 +225,7 @@ class _Survey:
                         self.expression(t.expr)
                         self.note("i64" if t.combine.startswith("arg") else t.dtype)
                         self.varying.add(t.name)
-                case Scan():
+                case ScanLoop():
                     for c in stmt.carries:
                         self.expression(c.init)
                         self.note(c.dtype)

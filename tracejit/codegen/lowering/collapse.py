@@ -23,7 +23,7 @@ from tracejit.ir.kernel import (
     Let,
     Load,
     Reduce,
-    Scan,
+    ScanLoop,
     Stmt,
     Store,
 )
@@ -90,14 +90,14 @@ def _visit(
                 for d in s.index:
                     index(d)
                 expr(s.expr)
-            case For() | Scan() | Reduce():
+            case For() | ScanLoop() | Reduce():
                 other(s.size)
                 _visit(s.body, index, other)
                 for _, divisor in s.quotients if isinstance(s, Reduce) else ():
                     other(divisor)
                 for t in s.targets if isinstance(s, Reduce) else ():
                     expr(t.expr)
-                for c in s.carries if isinstance(s, Scan) else ():
+                for c in s.carries if isinstance(s, ScanLoop) else ():
                     expr(c.init)
                     expr(c.next)
 
@@ -120,7 +120,7 @@ def _substitute(s: Stmt, names: dict[str, Dim]) -> Stmt:
     if isinstance(s, Reduce):
         targets = tuple(replace(t, expr=expr(t.expr)) for t in s.targets)
         return replace(s, body=body, targets=targets)
-    if isinstance(s, Scan):
+    if isinstance(s, ScanLoop):
         carries = tuple(replace(c, init=expr(c.init), next=expr(c.next)) for c in s.carries)
         return replace(s, body=body, carries=carries)
     return replace(s, body=body)

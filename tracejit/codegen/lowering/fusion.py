@@ -36,7 +36,7 @@ from tracejit.ir.kernel import (
     Load,
     Param,
     Reduce,
-    Scan,
+    ScanLoop,
     Stmt,
     Store,
     Target,
@@ -244,7 +244,7 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     low.store(v, index, (results[0], results[1]) if len(results) == 2 else results[0])
     inner = low.scope.body
     low.scope = line_scope
-    low.scope.body.append(Scan(names[axis], t.shape[axis], tuple(inner), tuple(carries)))
+    low.scope.body.append(ScanLoop(names[axis], t.shape[axis], tuple(inner), tuple(carries)))
     body = low.scope.body
     low.scope = outer
     kept = [a for a in range(t.ndim) if a != axis]
@@ -346,7 +346,7 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
                     walk(inner)
                     for t in targets:
                         expr(t.expr)
-                case Scan(var, size, inner, carries):
+                case ScanLoop(var, size, inner, carries):
                     bound.add(var)
                     dim(size)
                     walk(inner)

@@ -13,7 +13,7 @@ from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import (
     For,
-    Scan,
+    ScanLoop,
     Stmt,
 )
 from tracejit.ir.op import OPS
@@ -84,7 +84,7 @@ def _index_checks(low: Lowering, node: Node) -> list[Stmt]:
         low.place(node, low.element(i, index), n)
     body, low.scope = low.scope.body, outer
     for name, size in list(zip(names, first.shape, strict=True))[::-1]:
-        body = [Scan(name, size, tuple(body), ())]
+        body = [ScanLoop(name, size, tuple(body), ())]
     return body
 
 
@@ -159,7 +159,7 @@ def _scatter_nest(low: Lowering, node: Node, v: Value, new: Value) -> list[Stmt]
     body = low.scope.body
     low.scope = outer
     for name, size in list(zip(names, t.shape, strict=True))[::-1]:
-        body = [Scan(name, size, tuple(body), ())]
+        body = [ScanLoop(name, size, tuple(body), ())]
     return body
 
 

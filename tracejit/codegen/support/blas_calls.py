@@ -8,7 +8,7 @@ from typing import Protocol
 __all__ = ["PREFIXES", "Find", "RoutineCaller"]
 
 
-class Routine(Protocol):
+class RoutineForm(Protocol):
     """The width of a routine's integers, and "cblas" or "fortran"."""
 
     @property
@@ -17,7 +17,7 @@ class Routine(Protocol):
     def convention(self) -> str: ...
 
 
-Find = Callable[[str], "Routine | None"]
+Find = Callable[[str], "RoutineForm | None"]
 
 #: Element type -> the letter of its routines.
 PREFIXES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
@@ -37,7 +37,7 @@ class RoutineCaller:
         self.declarations: dict[str, str] = {}
         self._count = 0
 
-    def routine(self, name: str) -> Routine | None:
+    def routine(self, name: str) -> RoutineForm | None:
         return self.find(self.prefix + name)
 
     def do(self, *lines: str) -> None:

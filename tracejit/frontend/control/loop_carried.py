@@ -1,7 +1,7 @@
 """What a loop carries: how an object before the loop, one inside and one after it correspond.
 
-A `Carry` says which values of an object change from one iteration to the next. It begins as `Same`
-(nothing changes) and is widened until the body gives back what it takes.
+A `LoopCarried` says which values of an object change from one iteration to the next. It begins as
+`Same` (nothing changes) and is widened until the body gives back what it takes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import PYBOOL, ArrayType, Type
 
-__all__ = ["MISSING", "SAME", "Carry", "Same", "Unlike"]
+__all__ = ["MISSING", "SAME", "LoopCarried", "Same", "Unlike"]
 
 
 class Unlike(TraceError):
     """What a loop carries has another type after its first iteration."""
 
 
-class Carry:
+class LoopCarried:
     """How one object is carried. `types` are those of its values."""
 
     types: tuple[Type, ...] = ()
@@ -76,7 +76,7 @@ class Carry:
         found = {a.storage for a in self.arrays(x)}
         return [found] if found else []
 
-    def like(self, before: Carry) -> bool:
+    def like(self, before: LoopCarried) -> bool:
         """Whether nothing is new since an earlier trace; what it knew is known from now on."""
         if type(self) is not type(before) or self.types != before.types:
             return False
@@ -84,7 +84,7 @@ class Carry:
         same = [a.like(b) for a, b in pairs]
         return all(same)
 
-    def parts(self) -> Sequence[Carry]:
+    def parts(self) -> Sequence[LoopCarried]:
         """The carries it is made of."""
         return ()
 
@@ -96,14 +96,14 @@ class Carry:
         """
 
 
-class Same(Carry):
+class Same(LoopCarried):
     """The very object, which no iteration changes."""
 
 
 SAME = Same()
 
 
-class _Number(Carry):
+class _Number(LoopCarried):
     def __init__(self, t: Type) -> None:
         self.types = (t,)
 
@@ -124,7 +124,7 @@ class _Number(Carry):
         return [undefined(region, self.types[0]) if x is MISSING else lift(x).value()]
 
 
-class _Array(Carry):
+class _Array(LoopCarried):
     """An array by value.
 
     Where it may still be the caller's array from before the loop, which `start` then is, a flag
@@ -204,7 +204,7 @@ class _Array(Carry):
     def arrays(self, x: Any) -> list[TracedArray]:
         return [] if x is MISSING else arrays_in(x)
 
-    def like(self, before: Carry) -> bool:
+    def like(self, before: LoopCarried) -> bool:
         if not isinstance(before, _Array) or not super().like(before):
             return False
         known = self.outer.keys() <= before.outer.keys()
@@ -222,12 +222,12 @@ class _Array(Carry):
             self.shared = True
 
 
-class _Parts(Carry):
-    def __init__(self, cls: type, keys: tuple[Any, ...], children: Sequence[Carry]) -> None:
+class _Parts(LoopCarried):
+    def __init__(self, cls: type, keys: tuple[Any, ...], children: Sequence[LoopCarried]) -> None:
         self.cls, self.keys, self.children = cls, keys, children
         self.types = tuple(t for c in children for t in c.types)
 
-    def parts(self) -> Sequence[Carry]:
+    def parts(self) -> Sequence[LoopCarried]:
         return self.children
 
     def memory(self, x: Any) -> list[set[Storage]]:
@@ -271,7 +271,7 @@ def _giving(x: Any) -> Callable[[], Any]:
     return lambda: x
 
 
-class _Fixed(Carry):
+class _Fixed(LoopCarried):
     """A constant that an iteration gives, where nothing is known before the first one."""
 
     def __init__(self, value: Any) -> None:
@@ -288,15 +288,15 @@ class _Fixed(Carry):
         return self.value
 
 
-class _Union(Carry):
+class _Union(LoopCarried):
     """A value of one of several kinds: which one, and the value of each kind."""
 
     def __init__(
-        self, interpreter: Interpreter, kinds: Sequence[Hashable], inner: Sequence[Carry]
+        self, interpreter: Interpreter, kinds: Sequence[Hashable], inner: Sequence[LoopCarried]
     ) -> None:
         self.interpreter, self.kinds = interpreter, kinds
         #: None where a number shares the machine value of an earlier kind.
-        self.inner: list[Carry | None] = []
+        self.inner: list[LoopCarried | None] = []
         self.number: dict[Type, int] = {}
         for k, (kind, carry) in enumerate(zip(kinds, inner, strict=True)):
             t = machine(kind)
@@ -311,7 +311,7 @@ class _Union(Carry):
             elif t is not None and self.number[t] == k:
                 self.types += (t,)
 
-    def parts(self) -> Sequence[Carry]:
+    def parts(self) -> Sequence[LoopCarried]:
         return [carry for carry in self.inner if carry is not None]
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, Carry, Same
+from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Same
 from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
@@ -50,12 +50,12 @@ class Loop:
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)
-        self.carries: dict[str, Carry] = dict.fromkeys(names, SAME)
+        self.carries: dict[str, LoopCarried] = dict.fromkeys(names, SAME)
         self.storages: list[Storage] = []
         #: Memory that was not carried, or no longer, when a name came to be carried by value.
         self.left_out: set[Storage] = set()
         self.objects: dict[int, Any] = {}
-        self.parts: dict[int, list[Carry]] = {}
+        self.parts: dict[int, list[LoopCarried]] = {}
         self.inputs: list[Value] = []
         #: What the loop begins with and stores into under other names.
         self.clobbered: dict[Storage, None] = {}
@@ -95,7 +95,7 @@ class Loop:
             out += carry.begin(self.parent, part)
         return out
 
-    def _parts_now(self) -> list[tuple[Carry, Any]]:
+    def _parts_now(self) -> list[tuple[LoopCarried, Any]]:
         return [
             pair
             for key, x in self.objects.items()
@@ -197,7 +197,7 @@ class Loop:
     # Until it narrows ---------------------------------------------------------------------------
 
     def widen(self, side: Side) -> bool:
-        """Carry what the body changes, too. False where nothing more is needed."""
+        """LoopCarried what the body changes, too. False where nothing more is needed."""
         before = (
             dict(self.carries),
             list(self.storages),
@@ -227,7 +227,7 @@ class Loop:
         return before != (self.carries, self.storages, self.parts)
 
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
-        """Carry memory that is stored into.
+        """LoopCarried memory that is stored into.
 
         Where a name that begins with it has just come to be carried by value, the next trace of the
         body shows whether anything else stores into it.

@@ -34,12 +34,12 @@ from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Value
 
-__all__ = ["CountedLoop", "StaticLoop", "TestedLoop"]
+__all__ = ["RangeLoop", "StaticLoop", "TestedLoop"]
 
 _MAX_PERIOD = 4
 
 
-class CountedLoop(Loop):
+class RangeLoop(Loop):
     """`for k in range(first, items.length): run(k)`."""
 
     def __init__(

@@ -23,7 +23,7 @@ from tracejit.frontend.control.branches import (
 )
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
-from tracejit.frontend.control.loops import CountedLoop, StaticLoop, TestedLoop
+from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
 from tracejit.frontend.tracing.trace import here, user_line
@@ -220,7 +220,7 @@ class Flow:
             return run(first) if length > first else None
         before = names.all()
         try:
-            loop = CountedLoop(self, names, info, items, run, first)
+            loop = RangeLoop(self, names, info, items, run, first)
             return loop.roll(probe=known and first == 0 and length <= _STATIC)
         except StaticLoop:
             return self._each(iter(range(first, length)), run, names)

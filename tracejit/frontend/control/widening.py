@@ -15,7 +15,7 @@ from tracejit.frontend.control.kinds import (
 )
 from tracejit.frontend.control.loop_carried import (
     SAME,
-    Carry,
+    LoopCarried,
     Same,
     Unlike,
     _Array,
@@ -38,7 +38,9 @@ from tracejit.ir.types import ArrayType, Type
 __all__ = ["widened"]
 
 
-def widened(interpreter: Interpreter, side: Side, carry: Carry, start: Any, end: Any) -> Carry:
+def widened(
+    interpreter: Interpreter, side: Side, carry: LoopCarried, start: Any, end: Any
+) -> LoopCarried:
     """The carry for an object that begins as `start` and is `end` after an iteration.
 
     Raises Unlike where no carry takes both.
@@ -51,7 +53,7 @@ def widened(interpreter: Interpreter, side: Side, carry: Carry, start: Any, end:
     return carry if new.like(carry) else new
 
 
-def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
+def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCarried | None:
     if isinstance(start, Union):
         start = start.known()
     if isinstance(end, Union):
@@ -92,7 +94,7 @@ def _type(x: Any, side: Side) -> Type:
         return lift(x).type
 
 
-def _array_carry(side: Side, start: Any, end: Any) -> Carry | None:
+def _array_carry(side: Side, start: Any, end: Any) -> LoopCarried | None:
     with side.reopened():
         t = merged_of(end).value().type
     sizes = side.region.carried_sizes
@@ -130,18 +132,18 @@ def _made_in(interpreter: Interpreter, side: Side, x: Any) -> bool:
     return made is not None and side.region.encloses(made)
 
 
-def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> Carry | None:
+def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCarried | None:
     first = kinds_of(start) if start is not MISSING else []
     with side.reopened():
         kinds = kinds_of_both(first, kinds_of(end))
         last = [of_kind(interpreter, end, kind) for kind in kinds]
     if len(kinds) < 2:
         return None
-    inner: list[Carry] = []
+    inner: list[LoopCarried] = []
     for kind, x in zip(kinds, last, strict=True):
         before = of_kind(interpreter, start, kind)
         if machine(kind) is not None:
-            carry: Carry | None = SAME
+            carry: LoopCarried | None = SAME
         elif x is MISSING:
             carry = _Fixed(before)
         else:
@@ -157,4 +159,6 @@ def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> 
 def _say(x: Any) -> str:
     if isinstance(x, Tracer):
         return str(x.type)
+    if isinstance(x, Union):
+        return f"({_say(x.first)} or {_say(x.second)})"
     return repr(x) if is_absent(x) or is_number(x) else f"a {type(x).__name__}"

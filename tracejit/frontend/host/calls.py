@@ -24,7 +24,7 @@ from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
 
-__all__ = ["Operands", "host_call", "is_hosted", "record", "refuse_opaque"]
+__all__ = ["CallOperands", "host_call", "is_hosted", "record", "refuse_opaque"]
 
 _CLASSES = (bool, int, float, complex)
 
@@ -46,7 +46,7 @@ def host_call(
     path = host_path(f, method)
     if path is None or not takes_keywords(kwargs):
         raise refused
-    operands = Operands()
+    operands = CallOperands()
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
         function, name = _harmless(path), spelled(path)
@@ -83,7 +83,7 @@ class _Opaque(Exception):
     """An argument of which a graph knows nothing."""
 
 
-class Operands:
+class CallOperands:
     """The operands of a call; `dims` are the sizes among them, by number."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ def _constant(x: Any) -> Any:
 def record(
     interpreter: Interpreter,
     attrs: dict[str, Any],
-    operands: Operands,
+    operands: CallOperands,
     placeholder: Callable[..., Any],
     name: str,
     where: Where | None,

@@ -41,11 +41,11 @@ from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.union import Unreachable
 
-__all__ = ["Traced", "trace_function"]
+__all__ = ["TracedResult", "trace_function"]
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedResult:
     """What a trace gives: the traced leaves of the result, their tree, what was read outside."""
 
     leaves: list[Any]
@@ -59,7 +59,7 @@ def trace_function(
     tree: TreeDef,
     trace: Trace,
     make_leaf: Callable[[Any, str], Any],
-) -> Traced:
+) -> TracedResult:
     """Run `f` on tracers in `trace`, the active one; see the module's docstring.
 
     Raises TraceError, and whatever `f` raises.
@@ -86,7 +86,7 @@ def trace_function(
         raise TraceError("TJ008", what, _innermost_place(e)) from None
     finally:
         capture.close()
-    return Traced(out, out_tree, capture)
+    return TracedResult(out, out_tree, capture)
 
 
 def _flattened(

@@ -221,7 +221,8 @@ class TraceInterpreter(Flow):
             raise TypeError(f"'{checks.class_of(x).__name__}' object is not iterable")
         method = objects.special(self, x, "__iter__")
         if method is None:
-            raise TraceError("TJ029", f"a {cls.__name__}", user_line())
+            what = "one of two values" if isinstance(x, Union) else f"a {cls.__name__}"
+            raise TraceError("TJ029", what, user_line())
         return self.iterate(self.call(method))
 
     def iterate_keys(self, x: Any) -> Iterator[Any]:

@@ -18,8 +18,8 @@ from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
+    NodeOperands,
     Operand,
-    Operands,
     TextLike,
     TracedText,
     concatenate,
@@ -56,7 +56,7 @@ def print_(
     parts: list[TextLike] = []
     for k, x in enumerate(args):
         parts += (between, to_text(interpreter, x)) if k else (to_text(interpreter, x),)
-    operands = Operands()
+    operands = NodeOperands()
     attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
     if isinstance(file, StandardStream):
         attrs["stream"] = file.name
@@ -114,7 +114,7 @@ def make_error(
 def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
     trace = here()
-    operands = Operands()
+    operands = NodeOperands()
     attrs: dict[str, Any] = {"error": _raised(interpreter, error, operands)}
     if cause:
         attrs["cause"] = _raised(interpreter, cause[0], operands, optional=True)
@@ -153,7 +153,9 @@ def assert_(interpreter: Interpreter, test: Any, message: Callable[[], Any] | No
 # Objects of run time -----------------------------------------------------------------------------
 
 
-def _raised(interpreter: Interpreter, x: Any, operands: Operands, optional: bool = False) -> Any:
+def _raised(
+    interpreter: Interpreter, x: Any, operands: NodeOperands, optional: bool = False
+) -> Any:
     """The template of what stands after `raise` or `from`. Raises TypeError as Python does."""
     if isinstance(x, (BaseException, TracedError)) or (optional and x is None):
         return _object(interpreter, x, operands)
@@ -165,7 +167,7 @@ def _raised(interpreter: Interpreter, x: Any, operands: Operands, optional: bool
     raise TypeError(f"{what} must derive from BaseException")
 
 
-def _object(interpreter: Interpreter, x: Any, operands: Operands) -> Any:
+def _object(interpreter: Interpreter, x: Any, operands: NodeOperands) -> Any:
     """The template of an object that is handed to an exception."""
     x = narrow_bound(x)
     match x:
@@ -209,7 +211,7 @@ def _call(
     cls: type,
     args: Sequence[Any],
     kwargs: dict[str, Any],
-    operands: Operands,
+    operands: NodeOperands,
 ) -> Any:
     given = tuple([_object(interpreter, a, operands) for a in args])
     named = tuple([(k, _object(interpreter, v, operands)) for k, v in kwargs.items()])

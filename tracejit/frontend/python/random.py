@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.host.calls import Operands, record, refuse_opaque
+from tracejit.frontend.host.calls import CallOperands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -50,7 +50,7 @@ class RandomFunction:
         if self.name == "default_rng":
             return _make(interpreter, *args, **kwargs)
         name = f"np.random.{self.name}"
-        operands = Operands()
+        operands = CallOperands()
         # The types of its results are found on a stream of its own.
         placeholder = getattr(np.random.RandomState(0), self.name)
         refused = TraceError("TJ002", name, user_line())
@@ -69,7 +69,7 @@ def _make(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
     # Without a seed every call of the function would begin somewhere else.
     if len(seeds) != 1 or not set(kwargs) <= {"seed"} or not _is_seed(seeds[0]):
         raise refused
-    operands = Operands()
+    operands = CallOperands()
     with refuse_opaque(refused):
         attrs = operands.call(START, seeds, {})
         name = "np.random.default_rng"
@@ -114,7 +114,7 @@ class _Method(RandomFunction):
         refused = TraceError("TJ002", name, user_line())
         if not takes_keywords(kwargs):
             raise refused
-        operands = Operands()
+        operands = CallOperands()
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             given = (self.name, words, tuple(args), dict(kwargs))

@@ -16,7 +16,7 @@ from tracejit.frontend.tracing.tracer import Tracer, here, lift, user_line, wrap
 from tracejit.ir.graph import Value
 from tracejit.ops.control.templates import Text, render
 
-__all__ = ["Operand", "Operands", "TextLike", "TracedText", "concatenate", "pieces_of"]
+__all__ = ["NodeOperands", "Operand", "TextLike", "TracedText", "concatenate", "pieces_of"]
 
 
 class Operand:
@@ -123,7 +123,7 @@ def concatenate(texts: Iterable[TextLike]) -> TextLike:
     return TracedText(tuple(pieces))
 
 
-class Operands:
+class NodeOperands:
     """The operands of one node, each value once."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from tracejit.ops.python.bits import PyBitAnd
 from tracejit.ops.python.comparisons import PyAnd, PyLess
 from tracejit.ops.python.conversion import ToNpScalar, ToPyScalar
 
-__all__ = ["LoopIndices", "Numbers", "Place", "Region", "coefficients", "is_int"]
+__all__ = ["IndexedAxis", "LoopIndices", "NestRegion", "Numbers", "coefficients", "is_int"]
 
 _I64 = NpScalar(DTYPES["i64"])
 #: One of several polynomials; a single one is certain.
@@ -34,7 +34,7 @@ _MOST_FORMS, _MOST_DEGREE = 4, 3
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexedAxis:
     """The operand `index` into an axis of `size` elements, both over the symbols of the nest."""
 
     index: Dim
@@ -42,7 +42,7 @@ class Place:
 
 
 @dataclass
-class Region:
+class NestRegion:
     """A region of a nest: what its sizes are in the nest's symbols, and what it accesses.
 
     `places` has one entry for each index operand of an access: None where it is no polynomial.
@@ -50,10 +50,10 @@ class Region:
 
     graph: Graph
     sizes: dict[str, Dim] = field(default_factory=dict)
-    places: dict[Node, list[Place | None]] = field(default_factory=dict)
-    inner: dict[Node, list[Region]] = field(default_factory=dict)
+    places: dict[Node, list[IndexedAxis | None]] = field(default_factory=dict)
+    inner: dict[Node, list[NestRegion]] = field(default_factory=dict)
 
-    def all_places(self) -> list[Place]:
+    def all_places(self) -> list[IndexedAxis]:
         """Those of the regions inside, too."""
         own = [p for found in self.places.values() for p in found if p is not None]
         return own + [p for rs in self.inner.values() for r in rs for p in r.all_places()]
@@ -68,7 +68,7 @@ class LoopIndices:
         self.counters: dict[str, _Forms] = {}
         self.forms: dict[Value, _Forms] = {}
 
-    def nest(self, node: Node) -> list[Region]:
+    def nest(self, node: Node) -> list[NestRegion]:
         """The regions of the loop around the nest."""
         for v in node.inputs:
             self.forms[v] = (self.before.number(v),) if is_int(v) else ()
@@ -76,7 +76,7 @@ class LoopIndices:
 
     # Regions ------------------------------------------------------------------------------------
 
-    def _walk(self, region: Region) -> Region:
+    def _walk(self, region: NestRegion) -> NestRegion:
         for node in region.graph.nodes:
             if isinstance(node.op, WhileLoop):
                 region.inner[node] = self._loop(node, region.sizes)
@@ -90,24 +90,24 @@ class LoopIndices:
                 self.forms[node.outputs[0]] = _several(found)
         return region
 
-    def _branch(self, node: Node, sizes: Mapping[str, Dim]) -> list[Region]:
+    def _branch(self, node: Node, sizes: Mapping[str, Dim]) -> list[NestRegion]:
         inner = []
         for graph, given in zip(node.regions, node.attrs["sizes"], strict=True):
             for v, x in zip(graph.inputs, node.inputs[1:], strict=True):
                 self.forms[v] = self.forms.get(x, ())
-            inner.append(self._walk(Region(graph, _given(graph.sizes, given, sizes))))
+            inner.append(self._walk(NestRegion(graph, _given(graph.sizes, given, sizes))))
         for v, *sides in zip(node.outputs, *(g.outputs for g in node.regions), strict=True):
             forms = [self.forms.get(x, ()) for x in sides]
             self.forms[v] = _several([*forms[0], *forms[1]]) if all(forms) else ()
         return inner
 
-    def _loop(self, node: Node, sizes: Mapping[str, Dim]) -> list[Region]:
+    def _loop(self, node: Node, sizes: Mapping[str, Dim]) -> list[NestRegion]:
         carried, (_, body) = node.attrs["carried"], node.regions
         count = len(body.size_outputs)
         regions = []
         for graph, given in zip(node.regions, node.attrs["sizes"], strict=True):
             fixed = _given(graph.sizes[count:], given[count:], sizes)
-            regions.append(Region(graph, fixed))
+            regions.append(NestRegion(graph, fixed))
             for v, x in zip(graph.inputs[carried:], node.inputs[carried:], strict=True):
                 self.forms[v] = self.forms.get(x, ())
         counting = [
@@ -153,17 +153,17 @@ class LoopIndices:
                     return _several([h - 1 for h in ends or high])
         return ()
 
-    def _access(self, region: Region, node: Node) -> None:
+    def _access(self, region: NestRegion, node: Node) -> None:
         x = node.inputs[0].type
         assert isinstance(x, ArrayType)
         axes = [n for d, n in zip(node.attrs["at"], x.shape, strict=True) if d is None]
         indices = node.inputs[len(node.inputs) - len(axes) :]
-        found: list[Place | None] = []
+        found: list[IndexedAxis | None] = []
         for v, n in zip(indices, axes, strict=True):
             forms = self.forms.get(v, ())
             size = _renamed(n, region.sizes)
             known = len(forms) == 1 and size is not None
-            found.append(Place(forms[0], size) if known and size is not None else None)
+            found.append(IndexedAxis(forms[0], size) if known and size is not None else None)
         if any(p is not None for p in found):
             region.places[node] = found
 

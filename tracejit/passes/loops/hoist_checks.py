@@ -22,7 +22,7 @@ from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, sizes_read
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, PYINT, NpScalar, type_sizes
 from tracejit.ops.control.regions import Cond, WhileLoop
-from tracejit.passes.analysis.index_ranges import LoopIndices, Numbers, Region, coefficients
+from tracejit.passes.analysis.index_ranges import LoopIndices, NestRegion, Numbers, coefficients
 from tracejit.passes.analysis.regions import copied, with_nodes
 from tracejit.passes.simplify.dce import dce
 from tracejit.passes.simplify.fold import emit_constant
@@ -114,7 +114,7 @@ class _Versions:
 
     # Which --------------------------------------------------------------------------------------
 
-    def choose(self, regions: Sequence[Region]) -> None:
+    def choose(self, regions: Sequence[NestRegion]) -> None:
         """Collect the tests, and the indices that they make certain."""
         for region in regions:
             for node, found in region.places.items():
@@ -202,7 +202,7 @@ class _Versions:
 
     # How ----------------------------------------------------------------------------------------
 
-    def write(self, loop: Node, regions: Sequence[Region]) -> list[Node]:
+    def write(self, loop: Node, regions: Sequence[NestRegion]) -> list[Node]:
         """The nodes of the test, and the branch; the fast loop alone where there is no test."""
         leaves = {name: v for name, v in self.before.leaves.items() if self._reads(name)}
         values = list(dict.fromkeys((*loop.inputs, *leaves.values())))
@@ -307,11 +307,11 @@ class _Versions:
 
     # The fast version ---------------------------------------------------------------------------
 
-    def _fast(self, loop: Node, regions: Sequence[Region]) -> Node:
+    def _fast(self, loop: Node, regions: Sequence[NestRegion]) -> Node:
         names = {s: s for s in (*self.before.sizes, *self.bound.values())}
         return self._rewritten(loop, regions, names)
 
-    def _rewritten(self, node: Node, regions: Sequence[Region], names: dict[str, str]) -> Node:
+    def _rewritten(self, node: Node, regions: Sequence[NestRegion], names: dict[str, str]) -> Node:
         """A node with regions, its accesses by sizes. `names` are those of symbols around it."""
         made: list[Graph] = []
         sizes: list[tuple[Dim, ...]] = []
@@ -336,7 +336,7 @@ class _Versions:
             sizes.append((*given, *(symbol(names[s]) for s in missing)))
         return copied(node, attrs={**node.attrs, "sizes": tuple(sizes)}, regions=made)
 
-    def _needed(self, region: Region) -> set[str]:
+    def _needed(self, region: NestRegion) -> set[str]:
         """The symbols that accesses in a region mention, but for counters of loops inside."""
         found: set[str] = set()
         for node in region.places:

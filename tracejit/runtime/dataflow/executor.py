@@ -27,7 +27,7 @@ from tracejit.ir.evaluate import bind_inputs, bind_sizes, run_node
 from tracejit.ir.graph import Node, Value
 from tracejit.ops.control.effects import PrintText, RaiseError
 from tracejit.runtime.dataflow.plan import ExecutionPlan
-from tracejit.runtime.dataflow.tokens import Place, Ready, Tag, Tokens
+from tracejit.runtime.dataflow.tokens import Position, Ready, Tag, Tokens
 
 __all__ = ["Firing", "Run", "run_dataflow"]
 
@@ -116,7 +116,7 @@ class _Run:
         self.ready: list[Ready] = []
         self.times: list[Firing] = []
         self.texts: list[Ready] = []
-        self.error: tuple[Place, BaseException] | None = None
+        self.error: tuple[Position, BaseException] | None = None
         self.running = 0
         self.done: queue.SimpleQueue[tuple[Ready, _Outcome]] = queue.SimpleQueue()
 

@@ -19,12 +19,12 @@ from tracejit.ir.op import Op
 from tracejit.ops.control.dataflow import Enter, Exit, LoopCond, Merge, NextIteration, Switch
 from tracejit.runtime.dataflow.plan import ExecutionPlan
 
-__all__ = ["DEAD", "Place", "Ready", "Tag", "Tokens"]
+__all__ = ["DEAD", "Position", "Ready", "Tag", "Tokens"]
 
 #: The iterations of the loops around a token, from the outermost in.
 Tag: TypeAlias = "tuple[int, ...]"
 #: Where in the program's order a firing is: places compare as firings follow.
-Place: TypeAlias = "tuple[int, ...]"
+Position: TypeAlias = "tuple[int, ...]"
 
 
 class _Mark:
@@ -42,7 +42,7 @@ _NOTHING: Final = _Mark("NOTHING")
 class Ready(NamedTuple):
     """A node whose tokens have arrived: its inputs or its pivot, then the sizes it reads."""
 
-    place: Place
+    place: Position
     node: Node
     tag: Tag
     operands: Sequence[Any]
@@ -198,7 +198,7 @@ class Tokens:
     def _ready(self, node: Node, tag: Tag, operands: Sequence[Any], dead: bool) -> None:
         self._schedule(Ready(self._place(node, tag), node, tag, operands, dead))
 
-    def _place(self, node: Node, tag: Tag) -> Place:
+    def _place(self, node: Node, tag: Tag) -> Position:
         starts = self.plan.starts[self.plan.section[node].frame.name]
         out: list[int] = []
         for start, iteration in zip(starts, tag, strict=True):

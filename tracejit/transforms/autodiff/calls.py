@@ -17,7 +17,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value, attr_sizes
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.control.effects import Check
-from tracejit.transforms.autodiff.scopes import Scope
+from tracejit.transforms.autodiff.backward_pass import BackwardPass
 from tracejit.transforms.regions import copy_node
 
 __all__ = ["PullSegment", "needed_for", "paste", "pull_checkpoint", "sizes_in"]
@@ -73,17 +73,17 @@ def paste(
     return [table[v] for v in graph.outputs]
 
 
-def sizes_in(scope: Scope, node: Node, number: int) -> dict[str, Dim]:
+def sizes_in(backward_pass: BackwardPass, node: Node, number: int) -> dict[str, Dim]:
     """The sizes of a node's region in the terms of where a backward pass is recorded."""
     given = node.attrs["sizes"][number]
-    return {s: scope.dim(d) for s, d in zip(node.regions[number].sizes, given, strict=True)}
+    return {s: backward_pass.dim(d) for s, d in zip(node.regions[number].sizes, given, strict=True)}
 
 
 def pull_checkpoint(
-    scope: Scope, node: Node, found: Sequence[Value | None], pull: PullSegment
+    backward_pass: BackwardPass, node: Node, found: Sequence[Value | None], pull: PullSegment
 ) -> None:
     """Record the backward pass of a `checkpoint` for the cotangents of its results."""
-    c, site = scope.c, scope.c.fresh()
+    c, site = backward_pass.c, backward_pass.c.fresh()
     given = [j for j, g in enumerate(found) if g is not None]
     region = needed_for(node.regions[0], given, again=True)
     read = region.uses()
@@ -92,17 +92,17 @@ def pull_checkpoint(
     for outer, inner in zip(node.inputs, region.inputs, strict=True):
         if inner not in read:
             continue
-        x = scope.primal(outer)
+        x = backward_pass.primal(outer)
         if isinstance(x.type, (ArrayType, NpScalar, PyScalar)):
             x = c.op("optimization_barrier", x, site=site)
         operands[inner] = x
-        if outer in scope.block.active and differentiable(outer.type):
+        if outer in backward_pass.block.active and differentiable(outer.type):
             wrt[outer] = x
-    cotangents = [scope.laid_out(found[j], node.outputs[j]) for j in given]
-    sizes = sizes_in(scope, node, 0)
+    cotangents = [backward_pass.laid_out(found[j], node.outputs[j]) for j in given]
+    sizes = sizes_in(backward_pass, node, 0)
     start = len(c.builder.nodes)
     results = paste(c, region, operands, sizes, again=True)
     gradients = pull(c, start, list(wrt.values()), results, cotangents)
     for outer, g in zip(wrt, gradients, strict=True):
         if g is not None:
-            scope.add(outer, g)
+            backward_pass.add(outer, g)

@@ -13,8 +13,8 @@ from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_t
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_substitute
+from tracejit.transforms.autodiff.backward_pass import BackwardPass
 from tracejit.transforms.autodiff.calls import PullSegment, needed_for, paste, sizes_in
-from tracejit.transforms.autodiff.scopes import Scope
 
 __all__ = ["pull_custom", "push_custom", "require_linear"]
 
@@ -38,39 +38,45 @@ def _read(region: Graph, count: int, values: Sequence[Value]) -> list[tuple[Valu
     return [(v, x) for v, x in zip(inner, values, strict=True) if v in used]
 
 
-def pull_custom(scope: Scope, node: Node, found: Sequence[Value | None], pull: PullSegment) -> None:
+def pull_custom(
+    backward_pass: BackwardPass, node: Node, found: Sequence[Value | None], pull: PullSegment
+) -> None:
     """Record the backward pass of a `custom` node for the cotangents of its results."""
-    active = [v in scope.block.active for v in node.inputs]
+    active = [v in backward_pass.block.active for v in node.inputs]
     if not any(active):
         return
     _check(node, active)
     if node.attrs["rule"] == "vjp":
-        _by_vjp(scope, node, found, active)
+        _by_vjp(backward_pass, node, found, active)
     else:
-        _by_jvp(scope, node, found, active, pull)
+        _by_jvp(backward_pass, node, found, active, pull)
 
 
-def _primals(scope: Scope, node: Node, region: Graph) -> dict[Value, Value]:
-    return {v: scope.primal(x) for v, x in _read(region, 0, node.inputs)}
+def _primals(backward_pass: BackwardPass, node: Node, region: Graph) -> dict[Value, Value]:
+    return {v: backward_pass.primal(x) for v, x in _read(region, 0, node.inputs)}
 
 
 def _by_vjp(
-    scope: Scope, node: Node, found: Sequence[Value | None], active: Sequence[bool]
+    backward_pass: BackwardPass, node: Node, found: Sequence[Value | None], active: Sequence[bool]
 ) -> None:
     wrt = node.attrs["wrt"]
     numbers = [j for j, k in enumerate(wrt) if active[k]]
 
     def primals(region: Graph) -> dict[Value, Value]:
-        return _primals(scope, node, region)
+        return _primals(backward_pass, node, region)
 
-    sizes = [sizes_in(scope, node, k) for k in range(len(node.regions))]
-    backward, table, inner = _backward(scope.c, node, numbers, primals, sizes)
+    sizes = [sizes_in(backward_pass, node, k) for k in range(len(node.regions))]
+    backward, table, inner = _backward(backward_pass.c, node, numbers, primals, sizes)
     used = backward.uses()
     floats = [(v, g) for v, g in zip(node.outputs, found, strict=True) if differentiable(v.type)]
-    table |= {x: scope.laid_out(g, v) for x, (v, g) in zip(inner, floats, strict=True) if x in used}
-    gradients = paste(scope.c, backward, table, sizes[2])
+    table |= {
+        x: backward_pass.laid_out(g, v)
+        for x, (v, g) in zip(inner, floats, strict=True)
+        if x in used
+    }
+    gradients = paste(backward_pass.c, backward, table, sizes[2])
     for j, g in zip(numbers, gradients, strict=True):
-        scope.add(node.inputs[wrt[j]], g)
+        backward_pass.add(node.inputs[wrt[j]], g)
 
 
 def _backward(
@@ -97,7 +103,7 @@ def _backward(
 
 
 def _by_jvp(
-    scope: Scope,
+    backward_pass: BackwardPass,
     node: Node,
     found: Sequence[Value | None],
     active: Sequence[bool],
@@ -106,13 +112,13 @@ def _by_jvp(
     count, results = len(node.inputs), len(node.outputs)
     wrt = [(results + i, j) for i, j in enumerate(node.attrs["wrt"]) if found[j] is not None]
     rule = needed_for(node.regions[1], [i for i, _ in wrt])
-    cotangents = [scope.laid_out(found[j], node.outputs[j]) for _, j in wrt]
-    table, sizes = _primals(scope, node, rule), sizes_in(scope, node, 1)
+    cotangents = [backward_pass.laid_out(found[j], node.outputs[j]) for _, j in wrt]
+    table, sizes = _primals(backward_pass, node, rule), sizes_in(backward_pass, node, 1)
     tangents = rule.inputs[count:]
-    gradients = _transposed(scope.c, node, rule, tangents, table, sizes, cotangents, pull)
+    gradients = _transposed(backward_pass.c, node, rule, tangents, table, sizes, cotangents, pull)
     for k, g in gradients.items():
         if active[k]:
-            scope.add(node.inputs[k], g)
+            backward_pass.add(node.inputs[k], g)
 
 
 def _transposed(

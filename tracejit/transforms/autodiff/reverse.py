@@ -2,8 +2,8 @@
 
 The decisions of the forward pass are replayed in reverse: a branch goes back through the side that
 was taken, a loop through its iterations, last first, as often as it ran. What the backward pass
-needs of the forward one is had as `residuals.py` and `scopes.py` say. Nodes of the forward pass
-keep their outputs; those with regions that save something are replaced.
+needs of the forward one is had as `residuals.py` and `backward_pass.py` say. The forward pass's
+nodes keep their outputs; those with regions that save something are replaced.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tracejit.ir.op import OPS
 from tracejit.ir.types import TOKEN
 from tracejit.ops.control.calls import Checkpoint, Custom
 from tracejit.ops.control.regions import Cond, WhileLoop
+from tracejit.transforms.autodiff.backward_pass import BackwardPass
 from tracejit.transforms.autodiff.calls import pull_checkpoint
 from tracejit.transforms.autodiff.copies import without_copies
 from tracejit.transforms.autodiff.custom_rules import pull_custom
 from tracejit.transforms.autodiff.residuals import Block, overwrites
 from tracejit.transforms.autodiff.reverse_cond import pull_cond
 from tracejit.transforms.autodiff.reverse_while import pull_while
-from tracejit.transforms.autodiff.scopes import Scope
 from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.autodiff.sparse_rows import RowReads
 from tracejit.transforms.autodiff.stacks import pops_records
@@ -89,22 +89,24 @@ class Pullback:
         block = Block(self.wrt, nodes, outputs)
         block.spread((*self.wrt, *(self.rows.found if self.rows is not None else ())))
         c = self.c
-        scope = Scope(c, block, self.stack)
-        scope.rows = self.rows
-        first = scope.token
+        backward_pass = BackwardPass(c, block, self.stack)
+        backward_pass.rows = self.rows
+        first = backward_pass.token
         for v, g in zip(outputs, cotangents, strict=True):
             if g is not None:
-                scope.add(v, g)
-        pull_back(scope)
+                backward_pass.add(v, g)
+        pull_back(backward_pass)
         gradients: list[Value | None] = []
         for v in self.wrt:
-            found = scope.cotangents.get(v)
+            found = backward_pass.cotangents.get(v)
             if found is None and zeros:
                 found = c.zeros(v.type)
             gradients.append(None if found is None else c.laid_out(found, v.type))
         self.row_gradients = {}
         if self.rows is not None:
-            assert not any(map(scope.cotangents.has, self.rows.tables)), "rows that are not kept"
+            assert not any(map(backward_pass.cotangents.has, self.rows.tables)), (
+                "rows that are not kept"
+            )
             self.row_gradients = {v: self.rows.gradient(c, v) for v in self.rows.found}
         forward = nodes
         if block.pushes or block.counted:
@@ -135,13 +137,13 @@ def pull_segment(
     return Pullback(segment, wrt, c.fresh, f"r{c.fresh()}").pull(outputs, cotangents)
 
 
-def pull_back(scope: Scope) -> None:
-    """Record the backward pass of a scope's block, from the cotangents that the scope holds."""
-    builder = scope.c.builder
-    for node in reversed(scope.block.nodes):
+def pull_back(backward_pass: BackwardPass) -> None:
+    """Record the backward pass of a block, from the cotangents that it holds."""
+    builder = backward_pass.c.builder
+    for node in reversed(backward_pass.block.nodes):
         before = len(builder.nodes)
         try:
-            _pull(scope, node)
+            _pull(backward_pass, node)
         except Underivable as e:
             e.where = e.where or node.where
             raise
@@ -149,44 +151,46 @@ def pull_back(scope: Scope) -> None:
             new.where = new.where or node.where
 
 
-def _pull(scope: Scope, node: Node) -> None:
-    found = [scope.cotangents.pop(v, None) for v in node.outputs]
-    if overwrites(node) and scope.holds(node.outputs[0]):
-        scope.undo(node)
-    held = any(scope.holds(v) for v in node.outputs)
-    if not held and all(g is None for g in found) and not pops_records(scope.block, node):
+def _pull(backward_pass: BackwardPass, node: Node) -> None:
+    found = [backward_pass.cotangents.pop(v, None) for v in node.outputs]
+    if overwrites(node) and backward_pass.holds(node.outputs[0]):
+        backward_pass.undo(node)
+    held = any(backward_pass.holds(v) for v in node.outputs)
+    if not held and all(g is None for g in found) and not pops_records(backward_pass.block, node):
         return
     if isinstance(node.op, Cond):
-        pull_cond(scope, node, found, pull_back)
+        pull_cond(backward_pass, node, found, pull_back)
         return
     if isinstance(node.op, WhileLoop):
-        pull_while(scope, node, found, pull_back)
+        pull_while(backward_pass, node, found, pull_back)
         return
     if isinstance(node.op, Checkpoint):
-        pull_checkpoint(scope, node, found, pull_segment)
+        pull_checkpoint(backward_pass, node, found, pull_segment)
         return
     if isinstance(node.op, Custom):
-        pull_custom(scope, node, found, pull_segment)
+        pull_custom(backward_pass, node, found, pull_segment)
         return
     if node.op.kind == "stack":
-        scope.pull_stack(node, found)
+        backward_pass.pull_stack(node, found)
         return
-    if scope.rows is not None and scope.rows.reads(node) and found[0] is not None:
-        scope.rows.add(scope.c, node, found[0])
+    if backward_pass.rows is not None and backward_pass.rows.reads(node) and found[0] is not None:
+        backward_pass.rows.add(backward_pass.c, node, found[0])
         return
-    wanted = [v in scope.block.active for v in node.inputs]
+    wanted = [v in backward_pass.block.active for v in node.inputs]
     if node.op.constant or not any(wanted):
         return
     at = NodeAdaptor(
         node,
-        scope.attrs(node.attrs),
-        [scope.type(v.type) for v in node.inputs],
-        [scope.type(v.type) for v in node.outputs],
-        scope.primal,
-        scope.c,
+        backward_pass.attrs(node.attrs),
+        [backward_pass.type(v.type) for v in node.inputs],
+        [backward_pass.type(v.type) for v in node.outputs],
+        backward_pass.primal,
+        backward_pass.c,
         wanted,
-        scope.block.producers,
+        backward_pass.block.producers,
     )
-    for v, g, is_wanted in zip(node.inputs, node.op.vjp(scope.c, at, found), wanted, strict=True):
+    for v, g, is_wanted in zip(
+        node.inputs, node.op.vjp(backward_pass.c, at, found), wanted, strict=True
+    ):
         if g is not None and is_wanted:
-            scope.add(v, g)
+            backward_pass.add(v, g)

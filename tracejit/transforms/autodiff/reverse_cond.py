@@ -10,8 +10,8 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type
 from tracejit.ops.control.stack import StackPop
 from tracejit.transforms.autodiff.array_states import previous_state
+from tracejit.transforms.autodiff.backward_pass import BackwardPass, RegionBackwardPass
 from tracejit.transforms.autodiff.residuals import Block
-from tracejit.transforms.autodiff.scopes import RegionScope, Scope
 from tracejit.transforms.autodiff.stacks import find_stack, pops_records, stack_of
 from tracejit.transforms.regions import Region, nested
 
@@ -19,41 +19,43 @@ __all__ = ["pull_cond"]
 
 
 def pull_cond(
-    scope: Scope,
+    backward_pass: BackwardPass,
     node: Node,
     found: Sequence[Value | None],
-    pull_back: Callable[[Scope], None],
+    pull_back: Callable[[BackwardPass], None],
 ) -> None:
     """Record the backward pass of a `cond` for the cotangents of its results."""
     operands = node.inputs[1:]
     given = {j: g for j, g in enumerate(found) if g is not None and g.type != TOKEN}
-    read = [k for k, v in enumerate(operands) if _is_pulled(scope, v)]
-    tokens = _tokens(scope, node, found)
+    read = [k for k, v in enumerate(operands) if _is_pulled(backward_pass, v)]
+    tokens = _tokens(backward_pass, node, found)
     read = sorted({*read, *tokens})
-    states = _states(scope, node)
-    ended = _ended(scope, node, tokens)
-    sides = [_Side(scope, node, number, given, read, tokens, states) for number in range(2)]
+    states = _states(backward_pass, node)
+    ended = _ended(backward_pass, node, tokens)
+    sides = [_Side(backward_pass, node, number, given, read, tokens, states) for number in range(2)]
     for side in sides:
         pull_back(side.inner)
     kept = [k for k in read if any(side.adds_to(k) for side in sides)]
     # What is left of a stack whose records below have no cotangents is not handed on.
-    spent = [k for k in tokens if operands[k] not in scope.block.active]
+    spent = [k for k in tokens if operands[k] not in backward_pass.block.active]
     kept = [k for k in kept if k not in spent]
     pushes = any(side.block.pushes for side in sides)
-    inputs = [scope.primal(node.inputs[0]), *given.values()]
+    inputs = [backward_pass.primal(node.inputs[0]), *given.values()]
     for k, j in tokens.items():
         g = found[j]
         if g is not None:
-            scope.cotangents[operands[k]] = g
+            backward_pass.cotangents[operands[k]] = g
     for k in (*kept, *spent):
-        inputs.append(scope.laid_out(scope.cotangents.pop(operands[k], None), operands[k]))
-    inputs += [scope.held(node.outputs[j]) for j in states]
+        inputs.append(
+            backward_pass.laid_out(backward_pass.cotangents.pop(operands[k], None), operands[k])
+        )
+    inputs += [backward_pass.held(node.outputs[j]) for j in states]
     if pushes:
-        inputs.append(scope.token)
+        inputs.append(backward_pass.token)
     captures = list(dict.fromkeys(v for side in sides for v in side.region.captures))
     closed = [side.close(kept, spent, ended, pushes, captures) for side in sides]
     results = list(
-        scope.c.ops(
+        backward_pass.c.ops(
             "cond",
             [*inputs, *captures],
             regions=tuple(graph for graph, _ in closed),
@@ -61,25 +63,27 @@ def pull_cond(
         )
     )
     if pushes:
-        scope.token = results.pop()
-        scope.block.inner[node] = [side.block for side in sides]
+        backward_pass.token = results.pop()
+        backward_pass.block.inner[node] = [side.block for side in sides]
     for k in (*kept, *ended):
         g = results.pop(0)
         if operands[k].type == TOKEN:
-            scope.cotangents[operands[k]] = g
+            backward_pass.cotangents[operands[k]] = g
         else:
-            scope.add(operands[k], g)
+            backward_pass.add(operands[k], g)
     for j, place in states.items():
-        scope.hold(node.outputs[j], operands[place], results.pop(0))
+        backward_pass.hold(node.outputs[j], operands[place], results.pop(0))
 
 
-def _is_pulled(scope: Scope, v: Value) -> bool:
-    return v in scope.block.active and differentiable(v.type)
+def _is_pulled(backward_pass: BackwardPass, v: Value) -> bool:
+    return v in backward_pass.block.active and differentiable(v.type)
 
 
-def _tokens(scope: Scope, node: Node, found: Sequence[Value | None]) -> dict[int, int]:
+def _tokens(
+    backward_pass: BackwardPass, node: Node, found: Sequence[Value | None]
+) -> dict[int, int]:
     """The operands that are stacks with cotangents, with the results that these are afterwards."""
-    block = scope.block
+    block = backward_pass.block
     pops = pops_records(block, node)
     later = {
         stack_of(block, v): j
@@ -93,29 +97,29 @@ def _tokens(scope: Scope, node: Node, found: Sequence[Value | None]) -> dict[int
     return {earlier[name]: j for name, j in later.items()}
 
 
-def _ended(scope: Scope, node: Node, tokens: dict[int, int]) -> dict[int, str]:
+def _ended(backward_pass: BackwardPass, node: Node, tokens: dict[int, int]) -> dict[int, str]:
     """The operands that are stacks whose last records with cotangents are popped here, so that no
     result is what is left of them, with the names of their stacks of cotangents.
     """
-    block, operands = scope.block, node.inputs[1:]
+    block, operands = backward_pass.block, node.inputs[1:]
     popped = {n.attrs["stack"] for n in nested([node]) if isinstance(n.op, StackPop)}
     return {
-        k: scope.cotangent_stack(v)
+        k: backward_pass.cotangent_stack(v)
         for k, v in enumerate(operands)
         if v.type == TOKEN and v in block.active and k not in tokens
         if find_stack(block, v) in popped
     }
 
 
-def _cotangent_type(scope: Scope, v: Value) -> Type:
-    return v.type if v.type == TOKEN else tangent_type(scope.type(v.type))
+def _cotangent_type(backward_pass: BackwardPass, v: Value) -> Type:
+    return v.type if v.type == TOKEN else tangent_type(backward_pass.type(v.type))
 
 
-def _states(scope: Scope, node: Node) -> dict[int, int]:
+def _states(backward_pass: BackwardPass, node: Node) -> dict[int, int]:
     """The results whose arrays are restored, with the operands that these are states of."""
     out = {}
     for j, v in enumerate(node.outputs):
-        if scope.holds(v):
+        if backward_pass.holds(v):
             place = previous_state(node, v)
             assert place is not None
             out[j] = place - 1
@@ -130,7 +134,7 @@ class _Side:
 
     def __init__(
         self,
-        scope: Scope,
+        backward_pass: BackwardPass,
         node: Node,
         number: int,
         given: dict[int, Value],
@@ -141,18 +145,18 @@ class _Side:
         graph, operands = node.regions[number], node.inputs[1:]
         self.graph, self.tokens, self.states = graph, tokens, states
         self.given = {j: Value(g.type) for j, g in given.items()}
-        self.so_far = {k: Value(_cotangent_type(scope, operands[k])) for k in read}
-        self.arrays = {j: Value(scope.type(node.outputs[j].type)) for j in states}
+        self.so_far = {k: Value(_cotangent_type(backward_pass, operands[k])) for k in read}
+        self.arrays = {j: Value(backward_pass.type(node.outputs[j].type)) for j in states}
         self.block = Block(graph.inputs, graph.nodes, graph.outputs)
         pairs = zip(graph.inputs, operands, strict=True)
-        self.block.spread(v for v, o in pairs if o in scope.block.active)
-        self.region = Region(f"{graph.name}_back", scope.c.fresh)
+        self.block.spread(v for v, o in pairs if o in backward_pass.block.active)
+        self.region = Region(f"{graph.name}_back", backward_pass.c.fresh)
         attr = node.attrs["sizes"][number]
-        sizes = {s: scope.dim(d) for s, d in zip(graph.sizes, attr, strict=True)}
+        sizes = {s: backward_pass.dim(d) for s, d in zip(graph.sizes, attr, strict=True)}
         chains = {place: j for j, place in states.items()}
         held = {place: self.arrays[j] for j, place in states.items()}
-        self.inner = RegionScope(
-            scope, self.region, graph, self.block, operands, sizes, chains, held
+        self.inner = RegionBackwardPass(
+            backward_pass, self.region, graph, self.block, operands, sizes, chains, held
         )
         self.first = self.inner.open()
         self._begin()

@@ -14,8 +14,8 @@ from tracejit.ir.dims import Dim, floordiv, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.types import TOKEN, Type, type_sizes
 from tracejit.transforms.autodiff.array_states import chains_of
+from tracejit.transforms.autodiff.backward_pass import BackwardPass, RegionBackwardPass, Restart
 from tracejit.transforms.autodiff.residuals import Block, loop_flags
-from tracejit.transforms.autodiff.scopes import RegionScope, Restart, Scope
 from tracejit.transforms.autodiff.stacks import pops_records
 from tracejit.transforms.regions import Region
 
@@ -23,26 +23,26 @@ __all__ = ["pull_while"]
 
 
 def pull_while(
-    scope: Scope,
+    backward_pass: BackwardPass,
     node: Node,
     found: Sequence[Value | None],
-    pull_back: Callable[[Scope], None],
+    pull_back: Callable[[BackwardPass], None],
 ) -> None:
     """Record the backward pass of a `while_loop` for the cotangents of its results."""
     chains = chains_of(node.regions[1])
     idle = set()
-    if not pops_records(scope.block, node):
+    if not pops_records(backward_pass.block, node):
         idle = {k for k, v in enumerate(node.outputs) if v.type == TOKEN and found[k] is None}
-    restored = {k for k in chains if scope.holds(node.outputs[k])}
+    restored = {k for k in chains if backward_pass.holds(node.outputs[k])}
     while True:
-        mark = scope.mark()
-        attempt = _Backward(scope, node, chains, restored, idle)
+        mark = backward_pass.mark()
+        attempt = _Backward(backward_pass, node, chains, restored, idle)
         try:
             attempt.run(pull_back)
         except Restart as e:
-            if e.scope is not attempt.inner:
+            if e.backward_pass is not attempt.inner:
                 raise
-            scope.rollback(mark)
+            backward_pass.rollback(mark)
             restored = restored | {e.place}
             continue
         attempt.commit(found)
@@ -54,38 +54,38 @@ class _Backward:
 
     def __init__(
         self,
-        scope: Scope,
+        backward_pass: BackwardPass,
         node: Node,
         chains: dict[int, int],
         restored: set[int],
         idle: set[int],
     ) -> None:
-        self.scope, self.node, self.restored = scope, node, sorted(restored)
+        self.backward_pass, self.node, self.restored = backward_pass, node, sorted(restored)
         #: The stacks, by number, that no cotangents are popped from.
         self.idle = idle
         self.carried = node.attrs["carried"]
         self.body: Graph = node.regions[1]
-        self.flags = loop_flags(node, [v in scope.block.active for v in node.inputs])
+        self.flags = loop_flags(node, [v in backward_pass.block.active for v in node.inputs])
         self.block = Block(self.body.inputs, self.body.nodes, self.body.outputs)
         self.block.spread(v for v, f in zip(self.body.inputs, self.flags, strict=True) if f)
-        fresh = scope.c.fresh
+        fresh = backward_pass.c.fresh
         self.k = fresh()
         #: The size that the forward loop's iterations are counted in, if it does not count them.
         self.count: str | None = None
         self.trips, sizes = self._iterations()
         self.region = Region(f"{self.body.name}_back", fresh, (self.k,))
-        self.states = {k: Value(scope.type(node.outputs[k].type)) for k in self.restored}
+        self.states = {k: Value(backward_pass.type(node.outputs[k].type)) for k in self.restored}
         operands = [None if k < self.carried else v for k, v in enumerate(node.inputs)]
-        self.inner = RegionScope(
-            scope, self.region, self.body, self.block, operands, sizes, chains, self.states
+        self.inner = RegionBackwardPass(
+            backward_pass, self.region, self.body, self.block, operands, sizes, chains, self.states
         )
         self.first = self.inner.open()
 
     def _iterations(self) -> tuple[Dim, dict[str, Dim]]:
         """How many there were, and the body's size symbols in the terms of the backward one."""
-        node, body, scope = self.node, self.body, self.scope
+        node, body, backward_pass = self.node, self.body, self.backward_pass
         count = len(body.size_outputs)
-        starts = [scope.dim(d) for d in node.attrs["sizes"][1]]
+        starts = [backward_pass.dim(d) for d in node.attrs["sizes"][1]]
         steps = []
         for s, new in zip(body.sizes, body.size_outputs, strict=False):
             step = new - symbol(s)
@@ -95,12 +95,12 @@ class _Backward:
         moving = [j for j, step in enumerate(steps) if step]
         if moving:
             j = min(moving, key=lambda j: abs(steps[j]))
-            trips = floordiv(scope.dim(symbol(node.binds[j])) - starts[j], 1)
+            trips = floordiv(backward_pass.dim(symbol(node.binds[j])) - starts[j], 1)
             if steps[j] != 1:
                 trips = floordiv(trips * (1 if steps[j] > 0 else -1), abs(steps[j]))
         else:
-            self.count = scope.c.fresh()
-            trips = scope.dim(symbol(self.count))
+            self.count = backward_pass.c.fresh()
+            trips = backward_pass.dim(symbol(self.count))
         back = trips - 1 - symbol(self.k)
         sizes = {s: starts[j] + steps[j] * back for j, s in enumerate(body.sizes[:count])}
         sizes |= dict(zip(body.sizes[count:], starts[count:], strict=True))
@@ -115,9 +115,9 @@ class _Backward:
 
     def _cotangent(self, k: int) -> Value:
         t = self.node.inputs[k].type
-        return Value(t if t == TOKEN else tangent_type(self.scope.type(t)))
+        return Value(t if t == TOKEN else tangent_type(self.backward_pass.type(t)))
 
-    def run(self, pull_back: Callable[[Scope], None]) -> None:
+    def run(self, pull_back: Callable[[BackwardPass], None]) -> None:
         """Record the body."""
         inner, body = self.inner, self.body
         self.pulled = [k for k in range(self.carried) if self._is_pulled(k) and k not in self.idle]
@@ -143,20 +143,31 @@ class _Backward:
         self.ends = {k: inner.held(body.inputs[k]) for k in self.restored}
 
     def commit(self, found: Sequence[Value | None]) -> None:
-        """Record the loop, and hand its results to the scope."""
-        scope, node, inner, c = self.scope, self.node, self.inner, self.scope.c
+        """Record the loop, and hand its results to the backward pass around it."""
+        backward_pass, node, inner, c = (
+            self.backward_pass,
+            self.node,
+            self.inner,
+            self.backward_pass.c,
+        )
         token = inner.finish()
         pushes = self.block.pushes
         order = [*self.pulled, *self.read]
         first = [self.given[k] for k in order] + [self.states[k] for k in self.restored]
         last = [self.results[k] for k in order] + [self.ends[k] for k in self.restored]
-        initial = [scope.laid_out(found[k], node.outputs[k]) for k in self.pulled]
+        initial = [backward_pass.laid_out(found[k], node.outputs[k]) for k in self.pulled]
         initial += [self._so_far(k) for k in self.read]
         for k in self.restored:
             out = node.outputs[k]
-            initial.append(scope.held(out) if scope.holds(out) else scope.primal(out))
+            initial.append(
+                backward_pass.held(out) if backward_pass.holds(out) else backward_pass.primal(out)
+            )
         if pushes:
-            first, last, initial = [*first, token], [*last, inner.token], [*initial, scope.token]
+            first, last, initial = (
+                [*first, token],
+                [*last, inner.token],
+                [*initial, backward_pass.token],
+            )
         captures = list(self.region.captures)
         body, body_sizes = self.region.close(first, captures, last, (symbol(self.k) + 1,))
         cond, cond_sizes = self._condition([v.type for v in (*first, *captures)])
@@ -170,32 +181,32 @@ class _Backward:
     def _so_far(self, k: int) -> Value:
         """What has been added up of the cotangent of a value that the loop reads."""
         v = self.node.inputs[k]
-        so_far = self.scope.cotangents.pop(v, None)
-        return self.scope.laid_out(so_far, v)
+        so_far = self.backward_pass.cotangents.pop(v, None)
+        return self.backward_pass.laid_out(so_far, v)
 
     def _hand_over(self, results: list[Value], pushes: bool) -> None:
-        scope, node = self.scope, self.node
+        backward_pass, node = self.backward_pass, self.node
         if pushes:
-            scope.token = results.pop()
+            backward_pass.token = results.pop()
         for k in self.pulled + self.read:
             g = results.pop(0)
             if node.inputs[k].type == TOKEN:
-                scope.cotangents[node.inputs[k]] = g
+                backward_pass.cotangents[node.inputs[k]] = g
             else:
-                scope.add(node.inputs[k], g)
+                backward_pass.add(node.inputs[k], g)
         for k in self.restored:
             array = results.pop(0)
-            if scope.holds(node.outputs[k]):
-                scope.hold(node.outputs[k], node.inputs[k], array)
+            if backward_pass.holds(node.outputs[k]):
+                backward_pass.hold(node.outputs[k], node.inputs[k], array)
         if pushes:
-            scope.block.inner[node] = [self.block]
+            backward_pass.block.inner[node] = [self.block]
         if self.count is not None:
-            scope.block.inner.setdefault(node, [self.block])
-            scope.block.counted[node] = self.count
+            backward_pass.block.inner.setdefault(node, [self.block])
+            backward_pass.block.counted[node] = self.count
 
     def _condition(self, types: Sequence[Type]) -> tuple[Graph, tuple[Dim, ...]]:
         """Whether there is an iteration left."""
-        test = Region(f"{self.body.name}_left", self.scope.c.fresh, (self.k,))
+        test = Region(f"{self.body.name}_left", self.backward_pass.c.fresh, (self.k,))
         c = test.c
         values = [c.op("dim_value", dim=d) for d in (symbol(self.k), self.trips)]
         return test.close([Value(t) for t in types], (), [c.op("py_less", *values)])

@@ -27,10 +27,10 @@ from tracejit.transforms.autodiff.sparse_rows import RowReads
 from tracejit.transforms.autodiff.stacks import stack_of
 from tracejit.transforms.regions import Region
 
-__all__ = ["RegionScope", "Restart", "Scope"]
+__all__ = ["BackwardPass", "RegionBackwardPass", "Restart"]
 
 
-class Scope:
+class BackwardPass:
     """The backward pass of a block beside it, in the same graph: all its values are at hand."""
 
     def __init__(self, c: DerivativeBuilder, block: Block, stack: str) -> None:
@@ -172,9 +172,9 @@ class Scope:
 class Restart(Exception):
     """The backward pass of a loop is to be recorded again, with more arrays restored."""
 
-    def __init__(self, scope: RegionScope, place: int) -> None:
+    def __init__(self, backward_pass: RegionBackwardPass, place: int) -> None:
         super().__init__(place)
-        self.scope, self.place = scope, place
+        self.backward_pass, self.place = backward_pass, place
 
 
 #: The work, in additions, from which on a result is saved rather than computed again.
@@ -183,7 +183,7 @@ _DEAR = 10.0
 _DEPTH = 24
 
 
-class RegionScope(Scope):
+class RegionBackwardPass(BackwardPass):
     """The backward pass of a region, in a region of its own.
 
     `operands` are what the region's inputs are outside (None: what a loop carries), `sizes` its
@@ -194,7 +194,7 @@ class RegionScope(Scope):
 
     def __init__(
         self,
-        outer: Scope,
+        outer: BackwardPass,
         region: Region,
         graph: Graph,
         block: Block,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.derivative_points import elementwise_names
+from tests.ops.derivative_points import elementwise_names
 from tracejit.errors import GraphError
 from tracejit.ir.evaluate import type_of
 from tracejit.ir.op import OPS
