@@ -22,19 +22,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import Term, equal, terms, where
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.formulas import transposed
 from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule
 from tracejit.ops.rules.linalg import (
-    adjoint,
     columns,
     hermitian,
     matrix_sum,
     on_diagonal,
-    product,
     triangle,
 )
 from tracejit.ops.rules.shape import slice_of
@@ -58,55 +56,50 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
-def _diagonal(c: DerivativeBuilder, v: Value, part: str = "real") -> Value:
+def _diagonal(v: Term, part: str = "real") -> Term:
     """The real or imaginary parts on the diagonals of square matrices."""
-    row = matrix_sum(c, on_diagonal(c, v), 1)
-    if dtype_of(v.type).kind != "c":
-        return row if part == "real" else c.zeros(row.type)
-    return c.op(part, row)
+    row = v.of(matrix_sum(v.c, on_diagonal(v.c, v.value), 1))
+    if not v.is_complex:
+        return row if part == "real" else row.full(0)
+    return row.op(part)
 
 
-def _as_diagonal(c: DerivativeBuilder, v: Value, like: Value) -> Value:
+def _as_diagonal(v: Term, like: Term) -> Term:
     """Matrices like another with the vectors `v` on their diagonals."""
-    t = like.type
-    assert isinstance(t, ArrayType)
-    return on_diagonal(c, c.shaped(columns(c, c.cast(v, t.dtype)), t))
+    c, t = v.c, like.type
+    return v.of(on_diagonal(c, c.shaped(columns(c, c.cast(v.value, dtype_of(t))), t)))
 
 
-def _scaled(c: DerivativeBuilder, m: Value, by_column: Value) -> Value:
+def _scaled(m: Term, by_column: Term) -> Term:
     """Each column of the matrices times an element of the vectors."""
-    shape = shape_of(by_column.type)
-    row = c.reshape(c.cast(by_column, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
-    return c.mul(m, c.shaped(row, m.type))
+    c, shape = m.c, shape_of(by_column.type)
+    row = c.reshape(c.cast(by_column.value, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
+    return m * m.of(c.shaped(row, m.type))
 
 
-def _scaled_rows(c: DerivativeBuilder, m: Value, by_row: Value) -> Value:
+def _scaled_rows(m: Term, by_row: Term) -> Term:
     """Each row of the matrices times an element of the vectors."""
-    return c.mul(m, c.shaped(columns(c, c.cast(by_row, dtype_of(m.type))), m.type))
+    c, v = m.c, by_row.cast(dtype_of(m.type)).value
+    return m * m.of(c.shaped(columns(c, v), m.type))
 
 
-def _reciprocal(c: DerivativeBuilder, v: Value) -> Value:
+def _reciprocal(v: Term) -> Term:
     """1 / v, and 0 for 0."""
-    zero = c.compare("equal", v, 0)
-    return c.where(zero, c.full(v.type, 0), c.div(c.ones(v.type), c.where(zero, c.ones(v.type), v)))
+    zero = equal(v, 0)
+    return where(zero, 0, 1 / where(zero, 1, v))
 
 
-def gaps_of(c: DerivativeBuilder, v: Value) -> Value:
+def gaps_of(v: Term) -> Term:
     """1 / (v[j] - v[i]), and 0 where they are equal."""
-    shape = shape_of(v.type)
+    c, shape = v.c, shape_of(v.type)
     whole = ArrayType(dtype_of(v.type), (*shape, shape[-1]))
-    row = c.shaped(c.reshape(v, (*shape[:-1], 1, shape[-1])), whole)
-    return _reciprocal(c, c.sub(row, c.shaped(columns(c, v), whole)))
+    row = c.shaped(c.reshape(v.value, (*shape[:-1], 1, shape[-1])), whole)
+    return _reciprocal(v.of(row) - v.of(c.shaped(columns(c, v.value), whole)))
 
 
-def _skew(c: DerivativeBuilder, m: Value) -> Value:
-    """m - m^H."""
-    return c.sub(m, adjoint(c, m))
-
-
-def _rejected(c: DerivativeBuilder, basis: Value, v: Value) -> Value:
+def _rejected(basis: Term, v: Term) -> Term:
     """(I - B B^H) v."""
-    return c.sub(v, product(c, basis, adjoint(c, basis), v))
+    return v - basis @ basis.H @ v
 
 
 # Singular values ---------------------------------------------------------------------------------
@@ -137,9 +130,8 @@ def _fewer(at: HostAdaptor, m: Dim, n: Dim) -> Dim:
 
 def values_jvp(at: HostAdaptor, x: Value, t: Value) -> tuple[Value, Value]:
     """The tangents of the singular values of `x` for its own, and the values."""
-    c = at.c
-    u, s, vh = _factors(at, x)
-    return _diagonal(c, product(c, adjoint(c, u), t, adjoint(c, vh))), s
+    u, s, vh, dx = terms(at, *_factors(at, x), t)
+    return _diagonal(u.H @ dx @ vh.H).value, s.value
 
 
 def _operand(at: HostAdaptor) -> str:
@@ -168,30 +160,25 @@ def _svd_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     at.only(hermitian=False)
     if not at.constant("compute_uv", True):
         return _svdvals_jvp(at, tangents)
-    c, t = at.c, tangents["a"]
-    u, s, vh, is_cut = _thin(at)
-    v, squares = adjoint(c, vh), c.mul(s, s)
-    inner = product(c, adjoint(c, u), t, v)
-    gaps, turned, inverse = gaps_of(c, squares), adjoint(c, inner), _reciprocal(c, s)
-    gaps = c.cast(gaps, dtype_of(inner.type))
-    du = c.add(_scaled(c, inner, s), _scaled_rows(c, turned, s))
-    dv = c.add(_scaled_rows(c, inner, s), _scaled(c, turned, s))
-    du, dv = c.mul(gaps, du), c.mul(gaps, dv)
-    if dtype_of(u.type).kind == "c":
-        turn = c.scale(c.mul(_diagonal(c, inner, "imag"), inverse), 0.5)
-        phase = c.scale(_as_diagonal(c, turn, inner), 1j)
-        du, dv = c.add(du, phase), c.sub(dv, phase)
-    left = _scaled(c, c.matmul(t, v), inverse)
-    right = _scaled(c, c.matmul(adjoint(c, t), u), inverse)
-    du = c.add(c.matmul(u, du), _rejected(c, u, left))
-    dv = c.add(c.matmul(v, dv), _rejected(c, v, right))
-    dvh = adjoint(c, dv)
+    *factors, is_cut = _thin(at)
+    u, s, vh, t = terms(at, *factors, tangents["a"])
+    v, squares = vh.H, s * s
+    inner = u.H @ t @ v
+    gaps, turned, inverse = gaps_of(squares), inner.H, _reciprocal(s)
+    gaps = gaps.cast(dtype_of(inner.type))
+    du = gaps * (_scaled(inner, s) + _scaled_rows(turned, s))
+    dv = gaps * (_scaled_rows(inner, s) + _scaled(turned, s))
+    if u.is_complex:
+        turn = 0.5 * (_diagonal(inner, "imag") * inverse)
+        phase = +(1j * _as_diagonal(turn, inner))
+        du, dv = du + phase, dv - phase
+    du = u @ du + _rejected(u, _scaled(t @ v, inverse))
+    dv = v @ dv + _rejected(v, _scaled(t.H @ u, inverse))
+    dvh = dv.H
     if is_cut:
-        du, dvh = (
-            _completed(c, at.call.y(0), du, u),
-            adjoint(c, _completed(c, adjoint(c, at.call.y(2)), dv, v)),
-        )
-    return du, _diagonal(c, inner), dvh
+        whole, other = terms(at, at.call.y(0), at.call.y(2))
+        du, dvh = _completed(whole, du, u), _completed(other.H, dv, v).H
+    return du.value, _diagonal(inner).value, dvh.value
 
 
 def _svd_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
@@ -202,15 +189,15 @@ def _svd_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]
     return transposed(_svd_jvp)(at, cotangents)
 
 
-def _completed(c: DerivativeBuilder, whole: Value, d: Value, basis: Value) -> Value:
+def _completed(whole: Term, d: Term, basis: Term) -> Term:
     """The tangent of a whole basis for that of its first vectors: the others turn with them."""
     k, shape = shape_of(basis.type)[-1], shape_of(whole.type)
     if shape[-1] == k:
         return d
-    ndim = len(shape)
-    rest = slice_of(c, whole, (*(0,) * (ndim - 1), k), (*shape[:-1], shape[-1] - k))
-    turned = c.neg(product(c, basis, adjoint(c, d), rest))
-    return c.op("concatenate", d, turned, axis=ndim - 1)
+    c, ndim = d.c, len(shape)
+    rest = d.of(slice_of(c, whole.value, (*(0,) * (ndim - 1), k), (*shape[:-1], shape[-1] - k)))
+    turned = -(basis @ d.H @ rest)
+    return d.of(c.op("concatenate", d.value, turned.value, axis=ndim - 1))
 
 
 # Eigenvalues of Hermitian matrices ---------------------------------------------------------------
@@ -231,14 +218,13 @@ def _eigenvectors(at: HostAdaptor) -> tuple[Value, Value]:
 
 def _eigh_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """Of the eigenvalues and vectors of (A + A^H) / 2, though NumPy reads one triangle of A."""
-    c = at.c
-    w, v = _eigenvectors(at)
-    inner = product(c, adjoint(c, v), hermitian(c, tangents["a"]), v)
-    dw = _diagonal(c, inner)
+    w, v, t = terms(at, *_eigenvectors(at), hermitian(at.c, tangents["a"]))
+    inner = v.H @ t @ v
+    dw = _diagonal(inner).value
     if len(at.call.outputs) == 1:
         return (dw,)
-    gaps = c.cast(gaps_of(c, w), dtype_of(v.type))
-    return dw, c.matmul(v, c.mul(gaps, inner))
+    gaps = gaps_of(w).cast(dtype_of(v.type))
+    return dw, (v @ (gaps * inner)).value
 
 
 # QR ----------------------------------------------------------------------------------------------
@@ -267,27 +253,27 @@ def _is_wide(m: Dim, n: Dim) -> bool:
     return isinstance(m, int) and isinstance(n, int) and m < n
 
 
-def _left_part(c: DerivativeBuilder, v: Value, k: Dim) -> Value:
+def _left_part(v: Term, k: Dim) -> Term:
     shape = shape_of(v.type)
-    return slice_of(c, v, (0,) * len(shape), (*shape[:-1], k))
+    return v.of(slice_of(v.c, v.value, (0,) * len(shape), (*shape[:-1], k)))
 
 
-def _right_part(c: DerivativeBuilder, v: Value, k: Dim) -> Value:
+def _right_part(v: Term, k: Dim) -> Term:
     shape = shape_of(v.type)
-    return slice_of(c, v, (*(0,) * (len(shape) - 1), k), (*shape[:-1], shape[-1] - k))
+    start = (*(0,) * (len(shape) - 1), k)
+    return v.of(slice_of(v.c, v.value, start, (*shape[:-1], shape[-1] - k)))
 
 
-def _over(c: DerivativeBuilder, b: Value, r: Value) -> Value:
+def _over(b: Term, r: Term) -> Term:
     """b r^-1."""
-    return c.swapped(c.op("solve", c.swapped(r), c.swapped(b), vector=False))
+    return b.of(b.c.op("solve", r.T.value, b.T.value, vector=False)).T
 
 
-def _turning(c: DerivativeBuilder, w: Value) -> Value:
+def _turning(w: Term) -> Term:
     """The skew matrix of the lower triangle, with the imaginary diagonal."""
-    out = _skew(c, triangle(c, w, 0))
-    if dtype_of(w.type).kind == "c":
-        out = c.add(out, c.scale(_as_diagonal(c, _diagonal(c, w, "imag"), w), 1j))
-    return out
+    low = w.of(triangle(w.c, w.value, 0))
+    out = low - low.H
+    return out + 1j * _as_diagonal(_diagonal(w, "imag"), w) if w.is_complex else out
 
 
 def _qr_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
@@ -295,20 +281,20 @@ def _qr_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
 
     Of a wide matrix that is so for its first columns; the others are Q times theirs of R.
     """
-    c, t = at.c, tangents["a"]
-    q, r = _orthogonal(at)
+    q, r, t = terms(at, *_orthogonal(at), tangents["a"])
     k, n = shape_of(r.type)[-2:]
-    first = r if n == k else _left_part(c, r, k)
-    moved = _over(c, t if n == k else _left_part(c, t, k), first)
-    w = c.matmul(adjoint(c, q), moved)
-    d = _turning(c, w)
-    dq = c.add(c.matmul(q, c.sub(d, w)), moved)
-    dr = c.matmul(c.sub(w, d), first)
+    first = r if n == k else _left_part(r, k)
+    moved = _over(t if n == k else _left_part(t, k), first)
+    w = q.H @ moved
+    d = _turning(w)
+    dq = q @ (d - w) + moved
+    dr = (w - d) @ first
     if n != k:
-        rest = c.matmul(adjoint(c, dq), _right_part(c, at.x("a"), k))
-        rest = c.add(rest, c.matmul(adjoint(c, q), _right_part(c, t, k)))
-        dr = c.op("concatenate", dr, rest, axis=len(shape_of(dr.type)) - 1)
-    return (dr,) if len(at.call.outputs) == 1 else (dq, dr)
+        (a,) = terms(at, at.x("a"))
+        rest = dq.H @ _right_part(a, k) + q.H @ _right_part(t, k)
+        axis = len(shape_of(dr.type)) - 1
+        dr = dr.of(at.c.op("concatenate", dr.value, rest.value, axis=axis))
+    return (dr.value,) if len(at.call.outputs) == 1 else (dq.value, dr.value)
 
 
 _MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._decomp"

@@ -8,6 +8,7 @@ import numpy as np
 
 from tracejit.ir.derivatives import NoTangent
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
     Tangents,
@@ -83,7 +84,7 @@ def _lstsq_jvp(at: HostAdaptor, tangents: Tangents) -> Sequence[Value | NoTangen
     parts = []
     if "a" in tangents:
         t = c.cast(tangents["a"], fit.dtype)
-        parts.append(c.matmul(pinv_tangent(c, fit.a, fit.p, t), fit.b))
+        parts.append(c.matmul(pinv_tangent(*terms(at, fit.a, fit.p, t)).value, fit.b))
     if "b" in tangents:
         parts.append(c.matmul(fit.p, fit.matrix(tangents["b"])))
     out = sum_of(c, *parts)

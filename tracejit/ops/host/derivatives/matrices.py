@@ -14,6 +14,7 @@ import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import Term, terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
     Results,
@@ -28,7 +29,7 @@ from tracejit.ops.host.derivatives.registry import (
     rule,
     sum_of,
 )
-from tracejit.ops.rules.linalg import adjoint, columns, matrix_sum, on_diagonal, product
+from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal, product
 from tracejit.ops.rules.shape import slice_of
 
 __all__ = ["eigenvectors", "pinv_tangent"]
@@ -37,19 +38,16 @@ __all__ = ["eigenvectors", "pinv_tangent"]
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
 
-def pinv_tangent(c: DerivativeBuilder, a: Value, p: Value, t: Value) -> Value:
+def pinv_tangent(a: Term, p: Term, t: Term) -> Term:
     """-P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
-    th, ph = adjoint(c, t), adjoint(c, p)
-    right = product(c, p, ph, th)
-    left = product(c, th, ph, p)
-    out = c.sub(right, product(c, right, a, p))
-    out = c.add(out, c.sub(left, product(c, p, a, left)))
-    return c.sub(out, product(c, p, t, p))
+    th, ph = t.H, p.H
+    right, left = p @ ph @ th, th @ ph @ p
+    return right - right @ a @ p + (left - p @ a @ left) - p @ t @ p
 
 
 def _pinv_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     at.only(hermitian=False, return_rank=False)
-    return (pinv_tangent(at.c, at.x("a"), at.call.y(), tangents["a"]),)
+    return (pinv_tangent(*terms(at, at.x("a"), at.call.y(), tangents["a"])).value,)
 
 
 # Norms -------------------------------------------------------------------------------------------
@@ -130,34 +128,33 @@ def _general(at: HostAdaptor) -> tuple[Value, Value]:
     return w, c.cast(at.call.y(1 if name == "eig" else 0), dtype)
 
 
-def _lengths(c: DerivativeBuilder, v: Value, d: Value) -> Value:
+def _lengths(v: Term, d: Term) -> Term:
     """Re(v^H d) of each column, as rows: how fast the columns `v` of length one grow."""
-    return c.sum(c.op("real", c.mul(c.conj(v), d)), [len(shape_of(v.type)) - 2])
+    return v.of(v.c.sum((v.conj() * d).op("real").value, [len(shape_of(v.type)) - 2]))
 
 
-def _times_rows(c: DerivativeBuilder, m: Value, row: Value) -> Value:
-    shape = shape_of(row.type)
-    wide = c.reshape(c.cast(row, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
-    return c.mul(m, c.shaped(wide, m.type))
+def _times_rows(m: Term, row: Term) -> Term:
+    c, shape = m.c, shape_of(row.type)
+    wide = c.reshape(row.cast(dtype_of(m.type)).value, (*shape[:-1], 1, shape[-1]))
+    return m * m.of(c.shaped(wide, m.type))
 
 
 def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     c = at.c
-    w, v = _general(at)
+    w, v = terms(at, *_general(at))
     if "a" not in tangents:
         return (None,)
-    t = c.cast(tangents["a"], dtype_of(v.type))
-    inner = c.op("solve", v, c.matmul(t, v), vector=False)
+    (t,) = terms(at, c.cast(tangents["a"], dtype_of(v.type)))
+    inner = v.of(c.op("solve", v.value, (t @ v).value, vector=False))
     outs = [dtype_of(o) for o in at.call.outputs]
-    dv = None
+    turned = None
     if not at.path.endswith("eigvals"):
-        dv = c.matmul(v, c.mul(gaps_of(c, w), inner))
-        dv = c.sub(dv, _times_rows(c, v, _lengths(c, v, dv)))
-        dv = c.cast(dv, outs[-1])
+        dv = v @ (gaps_of(w) * inner)
+        turned = (dv - _times_rows(v, _lengths(v, dv))).cast(outs[-1]).value
     if at.path.endswith("eigenvectors"):
-        return (dv,)
-    dw = c.cast(matrix_sum(c, on_diagonal(c, inner), 1), outs[0])
-    return (dw,) if len(outs) == 1 else (dw, dv)
+        return (turned,)
+    dw = c.cast(matrix_sum(c, on_diagonal(c, inner.value), 1), outs[0])
+    return (dw,) if len(outs) == 1 else (dw, turned)
 
 
 # Chains of products ------------------------------------------------------------------------------
