@@ -99,9 +99,11 @@ class ElementwiseDerivative(Op):
         partial = self.partials[k]
         if partial is None:
             return None
+        if not callable(partial) and not isinstance(partial, LinearMap):
+            return product(at.c, v, partial)
         terms = [*(Operand(at, n) for n in range(len(at.inputs))), Term(at, at.y)]
         if isinstance(partial, LinearMap):
             back = partial.transposed or partial.forward
             found = (back if transposed else partial.forward)(Tangent(at, lambda: v), *terms)
             return None if found is None else found.value
-        return product(at.c, v, partial(*terms) if callable(partial) else partial)
+        return product(at.c, v, partial(*terms))

@@ -128,6 +128,8 @@ class _Recorded:
 
     def __init__(self, at: HostAdaptor, make: Any) -> None:
         self.at, self.c = at, at.c
+        #: The results that do not change with the operands.
+        self.constant: set[int] = set()
         builder = GraphBuilder("formula")
         c = DerivativeBuilder(builder, at.c.fresh)
         self.inside = _Inside(at.call, c)
@@ -223,6 +225,8 @@ class _Recorded:
             if g is None:
                 continue
             v = self.results[k] if k < len(self.results) else None
+            if v is None and k in self.constant:
+                continue
             if v is None:
                 raise self.at.underivable(f"has no derivative rule for its result {k}")
             add(v, g)
@@ -261,7 +265,9 @@ class _Tangents(_Recorded):
         self.inside = _Held(self.at.call, c)
         named = HostAdaptor(c, self.inside)
         given = {n: self.inside.operands[k] for n, k in named.places.items() if named.wanted(n)}
-        return [None if isinstance(v, NoTangent) else v for v in make(named, given)]
+        found = make(named, given)
+        self.constant = {k for k, v in enumerate(found) if v is None}
+        return [None if isinstance(v, NoTangent) else v for v in found]
 
     def _input(self, v: Value) -> Value:
         assert v not in self.inside.operands, f"the tangents of {self.at.path} are not linear"
