@@ -182,15 +182,6 @@ def _cofactors_jvp(at: HostAdaptor, tangents: Mapping[str, Value]) -> Sequence[V
     return (_along(at, tangents["a"]),)
 
 
-def _cofactors_vjp(
-    at: HostAdaptor, cotangents: Sequence[Value | None]
-) -> Mapping[str, Value | None]:
-    """The second derivatives of a function are symmetric."""
-    (g,) = cotangents
-    assert g is not None
-    return {"a": _along(at, g)}
-
-
 def _refused(at: HostAdaptor, v: Value) -> Value:
     return host(at.c, f"{__name__}:third", [at.x("a"), at.x("e"), v], v.type)[0]
 
@@ -212,5 +203,5 @@ def _changes_vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping
     return out
 
 
-rule([f"{__name__}:cofactors"], "a", jvp=_cofactors_jvp, vjp=_cofactors_vjp)
+rule([f"{__name__}:cofactors"], "a", jvp=_cofactors_jvp)
 rule([f"{__name__}:changes"], "a", "e", jvp=_changes_jvp, vjp=_changes_vjp)

@@ -284,7 +284,8 @@ class Rule:
 
     parameters: tuple[str, ...]
     jvp: Jvp
-    #: None: the transpose of the tangents' nodes.
+    #: None: the transpose of the tangents' nodes. It is written where the jvp calls the function
+    #: itself, as those of linear functions do: a transpose would ask for itself.
     vjp: Vjp | None
 
 
