@@ -7,15 +7,16 @@ that a stable sort takes. Of equal running extremes the latest has the derivativ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import Term, where
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
+from tracejit.ops.host.derivatives.partials import elementwise
 from tracejit.ops.host.derivatives.registry import (
     HostAdaptor,
     as_array,
@@ -25,7 +26,7 @@ from tracejit.ops.host.derivatives.registry import (
     rule,
     sum_of,
 )
-from tracejit.ops.rules.reduction import put_back, taken, taken_transposed
+from tracejit.ops.rules.reduction import put_back, taken
 
 __all__: list[str] = []
 
@@ -37,8 +38,8 @@ def _order(c: DerivativeBuilder, x: Value, axis: int) -> Value:
     return c.op("argsort", x, axis=axis, stable=True)
 
 
-def _partition(at: HostAdaptor, t: Value, back: bool) -> Value:
-    """Elements moved as `partition` moved the operand's, or back."""
+def _partition_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    """Elements moved as `partition` moved the operand's."""
     c = at.c
     x, y = at.x("a"), at.call.y()
     if at.constant("axis", -1) is None:
@@ -47,21 +48,8 @@ def _partition(at: HostAdaptor, t: Value, back: bool) -> Value:
     else:
         axis = at.axis(x)
     source, target = _order(c, x, axis), _order(c, y, axis)
-    if back:
-        source, target = target, source
-    else:
-        t = c.reshape(t, shape_of(x.type))
-    return put_back(c, taken(c, t, source, axis), target, axis)
-
-
-def _partition_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    return (_partition(at, tangents["a"], False),)
-
-
-def _partition_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    return {"a": at.c.reshape(_partition(at, g, True), shape_of(at.type("a")))}
+    t = c.reshape(tangents["a"], shape_of(x.type))
+    return (put_back(c, taken(c, t, source, axis), target, axis),)
 
 
 class _Quantiles:
@@ -79,7 +67,6 @@ class _Quantiles:
         self.axes = [*rest, *chosen]
         self.rows = tuple(t.shape[k] for k in rest)
         self.count: Dim = prod([t.shape[k] for k in chosen])
-        self.moved = tuple(t.shape[k] for k in self.axes)
         x = self.arranged(at.x("a"))
         self.order = _order(c, x, len(rest))
         q = at.x("q")
@@ -107,8 +94,8 @@ class _Quantiles:
         number = c.op("iota", size=self.count, dtype="f64")
         number = c.shaped(c.reshape(number, (self.count, 1)), whole)
         out = None
-        for where, part in ((low, c.sub(c.ones(q.type), share)), (high, share)):
-            here = c.compare("equal", number, c.shaped(where, whole))
+        for place, part in ((low, c.sub(c.ones(q.type), share)), (high, share)):
+            here = c.compare("equal", number, c.shaped(place, whole))
             out = sum_of(c, out, c.where(here, c.shaped(part, whole), 0))
         assert out is not None
         return out
@@ -122,22 +109,6 @@ def _quantile_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     if found.many:
         out = c.transpose(out, (ndim - 1, *range(ndim - 1)))
     return (matched(c, out, at.call.outputs[0]),)
-
-
-def _quantile_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, found, g = at.c, _Quantiles(at), cotangents[0]
-    assert g is not None
-    quantiles = shape_of(found.weights.type)[1]
-    g = c.cast(as_array(c, g), dtype_of(found.weights.type))
-    if found.many:
-        g = c.reshape(g, (quantiles, *found.rows))
-        g = c.transpose(g, (*range(1, len(found.rows) + 1), 0))
-    else:
-        g = c.reshape(g, (*found.rows, 1))
-    moved = put_back(c, c.matmul(g, c.swapped(found.weights)), found.order, len(found.rows))
-    moved = c.reshape(moved, found.moved)
-    back = [found.axes.index(k) for k in range(len(found.axes))]
-    return {"a": c.transpose(moved, back)}
 
 
 # Running extremes --------------------------------------------------------------------------------
@@ -163,25 +134,12 @@ def _running_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (taken(at.c, tangents["array"], place, axis),)
 
 
-def _running_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    place, axis = _latest(at)
-    return {"array": taken_transposed(at.c, g, place, axis, at.type("array"))}
-
-
 # Others ------------------------------------------------------------------------------------------
 
 
 def _same_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     (t,) = tangents.values()
     return (at.c.cast(t, dtype_of(at.call.outputs[0])),)
-
-
-def _same_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    return {"p": at.c.cast(g, dtype_of(at.type("p")))}
 
 
 def _bincount_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
@@ -191,36 +149,17 @@ def _bincount_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (c.op("scatter_apply", c.zeros(out), t, places, function="add"),)
 
 
-def _bincount_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = at.c, cotangents[0]
-    assert g is not None
-    read = c.op("gather", g, c.cast(at.x("x"), "i64"))
-    return {"weights": c.cast(read, dtype_of(at.type("weights")))}
-
-
-def _sinc_slope(c: DerivativeBuilder, x: Value) -> Value:
+def _sinc_slope(x: Term, y: Term) -> Term:
     """pi f(pi x), f(u) = (u cos u - sin u) / u**2: below 1 by its series."""
-    u = c.scale(x, math.pi)
-    square = c.mul(u, u)
-    series = c.full(u.type, 0)
+    u = +(math.pi * x)
+    square = u * u
+    series = u.full(0)
     for k in range(11, 0, -1):
-        term = (-1) ** k * 2 * k / math.factorial(2 * k + 1)
-        series = c.add(c.mul(series, square), c.full(u.type, term))
-    series = c.mul(series, u)
-    near = c.compare("less", c.op("absolute", u), 1.0)
-    far = c.where(near, c.full(u.type, 1), u)
-    exact = c.sub(c.op("cos", far), c.div(c.op("sin", far), far))
-    return c.scale(c.where(near, series, c.div(exact, far)), math.pi)
-
-
-def _sinc_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    return (at.c.mul_no_nan(tangents["x"], _sinc_slope(at.c, at.x("x"))),)
-
-
-def _sinc_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    return {"x": at.c.mul_no_nan(g, _sinc_slope(at.c, at.x("x")))}
+        series = series * square + (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+    near = u.op("absolute") < 1
+    far = where(near, 1, u)
+    exact = (far.op("cos") - far.op("sin") / far) / far
+    return +(math.pi * where(near, series * u, exact))
 
 
 def _extreme(at: HostAdaptor) -> tuple[Value, Value, list[int]]:
@@ -240,14 +179,6 @@ def _extreme_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     hit, count, axes = _extreme(at)
     total = c.sum(c.where(hit, tangents["a"], 0), axes)
     return (matched(c, c.div_no_nan(total, count), at.call.outputs[0]),)
-
-
-def _extreme_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = at.c, cotangents[0]
-    assert g is not None
-    hit, count, axes = _extreme(at)
-    share = c.div_no_nan(c.reshape(as_array(c, g), shape_of(count.type)), count)
-    return {"a": c.where(hit, c.keep_axes(share, axes, at.type("a")), 0)}
 
 
 def _shares(at: HostAdaptor) -> tuple[Value, list[int], str]:
@@ -278,28 +209,19 @@ def _log_sum_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (matched(c, c.sum(terms, axes), at.call.outputs[0]),)
 
 
-def _log_sum_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = at.c, cotangents[0]
-    assert g is not None
-    shares, axes, name = _shares(at)
-    out = c.mul_no_nan(c.keep_axes(as_array(c, g), axes, shares.type), shares)
-    return {name: matched(c, out, at.type(name))}
-
-
 def _numpy(names: str) -> list[str]:
     return [f"numpy:{name}" for name in names.split()]
 
 
-rule(_numpy("partition"), "a", jvp=_partition_jvp, vjp=_partition_vjp)
-rule(_numpy("percentile quantile"), "a", jvp=_quantile_jvp, vjp=_quantile_vjp)
-rule(_numpy("unwrap"), "p", jvp=_same_jvp, vjp=_same_vjp)
-rule(_numpy("bincount"), "weights", jvp=_bincount_jvp, vjp=_bincount_vjp)
-rule(_numpy("sinc"), "x", jvp=_sinc_jvp, vjp=_sinc_vjp)
-rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp, vjp=_running_vjp)
-rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp, vjp=_extreme_vjp)
+rule(_numpy("partition"), "a", jvp=_partition_jvp)
+rule(_numpy("percentile quantile"), "a", jvp=_quantile_jvp)
+rule(_numpy("unwrap"), "p", jvp=_same_jvp)
+rule(_numpy("bincount"), "weights", jvp=_bincount_jvp)
+elementwise("numpy:sinc", _sinc_slope, takes_complex=True)
+rule(_numpy("maximum.accumulate minimum.accumulate"), "array", jvp=_running_jvp)
+rule(_numpy("nanmax nanmin"), "a", jvp=_extreme_jvp)
 rule(
     ["numpy:logaddexp.reduce", "scipy.special._logsumexp:logsumexp"],
     *("array", "a"),
     jvp=_log_sum_jvp,
-    vjp=_log_sum_vjp,
 )

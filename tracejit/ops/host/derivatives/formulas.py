@@ -47,7 +47,7 @@ from tracejit.ops.host.derivatives.registry import (
     sum_of,
 )
 
-__all__ = ["FormulaAdaptor", "formula", "linear_by", "moved", "movers", "transposed"]
+__all__ = ["FormulaAdaptor", "formula", "linear_by", "moved", "movers", "solver", "transposed"]
 
 #: A call -> its results, None for those without a formula.
 Formula: TypeAlias = Callable[["FormulaAdaptor"], Sequence[Value | None]]
@@ -274,6 +274,28 @@ class _Tangents(_Recorded):
 def transposed(jvp: Jvp) -> Vjp:
     """The cotangents of operands: those of the results pulled back through the tangents' nodes."""
     return lambda at, cotangents: _Tangents(at, jvp).pull(cotangents)
+
+
+def solver(
+    paths: Sequence[str],
+    parameter: str,
+    back: Callable[[HostAdaptor, Value], Value],
+    *others: str,
+    jvp: Jvp,
+) -> None:
+    """Functions linear in a parameter, whose jvp calls them again with another value for it.
+
+    `back(at, cotangent)` is the cotangent of that parameter; the jvp is transposed for others.
+    """
+
+    def vjp(at: HostAdaptor, cotangents: Sequence[Value | None]) -> Mapping[str, Value | None]:
+        if any(at.wanted(name) for name in others):
+            return transposed(jvp)(at, cotangents)
+        (g,) = cotangents
+        assert g is not None
+        return {parameter: matched(at.c, back(at, g), at.type(parameter))}
+
+    rule(paths, parameter, *others, jvp=jvp, vjp=vjp)
 
 
 def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formula]:

@@ -65,26 +65,14 @@ rule(
 )
 
 
-def _of_root(at: HostAdaptor, v: Value, turned: bool) -> Value:
-    """The D of X D + D X = v for the root X, or for its transpose."""
+def _root_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
+    """X dX + dX X = dA."""
     c, x = at.c, at.call.y()
     if len(at.call.outputs) > 1 or len(shape_of(x.type)) != 2:
         raise at.underivable("of stacks, or with an estimate of its error, has no rule")
-    root = c.swapped(x) if turned else x
     made = ArrayType(dtype_of(x.type), shape_of(x.type))
-    operands = [root, root, c.cast(v, made.dtype)]
-    return host(c, "scipy.linalg._solvers:solve_sylvester", operands, made)[0]
-
-
-def _root_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
-    """X dX + dX X = dA."""
-    return (_of_root(at, tangents["A"], False),)
-
-
-def _root_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    g = cotangents[0]
-    assert g is not None
-    return {"A": at.c.cast(_of_root(at, g, True), dtype_of(at.type("A")))}
+    operands = [x, x, c.cast(tangents["A"], made.dtype)]
+    return host(c, "scipy.linalg._solvers:solve_sylvester", operands, made)
 
 
 # Before SciPy 1.17 the square root had a module of its own.
@@ -92,7 +80,6 @@ rule(
     [f"scipy.linalg.{module}:sqrtm" for module in ("_matfuncs", "_matfuncs_sqrtm")],
     "A",
     jvp=_root_jvp,
-    vjp=_root_vjp,
 )
 
 

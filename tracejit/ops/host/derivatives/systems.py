@@ -8,17 +8,17 @@ of matrix derivative results", 2008, has the like for other factors), interchang
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
-from tracejit.ir.types import DTYPES, ArrayType, dtype_of, shape_of
+from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
-from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula
-from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
+from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, solver
+from tracejit.ops.host.derivatives.registry import HostAdaptor, host, sum_of
 from tracejit.ops.rules.linalg import (
     adjoint,
     columns,
@@ -58,9 +58,9 @@ def _in_result(at: FormulaAdaptor, name: str) -> Value:
     return at.c.cast(at.x(name), dtype_of(at.call.outputs[0]))
 
 
-def _is_vector(at: HostAdaptor, a: Value, b: Value) -> bool:
+def _is_vector(at: HostAdaptor, a: Type, b: Type) -> bool:
     """Whether the right side is one vector. Raises Underivable for stacks that broadcast."""
-    left, right = shape_of(a.type), shape_of(b.type)
+    left, right = shape_of(a), shape_of(b)
     if len(left) == 2 and len(right) == 1:
         return True
     if len(left) != len(right) or left[:-2] != right[:-2]:
@@ -71,7 +71,7 @@ def _is_vector(at: HostAdaptor, a: Value, b: Value) -> bool:
 @formula([f"{_BASIC}solve"], "a", "b")
 def _solve(at: FormulaAdaptor) -> Sequence[Value]:
     c, a, b = at.c, _in_result(at, "a"), _in_result(at, "b")
-    vector = _is_vector(at, a, b)
+    vector = _is_vector(at, a.type, b.type)
     a = _structured(at, a)
     a = c.swapped(a) if at.constant("transposed", False) else a
     return [c.op("solve", a, b, vector=vector)]
@@ -121,11 +121,10 @@ class _Triangular:
         self.at = at
         self.dtype = dtype_of(at.call.outputs[0])
         self.a = c.cast(at.x("a"), self.dtype)
-        self.vector = _is_vector(at, self.a, at.x("b"))
+        self.vector = _is_vector(at, self.a.type, at.type("b"))
         self.trans = _TRANSPOSED[at.constant("trans", 0)]
         self.lower = bool(at.constant("lower", False))
         self.unit = bool(at.constant("unit_diagonal", False))
-        self.x = self.matrix(at.call.y())
 
     def matrix(self, v: Value) -> Value:
         v = self.c.cast(v, self.dtype)
@@ -150,7 +149,7 @@ def _triangular_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     parts = []
     if "a" in tangents:
         moved = system.turned(system.read(c.cast(tangents["a"], system.dtype)))
-        parts.append(c.neg(c.matmul(moved, system.x)))
+        parts.append(c.neg(c.matmul(moved, system.matrix(at.call.y()))))
     if "b" in tangents:
         parts.append(system.matrix(tangents["b"]))
     right = sum_of(c, *parts)
@@ -159,27 +158,16 @@ def _triangular_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (c.reshape(out, shape_of(at.call.outputs[0])),)
 
 
-def _triangular_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    """The solution z of the transposed system, and -z x^T where the operand is read."""
-    system, c, g = _Triangular(at), at.c, cotangents[0]
-    assert g is not None
+def _triangular_back(at: HostAdaptor, g: Value) -> Value:
+    """The solution of the transposed system."""
+    system, c = _Triangular(at), at.c
     g = system.matrix(g)
-    z = (
-        system.solved(g, 1 - system.trans)
-        if system.trans < 2
-        else c.conj(system.solved(c.conj(g), 0))
-    )
-    out: dict[str, Value | None] = {}
-    if at.wanted("a"):
-        of_a = system.read(system.turned(c.neg(c.matmul(z, c.swapped(system.x)))))
-        out["a"] = c.cast(of_a, dtype_of(at.type("a")))
-    if at.wanted("b"):
-        t = at.type("b")
-        out["b"] = c.cast(c.reshape(z, shape_of(t)), dtype_of(t))
-    return out
+    if system.trans < 2:
+        return system.solved(g, 1 - system.trans)
+    return c.conj(system.solved(c.conj(g), 0))
 
 
-rule([f"{_BASIC}solve_triangular"], "a", "b", jvp=_triangular_jvp, vjp=_triangular_vjp)
+solver([f"{_BASIC}solve_triangular"], "b", _triangular_back, "a", jvp=_triangular_jvp)
 
 
 # Factors -----------------------------------------------------------------------------------------
@@ -210,7 +198,7 @@ def _cho_solve(at: FormulaAdaptor) -> Sequence[Value]:
     """L^-H L^-1 b."""
     c = at.c
     factor, b = _in_result(at, "c_and_lower.0"), _in_result(at, "b")
-    vector = _is_vector(at, factor, b)
+    vector = _is_vector(at, factor.type, b.type)
     low, high = triangle(c, factor, 1), adjoint(c, triangle(c, factor, 1, upper=True))
     if "c_and_lower.1" in at.places:
         is_lower = c.cast(at.x("c_and_lower.1"), "b1")
@@ -283,7 +271,7 @@ def _lu_solve(at: FormulaAdaptor) -> Sequence[Value]:
     c = at.c
     lu, b = _in_result(at, "lu_and_piv.0"), _in_result(at, "b")
     _square(at, lu)
-    vector = _is_vector(at, lu, b)
+    vector = _is_vector(at, lu.type, b.type)
     trans = at.constant("trans", 0)
     rows = _rows(c, at.x("lu_and_piv.1"))
     low, high = _unit_lower(c, lu), triangle(c, lu, 1, upper=True)
@@ -317,15 +305,11 @@ def _sylvester_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return at.again(q=right)
 
 
-def _sylvester_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    """Z of A^T Z + Z B^T = G; -Z X^T and -X^T Z."""
-    c, x, g = at.c, at.call.y(), cotangents[0]
-    assert g is not None
-    a, b = c.swapped(at.x("a")), c.swapped(at.x("b"))
-    (z,) = host(c, f"{_SOLVERS}solve_sylvester", [a, b, g], g.type)
-    turned = c.swapped(x)
-    out = {"a": c.neg(c.matmul(z, turned)), "b": c.neg(c.matmul(turned, z)), "q": z}
-    return {k: c.cast(v, dtype_of(at.type(k))) for k, v in out.items() if at.wanted(k)}
+def _sylvester_back(at: HostAdaptor, g: Value) -> Value:
+    """Z of A^T Z + Z B^T = G."""
+    c = at.c
+    operands = [c.swapped(at.x("a")), c.swapped(at.x("b")), g]
+    return host(c, f"{_SOLVERS}solve_sylvester", operands, g.type)[0]
 
 
 def _lyapunov_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
@@ -345,26 +329,11 @@ def _lyapunov_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return at.again(q=right)
 
 
-def _lyapunov_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    """The same equation of A^T and G gives Z."""
-    c, x, g = at.c, at.call.y(), cotangents[0]
-    assert g is not None
-    z = at.again(a=c.swapped(at.x("a")), q=g)[0]
-    if at.path.endswith("discrete_lyapunov"):
-        a = c.cast(at.x("a"), dtype_of(x.type))
-        of_a = c.matmul(z, c.swapped(c.matmul(x, adjoint(c, a))))
-        of_a = c.add(of_a, c.conj(product(c, c.swapped(z), a, x)))
-    else:
-        of_a = c.add(c.matmul(z, c.swapped(x)), c.conj(c.matmul(c.swapped(z), x)))
-        of_a = c.neg(of_a)
-    out = {"a": of_a, "q": z}
-    return {k: c.cast(v, dtype_of(at.type(k))) for k, v in out.items() if at.wanted(k)}
+def _lyapunov_back(at: HostAdaptor, g: Value) -> Value:
+    """The same equation of A^T."""
+    return at.again(a=at.c.swapped(at.x("a")), q=g)[0]
 
 
-rule([f"{_SOLVERS}solve_sylvester"], "a", "b", "q", jvp=_sylvester_jvp, vjp=_sylvester_vjp)
-rule(
-    [f"{_SOLVERS}solve_continuous_lyapunov", f"{_SOLVERS}solve_discrete_lyapunov"],
-    *("a", "q"),
-    jvp=_lyapunov_jvp,
-    vjp=_lyapunov_vjp,
-)
+solver([f"{_SOLVERS}solve_sylvester"], "q", _sylvester_back, "a", "b", jvp=_sylvester_jvp)
+_LYAPUNOV = [f"{_SOLVERS}solve_{kind}_lyapunov" for kind in ("continuous", "discrete")]
+solver(_LYAPUNOV, "q", _lyapunov_back, "a", jvp=_lyapunov_jvp)
