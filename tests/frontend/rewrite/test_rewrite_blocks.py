@@ -76,7 +76,7 @@ def programs(first: int, last: int, folder: Path) -> list[Any]:
     return [load(folder / f"blocks{k}.py", program(k)).f for k in range(first, last)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_random_programs(first: int, tmp_path: Path) -> None:
     for f in programs(first, first + 20, tmp_path):
