@@ -17,7 +17,7 @@ from tests.random.control_search import Verdict, check, isolated, script, shrink
 BLOCK = 8
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("block", range(6))
 def test_random_programs(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

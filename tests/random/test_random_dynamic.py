@@ -9,7 +9,7 @@ from tests.random.dynamic import check, generate
 BLOCK = 6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("block", range(6))
 def test_random_programs(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

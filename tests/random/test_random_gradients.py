@@ -9,7 +9,7 @@ from tests.random.gradients import Wrong, check, generate
 BLOCK = 4
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("block", range(4))
 def test_random_functions(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):

@@ -344,4 +344,4 @@ def test_the_text_reads_back_and_runs() -> None:
     (value,) = evaluate(again, [X])
     assert np.allclose(value, np.sin(np.log(1 + np.exp(X))).sum(), rtol=1e-13)
     lowered = tracejit.jit(lambda x: sine(log1pexp(x)).sum()).lower(X)
-    assert "custom" not in [n.op.name for n in nested(lowered.graphs["inline"].nodes)]
+    assert "custom" not in [n.op.name for n in nested(lowered.graphs["inline_calls"].nodes)]

@@ -9,6 +9,7 @@ import pytest
 
 import tracejit
 from tests.frontend.python.augmented_table import FORMS, NAMES, Case, check_all, part
+from tests.support.sampling import sampled
 
 #: The cases that pytest checks: one in so many.
 PARTS = 120
@@ -18,7 +19,8 @@ def test_table_of_augmented_operators() -> None:
     """The whole table: python -m tests.frontend.python.augmented_table."""
     chosen = part(0, PARTS)
     assert {c.form for c in chosen} == set(FORMS) and {c.op for c in chosen} == set(NAMES)
-    wrong = [f"{case}: {text}" for case, text, _ in check_all(chosen) if text]
+    now = sampled(chosen, 2, name=repr, kind=lambda c: c.form)
+    wrong = [f"{case}: {text}" for case, text, _ in check_all(now) if text]
     assert not wrong, "\n".join(wrong)
 
 

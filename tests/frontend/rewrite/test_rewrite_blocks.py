@@ -1,6 +1,6 @@
 """Compound statements as calls of hooks: rewritten functions do what Python does, in its order.
 
-`plain_hooks` also holds each statement to the names that it says it binds, and unbinds each
+`plain_interpreter` also holds each statement to the names that it says it binds, and unbinds each
 variable that it says is not live.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.rewrite import block_samples
-from tests.frontend.rewrite.plain_hooks import rewritten
+from tests.frontend.rewrite.plain_interpreter import rewritten
 from tests.random.blocks import program
 from tests.support.capturing import Compiled, follows
 from tracejit.errors import TraceError
@@ -76,7 +76,7 @@ def programs(first: int, last: int, folder: Path) -> list[Any]:
     return [load(folder / f"blocks{k}.py", program(k)).f for k in range(first, last)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_random_programs(first: int, tmp_path: Path) -> None:
     for f in programs(first, first + 20, tmp_path):
