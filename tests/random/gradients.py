@@ -23,6 +23,7 @@ import numpy as np
 import tracejit
 from tests.random.control import Block, Case, Line, Statement, _Generator
 from tests.random.control_search import load
+from tests.random.dynamic import nudged
 from tests.support.capturing import Compiled
 from tests.support.compiler_faults import compiler_failure
 from tests.transforms.gradient_checks import dot, leaves_of, random_like
@@ -223,7 +224,15 @@ def _check(
             _, concrete = whole(*copy.deepcopy(args))
         size = max([abs(value), *(float(np.max(np.abs(g))) for g in leaves_of(found))])
         for k, a, b in zip(places, found, concrete, strict=True):
-            _near(a, b, size, f"{what}, argument {k}: evaluated and op by op")
+            try:
+                _near(a, b, size, f"{what}, argument {k}: evaluated and op by op")
+            except Wrong:
+                # Sums in another order are other roundings, which some programs amplify.
+                with tracejit.eager():
+                    moved = [whole(*nudged(args, to))[1][places.index(k)] for to in (-1, 1)]
+                apart = max(float(np.max(np.abs(np.asarray(v) - b), initial=0.0)) for v in moved)
+                if not float(np.max(np.abs(np.asarray(a) - b))) <= 4 * apart:
+                    raise
         chosen = tuple(along[k] for k in places)
         product = dot(found, chosen)
         _near(tangent, product, size, f"{what}: jvp and vjp")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tracejit.ir.graph import Attr, Value
 from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
 from tracejit.locks import once_computed
 
-__all__ = ["Number", "Tangent", "Term", "equal", "function", "product", "where"]
+__all__ = ["Number", "Tangent", "Term", "equal", "function", "product", "terms", "where"]
 
 #: What a term may be combined with: it takes the term's dtype and shape.
 Number: TypeAlias = "Term | complex"
@@ -156,6 +156,10 @@ class Term:
         """The adjoints of a stack of matrices."""
         return self.of(self.c.conj(self.c.swapped(self.value)))
 
+    def cast(self, dtype: np.dtype[Any]) -> Term:
+        """The value in another dtype."""
+        return self.of(self.c.cast(self.value, dtype))
+
     def conj(self) -> Term:
         """The complex conjugate."""
         return self.of(self.c.conj(self.value))
@@ -218,6 +222,11 @@ def product(c: DerivativeBuilder, v: Value, partial: Number) -> Value:
         case Term():
             return c.mul_no_nan(v, partial.value)
     return _scaled(c, v, partial)
+
+
+def terms(at: Place, *values: Value) -> list[Term]:
+    """Values as terms."""
+    return [Term(at, lambda v=v: v) for v in values]  # type: ignore[misc]
 
 
 def function(name: str) -> Callable[..., Term]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import terms
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
 
 __all__ = [
@@ -271,7 +272,10 @@ class InvRules:
     ) -> Sequence[Value | None]:
         """Products with the inverse."""
         (t,) = tangents
-        return (None if t is None else c.neg(product(c, at.y(), t, at.y())),)
+        if t is None:
+            return (None,)
+        y, da = terms(at, at.y(), t)
+        return ((-(y @ da @ y)).value,)
 
     def vjp(
         self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
@@ -280,8 +284,8 @@ class InvRules:
         (g,) = cotangents
         if g is None or not at.wanted[0]:
             return (None,)
-        turned = c.swapped(at.y())
-        return (c.neg(product(c, turned, g, turned)),)
+        turned, given = terms(at, c.swapped(at.y()), g)
+        return ((-(turned @ given @ turned)).value,)
 
 
 # Factors -----------------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ def solver(
         assert g is not None
         return {parameter: matched(at.c, back(at, g), at.type(parameter))}
 
-    rule(paths, parameter, *others, jvp=jvp, vjp=vjp)
+    rule(paths, *others, parameter, jvp=jvp, vjp=vjp)
 
 
 def formula(paths: Sequence[str], *parameters: str) -> Callable[[Formula], Formula]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tracejit.ir.derivatives import NoTangent
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
-    Results,
     Tangents,
     real_dtype,
     values_jvp,
-    values_vjp,
 )
-from tracejit.ops.host.derivatives.matrices import pinv_adjoint, pinv_tangent
+from tracejit.ops.host.derivatives.matrices import pinv_tangent
 from tracejit.ops.host.derivatives.registry import HostAdaptor, host, rule, sum_of
-from tracejit.ops.rules.linalg import adjoint, columns
+from tracejit.ops.rules.linalg import columns
 from tracejit.ops.rules.shape import slice_of
 
 __all__: list[str] = []
@@ -85,7 +84,7 @@ def _lstsq_jvp(at: HostAdaptor, tangents: Tangents) -> Sequence[Value | NoTangen
     parts = []
     if "a" in tangents:
         t = c.cast(tangents["a"], fit.dtype)
-        parts.append(c.matmul(pinv_tangent(c, fit.a, fit.p, t), fit.b))
+        parts.append(c.matmul(pinv_tangent(*terms(at, fit.a, fit.p, t)).value, fit.b))
     if "b" in tangents:
         parts.append(c.matmul(fit.p, fit.matrix(tangents["b"])))
     out = sum_of(c, *parts)
@@ -109,37 +108,4 @@ def _has_residuals(at: HostAdaptor) -> bool:
     return at.path.startswith("numpy")
 
 
-def _lstsq_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, fit = at.c, _Fit(at)
-    g, of_residuals, _, of_values = cotangents[:4]
-    others = of_residuals is not None or of_values is not None
-    if others and not _has_residuals(at):
-        raise at.underivable("has a derivative rule for the solution alone")
-    of_a: list[Value] = []
-    of_b: list[Value] = []
-    if g is not None:
-        g = fit.matrix(g)
-        of_p = c.matmul(c.conj(g), adjoint(c, fit.b))
-        of_a.append(c.conj(pinv_adjoint(c, fit.a, fit.p, of_p)))
-        of_b.append(c.matmul(c.swapped(fit.p), g))
-    if of_residuals is not None:
-        whole = ArrayType(real_dtype(fit.dtype), shape_of(fit.b.type)[1:])
-        where = {"start": (0,), "size": shape_of(of_residuals.type), "step": (1,)}
-        each = c.op("update_slice", c.full(whole, 0), of_residuals, **where)
-        rest = fit.rest()
-        weighed = c.scale(c.mul(rest, c.shaped(c.cast(each, fit.dtype), rest.type)), 2)
-        of_b.append(weighed)
-        of_a.append(c.neg(c.matmul(weighed, c.swapped(fit.matrix(at.call.y())))))
-    if of_values is not None:
-        weight = of_values
-        of_a.append(values_vjp(at, fit.a, lambda s: weight))
-    out: dict[str, Value | None] = {}
-    for name, parts in (("a", of_a), ("b", of_b)):
-        total = sum_of(c, *parts)
-        t = at.type(name) if at.wanted(name) else None
-        if t is not None and total is not None:
-            out[name] = c.cast(c.reshape(total, shape_of(t)), dtype_of(t))
-    return out
-
-
-rule(["numpy.linalg:lstsq", "scipy.linalg._basic:lstsq"], "a", "b", jvp=_lstsq_jvp, vjp=_lstsq_vjp)
+rule(["numpy.linalg:lstsq", "scipy.linalg._basic:lstsq"], "a", "b", jvp=_lstsq_jvp)

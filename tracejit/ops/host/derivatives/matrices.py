@@ -8,68 +8,46 @@ have right derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import Term, terms
 from tracejit.ir.types import ArrayType, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import (
     Results,
     Tangents,
     gaps_of,
     values_jvp,
-    values_vjp,
 )
 from tracejit.ops.host.derivatives.registry import (
     HostAdaptor,
-    as_array,
     host,
     matched,
     rule,
     sum_of,
 )
-from tracejit.ops.rules.linalg import adjoint, columns, matrix_sum, on_diagonal, product
+from tracejit.ops.rules.linalg import columns, matrix_sum, on_diagonal, product
 from tracejit.ops.rules.shape import slice_of
 
-__all__ = ["eigenvectors", "pinv_adjoint", "pinv_tangent"]
+__all__ = ["eigenvectors", "pinv_tangent"]
 
 
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
 
-def pinv_tangent(c: DerivativeBuilder, a: Value, p: Value, t: Value) -> Value:
+def pinv_tangent(a: Term, p: Term, t: Term) -> Term:
     """-P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
-    th, ph = adjoint(c, t), adjoint(c, p)
-    right = product(c, p, ph, th)
-    left = product(c, th, ph, p)
-    out = c.sub(right, product(c, right, a, p))
-    out = c.add(out, c.sub(left, product(c, p, a, left)))
-    return c.sub(out, product(c, p, t, p))
-
-
-def pinv_adjoint(c: DerivativeBuilder, a: Value, p: Value, g: Value) -> Value:
-    """The adjoint of `pinv_tangent`."""
-    gh, ph = adjoint(c, g), adjoint(c, p)
-    right = product(c, gh, p, ph)
-    left = product(c, ph, p, gh)
-    out = c.sub(right, product(c, a, p, right))
-    out = c.add(out, c.sub(left, product(c, left, p, a)))
-    return c.sub(out, product(c, ph, g, ph))
+    th, ph = t.H, p.H
+    right, left = p @ ph @ th, th @ ph @ p
+    return right - right @ a @ p + (left - p @ a @ left) - p @ t @ p
 
 
 def _pinv_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     at.only(hermitian=False, return_rank=False)
-    return (pinv_tangent(at.c, at.x("a"), at.call.y(), tangents["a"]),)
-
-
-def _pinv_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    at.only(hermitian=False, return_rank=False)
-    c, g = at.c, cotangents[0]
-    assert g is not None
-    return {"a": c.conj(pinv_adjoint(c, at.x("a"), at.call.y(), c.conj(g)))}
+    return (pinv_tangent(*terms(at, at.x("a"), at.call.y(), tangents["a"])).value,)
 
 
 # Norms -------------------------------------------------------------------------------------------
@@ -99,16 +77,6 @@ def _at(c: DerivativeBuilder, v: Value, place: int) -> Value:
     return slice_of(c, v, start, (*shape[:-1], 1))
 
 
-def _placed(c: DerivativeBuilder, v: Value, place: int, like: Value) -> Value:
-    """The elements `v` at the first or last place of the last axis, zeros elsewhere."""
-    t = like.type
-    assert isinstance(t, ArrayType)
-    number = c.op("iota", size=t.shape[-1], dtype="i64")
-    last = c.size(t.shape[-1] - 1, dtype_of(number.type))
-    here = c.compare("equal", number, 0 if place == 0 else last)
-    return c.where(c.shaped(here, t), c.shaped(v, t), 0)
-
-
 def _norm_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     c = at.c
     order, which = _matrix(at)
@@ -124,29 +92,6 @@ def _norm_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     else:
         out = columns(c, matrix_sum(c, d, 1))
     return (matched(c, out, at.call.outputs[0]),)
-
-
-def _norm_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, g = at.c, cotangents[0]
-    assert g is not None
-    order, which = _matrix(at)
-    x = c.transpose(at.x("x"), order)
-    stack = shape_of(x.type)[:-2]
-    g = c.reshape(as_array(c, g), (*stack, 1))
-
-    def weigh(s: Value) -> Value:
-        if at.path.endswith("cond"):
-            first, last = (0, -1) if which == 2 else (-1, 0)
-            part = c.div(g, _at(c, s, last))
-            ratio = c.div(_at(c, s, first), _at(c, s, last))
-            less = c.neg(c.mul(part, ratio))
-            return c.add(_placed(c, part, first, s), _placed(c, less, last, s))
-        if which:
-            return _placed(c, g, 0 if which == 2 else -1, s)
-        return c.shaped(g, s.type)
-
-    out = values_vjp(at, x, weigh)
-    return {"x": c.transpose(out, [order.index(k) for k in range(len(order))])}
 
 
 # Eigenvalues of general matrices -----------------------------------------------------------------
@@ -183,58 +128,33 @@ def _general(at: HostAdaptor) -> tuple[Value, Value]:
     return w, c.cast(at.call.y(1 if name == "eig" else 0), dtype)
 
 
-def _lengths(c: DerivativeBuilder, v: Value, d: Value) -> Value:
+def _lengths(v: Term, d: Term) -> Term:
     """Re(v^H d) of each column, as rows: how fast the columns `v` of length one grow."""
-    return c.sum(c.op("real", c.mul(c.conj(v), d)), [len(shape_of(v.type)) - 2])
+    return v.of(v.c.sum((v.conj() * d).op("real").value, [len(shape_of(v.type)) - 2]))
 
 
-def _times_rows(c: DerivativeBuilder, m: Value, row: Value) -> Value:
-    shape = shape_of(row.type)
-    wide = c.reshape(c.cast(row, dtype_of(m.type)), (*shape[:-1], 1, shape[-1]))
-    return c.mul(m, c.shaped(wide, m.type))
+def _times_rows(m: Term, row: Term) -> Term:
+    c, shape = m.c, shape_of(row.type)
+    wide = c.reshape(row.cast(dtype_of(m.type)).value, (*shape[:-1], 1, shape[-1]))
+    return m * m.of(c.shaped(wide, m.type))
 
 
 def _eig_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     c = at.c
-    w, v = _general(at)
+    w, v = terms(at, *_general(at))
     if "a" not in tangents:
         return (None,)
-    t = c.cast(tangents["a"], dtype_of(v.type))
-    inner = c.op("solve", v, c.matmul(t, v), vector=False)
+    (t,) = terms(at, c.cast(tangents["a"], dtype_of(v.type)))
+    inner = v.of(c.op("solve", v.value, (t @ v).value, vector=False))
     outs = [dtype_of(o) for o in at.call.outputs]
-    dv = None
+    turned = None
     if not at.path.endswith("eigvals"):
-        dv = c.matmul(v, c.mul(gaps_of(c, w), inner))
-        dv = c.sub(dv, _times_rows(c, v, _lengths(c, v, dv)))
-        dv = c.cast(dv, outs[-1])
+        dv = v @ (gaps_of(w) * inner)
+        turned = (dv - _times_rows(v, _lengths(v, dv))).cast(outs[-1]).value
     if at.path.endswith("eigenvectors"):
-        return (dv,)
-    dw = c.cast(matrix_sum(c, on_diagonal(c, inner), 1), outs[0])
-    return (dw,) if len(outs) == 1 else (dw, dv)
-
-
-def _eig_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c = at.c
-    w, v = _general(at)
-    gw, gv = cotangents[0], cotangents[1] if len(cotangents) > 1 else None
-    if at.path.endswith("eigenvectors"):
-        gw, gv = None, gw
-    turned = c.swapped(v)
-    parts = []
-    if gw is not None:
-        shape = shape_of(gw.type)
-        wide = c.reshape(c.cast(gw, dtype_of(v.type)), (*shape, 1))
-        parts.append(c.mul(turned, c.shaped(wide, turned.type)))
-    if gv is not None:
-        gv = c.cast(gv, dtype_of(v.type))
-        grown = c.sum(c.op("real", c.mul(gv, v)), [len(shape_of(v.type)) - 2])
-        gv = c.sub(gv, _times_rows(c, c.conj(v), grown))
-        inner = c.mul(gaps_of(c, w), c.matmul(turned, gv))
-        parts.append(c.matmul(inner, turned))
-    middle = sum_of(c, *parts)
-    assert middle is not None
-    out = c.op("solve", turned, middle, vector=False)
-    return {"a": c.cast(out, dtype_of(at.type("a")))}
+        return (turned,)
+    dw = c.cast(matrix_sum(c, on_diagonal(c, inner.value), 1), outs[0])
+    return (dw,) if len(outs) == 1 else (dw, turned)
 
 
 # Chains of products ------------------------------------------------------------------------------
@@ -268,28 +188,13 @@ def _multi_dot_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (matched(c, out, at.call.outputs[0]),)
 
 
-def _multi_dot_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, factors, g = at.c, _chain(at), cotangents[0]
-    assert g is not None
-    g = c.reshape(as_array(c, g), (shape_of(factors[0].type)[0], shape_of(factors[-1].type)[1]))
-    out: dict[str, Value | None] = {}
-    for k in range(len(factors)):
-        before = [c.swapped(f) for f in reversed(factors[:k])]
-        after = [c.swapped(f) for f in reversed(factors[k + 1 :])]
-        name = f"arrays.{k}"
-        if at.call.wanted[at.places[name]]:
-            out[name] = c.reshape(product(c, *before, g, *after), shape_of(at.type(name)))
-    return out
-
-
 _MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
-rule([f"{_MATRIX}pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp, vjp=_pinv_vjp)
-rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp, vjp=_norm_vjp)
+rule([f"{_MATRIX}pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp)
+rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp)
 rule(
     [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}decomp:") for name in ("eig", "eigvals")],
     "a",
     jvp=_eig_jvp,
-    vjp=_eig_vjp,
 )
-rule([f"{__name__}:eigenvectors"], "a", "w", jvp=_eig_jvp, vjp=_eig_vjp)
-rule([f"{_MATRIX}multi_dot"], "arrays", jvp=_multi_dot_jvp, vjp=_multi_dot_vjp)
+rule([f"{__name__}:eigenvectors"], "a", "w", jvp=_eig_jvp)
+rule([f"{_MATRIX}multi_dot"], "arrays", jvp=_multi_dot_jvp)

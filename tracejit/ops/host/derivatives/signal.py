@@ -151,29 +151,5 @@ def _interp_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     return (matched(c, out, at.call.outputs[0]),)
 
 
-def _interp_vjp(at: HostAdaptor, cotangents: Results) -> Mapping[str, Value | None]:
-    c, interval, given = at.c, _Interval(at), cotangents[0]
-    assert given is not None
-    g = flat(c, given)
-    of_x = c.mul(g, interval.slope)
-
-    def spread(name: str, weights: tuple[Value, Value], v: Value) -> Value:
-        whole = c.zeros(at.type(name))
-        dtype = dtype_of(whole.type)
-        for place, w in zip((interval.left, interval.right), weights, strict=True):
-            part = c.cast(c.mul(v, w), dtype)
-            whole = c.op("scatter_apply", whole, part, place, function="add")
-        return whole
-
-    out: dict[str, Value | None] = {}
-    if at.wanted("x"):
-        out["x"] = matched(c, of_x, at.type("x"))
-    if at.wanted("fp"):
-        out["fp"] = spread("fp", interval.weights, g)
-    if at.wanted("xp"):
-        out["xp"] = spread("xp", interval.inner_weights(), c.neg(of_x))
-    return out
-
-
 rule(["numpy:convolve", "numpy:correlate"], "a", "v", jvp=_bilinear_jvp, vjp=_convolve_vjp)
-rule(["numpy:interp"], "x", "xp", "fp", jvp=_interp_jvp, vjp=_interp_vjp)
+rule(["numpy:interp"], "x", "xp", "fp", jvp=_interp_jvp)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.graph import Value
+from tracejit.ir.terms import terms
 from tracejit.ir.types import DTYPES, ArrayType, Type, dtype_of, shape_of
 from tracejit.ops.host.derivatives.decompositions import Results, Tangents
 from tracejit.ops.host.derivatives.formulas import FormulaAdaptor, formula, solver
@@ -24,7 +25,6 @@ from tracejit.ops.rules.linalg import (
     columns,
     hermitian,
     on_diagonal,
-    product,
     triangle,
 )
 
@@ -294,13 +294,12 @@ _SOLVERS = "scipy.linalg._solvers:"
 
 def _sylvester_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """A dX + dX B = dQ - dA X - X dB."""
-    c, x = at.c, at.call.y()
-    parts = [c.cast(tangents["q"], dtype_of(x.type))] if "q" in tangents else []
-    if "a" in tangents:
-        parts.append(c.neg(c.matmul(c.cast(tangents["a"], dtype_of(x.type)), x)))
-    if "b" in tangents:
-        parts.append(c.neg(c.matmul(x, c.cast(tangents["b"], dtype_of(x.type)))))
-    right = sum_of(c, *parts)
+    (x,) = terms(at, at.call.y())
+    given = {k: x.of(v).cast(dtype_of(x.type)) for k, v in tangents.items()}
+    parts = [given["q"]] if "q" in given else []
+    parts += [-(given["a"] @ x)] if "a" in given else []
+    parts += [-(x @ given["b"])] if "b" in given else []
+    right = sum_of(at.c, *(p.value for p in parts))
     assert right is not None
     return at.again(q=right)
 
@@ -314,17 +313,16 @@ def _sylvester_back(at: HostAdaptor, g: Value) -> Value:
 
 def _lyapunov_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
     """A dX + dX A^H = dQ - dA X - X dA^H; of the discrete one A dX A^H - dX = -dQ - ..."""
-    c, x = at.c, at.call.y()
-    dtype = dtype_of(x.type)
-    parts = [c.cast(tangents["q"], dtype)] if "q" in tangents else []
-    if "a" in tangents:
-        t, a = c.cast(tangents["a"], dtype), c.cast(at.x("a"), dtype)
+    (x,) = terms(at, at.call.y())
+    given = {k: x.of(v).cast(dtype_of(x.type)) for k, v in tangents.items()}
+    parts = [given["q"]] if "q" in given else []
+    if "a" in given:
+        t, a = given["a"], x.of(at.x("a")).cast(dtype_of(x.type))
         if at.path.endswith("discrete_lyapunov"):
-            parts.append(product(c, t, x, adjoint(c, a)))
-            parts.append(product(c, a, x, adjoint(c, t)))
+            parts += [t @ x @ a.H, a @ x @ t.H]
         else:
-            parts.append(c.neg(c.add(c.matmul(t, x), c.matmul(x, adjoint(c, t)))))
-    right = sum_of(c, *parts)
+            parts.append(-(t @ x + x @ t.H))
+    right = sum_of(at.c, *(p.value for p in parts))
     assert right is not None
     return at.again(q=right)
 
