@@ -1,6 +1,6 @@
 """Compound statements as calls of hooks: rewritten functions do what Python does, in its order.
 
-`plain_hooks` also holds each statement to the names that it says it binds, and unbinds each
+`plain_interpreter` also holds each statement to the names that it says it binds, and unbinds each
 variable that it says is not live.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.rewrite import block_samples
-from tests.frontend.rewrite.plain_hooks import rewritten
+from tests.frontend.rewrite.plain_interpreter import rewritten
 from tests.random.blocks import program
 from tests.support.capturing import Compiled, follows
 from tracejit.errors import TraceError

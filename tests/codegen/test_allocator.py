@@ -179,7 +179,7 @@ def test_a_thousand_calls_need_no_more_memory_than_a_few() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_has_its_own_blocks() -> None:
     """In a process of its own: other tests may have left threads in this one."""
-    code = "from tests.codegen.test_blocks import forked; forked()"
+    code = "from tests.codegen.test_allocator import forked; forked()"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 

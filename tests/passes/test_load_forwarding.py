@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.passes.hand_on_samples import CASES, FAILING, X, Y
+from tests.passes.load_forwarding_samples import CASES, FAILING, X, Y
 from tests.support.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.passes.ahead_samples import CASES, UPDATES
+from tests.passes.distribute_samples import CASES, UPDATES
 from tests.support.compare import assert_same
 from tracejit.ir.evaluate import evaluate
 from tracejit.ir.graph import Graph
