@@ -177,7 +177,7 @@ def test_running_sums_of_the_array_standard() -> None:
         check_all(lambda x: np.unstack(x, axis=1), x)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(not hasattr(np, "matvec"), reason="not in this NumPy")
 @pytest.mark.parametrize("stack", [((), ()), ((2,), ()), ((), (2,)), ((3, 1), (2,))])
 def test_products_with_vectors(stack: Any) -> None:
