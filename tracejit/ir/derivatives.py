@@ -275,7 +275,7 @@ class DerivativeBuilder:
         axes += [k + lead for k, d in enumerate(shape) if d == 1 and have[k + lead] != 1]
         if axes:
             v = self.op("reduce_sum", v, axes=tuple(axes), wide=False)
-        if not isinstance(t, ArrayType):
+        if not isinstance(t, ArrayType) or not isinstance(v.type, ArrayType):
             return self.shaped(v, t)
         return self.reshape(v, shape)
 

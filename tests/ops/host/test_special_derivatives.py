@@ -175,6 +175,19 @@ def test_edges() -> None:
     assert grad(lambda x: sp.huber(1.0, x))(0.25) == 0.25
 
 
+def test_arrays_without_axes() -> None:
+    """NumPy's results for them are scalars; their cotangents are arrays."""
+    for f in (sp.j0, np.i0, np.sinc, lambda x: sp.beta(x, 0.4), lambda x: sp.jv(1.0, x)):
+        for x in (np.array(0.3), np.array(0.3, np.float32)):
+            alone = tracejit.grad(lambda x, f=f: 2 * f(x))(x[()])
+            found = tracejit.grad(lambda x, f=f: 2 * f(x))(x)
+            assert type(found) is np.ndarray and found.shape == () and found.dtype == x.dtype
+            np.testing.assert_array_equal(found, alone)
+    twice = tracejit.grad(tracejit.grad(lambda x: np.i0(x)))
+    np.testing.assert_allclose(twice(0.3), sp.i0(0.3) - sp.i1(0.3) / 0.3, rtol=1e-14)
+    np.testing.assert_allclose(twice(np.array(0.3)), twice(0.3), rtol=0)
+
+
 @pytest.mark.parametrize(
     ("f", "x", "why"),
     [

@@ -1,4 +1,4 @@
-"""What a loop that is being rolled carries: names, memory and containers, until it narrows.
+"""What a loop that is being rolled carries: names, memory and containers, until it settles.
 
 The body is traced until what it takes is what it gives back, then recorded as a `while_loop`.
 """
@@ -194,7 +194,7 @@ class Loop:
             self.interpreter.will_mutate(x)
             put_contents(x, _withparts_in(before, parts))
 
-    # Until it narrows ---------------------------------------------------------------------------
+    # Until it settles ---------------------------------------------------------------------------
 
     def widen(self, side: Side) -> bool:
         """LoopCarried what the body changes, too. False where nothing more is needed."""
@@ -241,7 +241,7 @@ class Loop:
             elif storage not in self.storages:
                 self.storages.append(storage)
 
-    def narrow(self, probe: bool) -> Side:
+    def settle(self, probe: bool) -> Side:
         """Trace the body until what it carries repeats; gives the last trace of it.
 
         Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
@@ -257,7 +257,7 @@ class Loop:
                 self._check_aliases(side)
                 return side
             self.clobbered |= clobbered
-        raise TraceError("TJ011", "what a loop carries does not narrow", user_line())
+        raise TraceError("TJ011", "what a loop carries does not settle", user_line())
 
     def _trace(self) -> Side:
         """One trace of the body."""

@@ -1,4 +1,4 @@
-"""Loops on traced values: the body is traced until what it carries narrows, and becomes a region.
+"""Loops on traced values: the body is traced until what it carries settles, and becomes a region.
 
 A `for` loop counts by a size symbol, so that shapes and indices in its body can depend on it. A
 loop that only computes numbers known while tracing runs while tracing; one that cannot be rolled is
@@ -114,8 +114,8 @@ class RangeLoop(Loop):
         return period if period <= _MAX_PERIOD else 1
 
     def roll(self, probe: bool) -> Any:
-        """Record the loop; gives its outcome. Raises as `narrow` does."""
-        side = self.narrow(probe)
+        """Record the loop; gives its outcome. Raises as `settle` does."""
+        side = self.settle(probe)
         parent, interpreter = self.parent, self.interpreter
 
         def test(region: Trace, values: list[Value]) -> Any:
@@ -194,11 +194,11 @@ class TestedLoop(Loop):
         return outcome, tested
 
     def roll(self, probe: bool) -> Any:
-        """Record the loop; gives its outcome. Raises as `narrow` does."""
-        side = self.narrow(probe and self.holds is True)
+        """Record the loop; gives its outcome. Raises as `settle` does."""
+        side = self.settle(probe and self.holds is True)
         if side.goes_on is not True or not self._test_is_pure():
             self.rotated = True
-            side = self.narrow(False)
+            side = self.settle(False)
             if side.goes_on is True:
                 side.goes_on = lift(True)
         test = self._flag if self.rotated else self._tested

@@ -86,7 +86,7 @@ class ConcreteTrace(Trace):
         self.lost: LostGradient | None = None
         #: Whether the bits of what is differentiated have been seen as integers.
         self.bits_seen = False
-        #: The program's functions over hooks, by identity; the functions themselves are kept alive.
+        #: The program's functions rewritten over the interpreter, by identity; both are kept alive.
         self.functions: dict[int, tuple[Any, Any]] = {}
 
     def _learn(self, name: str, size: int) -> None:
