@@ -9,7 +9,6 @@ import re
 import sys
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -29,7 +28,7 @@ __all__ = [
 
 #: The folder of the compiler, with a separator at its end: the lines of its files are none of the
 #: user's.
-PACKAGE = os.path.join(Path(__file__).resolve().parent, "")
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 #: Why a function, or a part of it, could not be compiled: code -> (what happened, what to do).
 CODES: dict[str, tuple[str, str]] = {
     "TJ001": (
