@@ -108,6 +108,9 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "ir.verify_dataflow",
         ),
     },
+    "most programs have no host call that a derivative goes through": {
+        "ops.host.call": ("ops.host.derivatives.lookup",),
+    },
     "what is compiled runs nothing operation by operation": {
         "transforms.api.custom": ("transforms.api.custom_eager",),
         "transforms.api.function": ("transforms.api.eager",),

@@ -113,7 +113,7 @@ class Op:
     ) -> Sequence[Value | Into | Zeroed | None]:
         """The cotangents of the operands for those of the results; None is zero.
 
-        Only those that `s.wanted` asks for are used. Raises Underivable where there is no rule.
+        Only those that `at.wanted` asks for are used. Raises Underivable where there is no rule.
         """
         raise Underivable(f"{self.name} has no derivative rule")
 

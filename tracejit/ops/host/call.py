@@ -31,13 +31,12 @@ from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
 from tracejit.ops.control.templates import check_object, make_object
 from tracejit.ops.host.batch import batched_call, maps_over_lanes
-from tracejit.ops.host.derivatives.lookup import HostCallRules
 from tracejit.ops.host.functions import KINDS, Unsuitable, describe, find_function, leaves_of
 from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
-    from tracejit.ir.derivatives import DerivativeBuilder
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
 
 __all__ = ["HostCall", "call_on"]
 
@@ -81,7 +80,7 @@ def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @register
-class HostCall(HostCallRules, Op):
+class HostCall(Op):
     """The result of a pure function of NumPy or SciPy."""
 
     name: ClassVar[str] = "host_call"
@@ -124,6 +123,22 @@ class HostCall(HostCallRules, Op):
         for x, t in zip(leaves, attrs["types"], strict=True):
             _compare(x, t, sizes)
         return (*leaves, *sizes, *sizes)
+
+    def jvp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+    ) -> Sequence[Value | NoTangent | None]:
+        """By the rule of the function. Raises Underivable where there is none."""
+        from tracejit.ops.host.derivatives.lookup import call_jvp
+
+        return call_jvp(c, at, tangents)
+
+    def vjp(
+        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+    ) -> Sequence[Value | Into | None]:
+        """By the rule of the function. Raises Underivable where there is none."""
+        from tracejit.ops.host.derivatives.lookup import call_vjp
+
+        return call_vjp(c, at, cotangents)
 
     def vectorises(self, attrs: Attrs, inputs: Sequence[Type], batched: Sequence[bool]) -> bool:
         try:

@@ -9,39 +9,37 @@ from tracejit.ir.graph import Value
 from tracejit.ops.host.derivatives.formulas import transposed
 from tracejit.ops.host.derivatives.registry import RULES, HostAdaptor, Rule
 
-__all__ = ["HostCallRules"]
+__all__ = ["call_jvp", "call_vjp"]
 
 
-class HostCallRules:
-    """The rules of a host call."""
+def call_jvp(
+    c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+) -> Sequence[Value | NoTangent | None]:
+    """By the rule of the function. Raises Underivable where there is none."""
+    named, found = _find(c, at, [t is not None for t in tangents])
+    given = {name: tangents[k] for name, k in named.places.items()}
+    known = {name: t for name, t in given.items() if t is not None}
+    out = list(found.jvp(named, known))
+    nothing = NoTangent(f"{named.path} has a derivative rule for its first results alone")
+    return [*out, *([nothing] * (len(at.outputs) - len(out)))]
 
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | NoTangent | None]:
-        """By the rule of the function. Raises Underivable where there is none."""
-        named, found = _find(c, at, [t is not None for t in tangents])
-        given = {name: tangents[k] for name, k in named.places.items()}
-        known = {name: t for name, t in given.items() if t is not None}
-        out = list(found.jvp(named, known))
-        nothing = NoTangent(f"{named.path} has a derivative rule for its first results alone")
-        return [*out, *([nothing] * (len(at.outputs) - len(out)))]
 
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """By the rule of the function. Raises Underivable where there is none."""
-        named, found = _find(c, at, at.wanted)
-        out: list[Value | Into | None] = [None] * len(at.inputs)
-        total: dict[int, Value] = {}
-        if any(g is not None for g in cotangents):
-            vjp = found.vjp or transposed(found.jvp)
-            for name, g in vjp(named, cotangents).items():
-                k = named.places.get(name)
-                if g is not None and k is not None:
-                    total[k] = c.add(total[k], g) if k in total else g
-        for k, g in total.items():
-            out[k] = g
-        return out
+def call_vjp(
+    c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+) -> Sequence[Value | Into | None]:
+    """By the rule of the function. Raises Underivable where there is none."""
+    named, found = _find(c, at, at.wanted)
+    out: list[Value | Into | None] = [None] * len(at.inputs)
+    total: dict[int, Value] = {}
+    if any(g is not None for g in cotangents):
+        vjp = found.vjp or transposed(found.jvp)
+        for name, g in vjp(named, cotangents).items():
+            k = named.places.get(name)
+            if g is not None and k is not None:
+                total[k] = c.add(total[k], g) if k in total else g
+    for k, g in total.items():
+        out[k] = g
+    return out
 
 
 def _find(
