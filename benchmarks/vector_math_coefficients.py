@@ -56,6 +56,18 @@ _cos_tail = _series(
     lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
     lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
 )
+# sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 / 2 + r^4 * cosh_tail(r^2)
+_sinh_tail = _series(
+    lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 3)
+)
+_cosh_tail = _series(
+    lambda z: (mp.cosh(mp.sqrt(z)) - 1 - z / 2) / z**2, lambda i: 1 / mp.factorial(2 * i + 4)
+)
+# arctan(t) = t + t^3 * arctan_tail(t^2)
+_arctan_tail = _series(
+    lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    lambda i: mp.mpf((-1) ** (i + 1)) / (2 * i + 3),
+)
 # log((1 + s) / (1 - s)) = 2 * s + s * z * atanh_tail(z), z = s^2
 _atanh_tail = _series(
     lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda i: mp.mpf(2) / (2 * i + 3)
@@ -146,6 +158,7 @@ def fit(spec: Fit) -> tuple[list[float], float]:
 ERFC_CENTRE = 2.5
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
+_EIGHTH = 0.41425  # tan(pi / 8), and what the borders of arctan add
 _SQRT_HALF, _SQRT_TWO = 0.7071067, 1.4142136
 
 
@@ -166,6 +179,13 @@ def specs() -> list[Fit]:
     fits += [Fit("log", _log_tail, lambda f: f * f, _SQRT_HALF - 1, _SQRT_TWO - 1, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
+    for dtype, sinh, cosh, arctan in (("f64", 5, 4, 10), ("f32", 2, 1, 4)):
+        z = _HALF_LN2**2
+        fits += [
+            Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
+            Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
+            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _EIGHTH**2, arctan, dtype),
+        ]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
         fits += [
             Fit("exp", _exp_tail, lambda r: r * r, -_HALF_LN2, _HALF_LN2, exp, dtype),

@@ -12,7 +12,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
-NAMES = ("exp", "log", "sin", "cos", "tanh", "erf")
+NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan")
+
+_EXPONENTIALS = ("exp", "expm1", "sinh", "cosh")
 
 
 def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
@@ -62,6 +64,15 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
         groups = [between(-1, 1), between(-10, 10), between(-1e5, 1e5), near(np.pi / 4, 2000)]
         groups += [near(np.pi / 2, 200_000), near(np.pi / 2, exact), magnitudes(-digits - 5, 44)]
         groups += [magnitudes(0, most)]
+    elif name in ("expm1", "sinh", "cosh"):
+        over = (most + (name != "expm1")) * np.log(2)
+        groups = [between(-1, 1), between(-over - 1, over + 1), near(half_log2, 2 * info.maxexp)]
+        groups += [magnitudes(-digits - 2, 1), between(over - 1, over), between(-40, 40)]
+        groups += [magnitudes(-digits / 2 - 2, -digits / 2 + 2)]
+    elif name == "arctan":
+        groups = [between(-1, 1), between(-10, 10), between(0.41, 0.42), between(2.41, 2.42)]
+        groups += [between(0.99, 1.01), magnitudes(-digits - 2, digits + 8)]
+        groups += [magnitudes(least, most)]
     elif name == "tanh":
         one = 0.5 * digits * np.log(2)
         groups = [between(-1, 1), between(-25, 25), near(half_log2 / 2, 120), between(0.1, 0.2)]
@@ -85,13 +96,13 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
     """
     head = np.empty_like(x)
     rest = np.zeros(x.shape)
-    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, name)
+    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, {"arctan": "atan"}.get(name, name))
     with np.errstate(all="ignore"), mp.workprec(160):
         for i, value in enumerate(x.tolist()):
             if not np.isfinite(value) or (name == "log" and value <= 0):
                 head[i] = _limit(name, value)
-            elif name == "exp" and abs(value) > 800:
-                head[i] = 0.0 if value < 0 else np.inf
+            elif name in _EXPONENTIALS and abs(value) > 800:
+                head[i] = _limit(name, np.copysign(np.inf, value))
             else:
                 exact = function(mp.mpf(value))
                 head[i] = float(exact)
@@ -108,6 +119,12 @@ def _limit(name: str, value: float) -> float:
         return np.nan
     if name == "exp":
         return 0.0 if value < 0 else np.inf
+    if name == "expm1" and value < 0:
+        return -1.0
+    if name in _EXPONENTIALS:
+        return np.inf if name == "cosh" else value
+    if name == "arctan":
+        return float(np.copysign(np.pi / 2, value))
     return float(np.sign(value))
 
 

@@ -20,15 +20,11 @@ LIBM: dict[str, str] = {
     "arccosh": "acosh",
     "arcsin": "asin",
     "arcsinh": "asinh",
-    "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
     "cbrt": "cbrt",
-    "cosh": "cosh",
     "erfc": "erfc",
-    "expm1": "expm1",
     "hypot": "hypot",
-    "sinh": "sinh",
     "tan": "tan",
 }
 

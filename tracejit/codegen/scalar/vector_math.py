@@ -21,17 +21,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from .vector_exp import (
+    cosh,
+    exp,
+    expm1,
+    nearest_integer,
+    power_of_two,
+    reduce_exp,
+    sinh,
+    tanh,
+)
 from .vector_math_emit import FORMATS, Float, Int, Mask, VectorBuilder, literal
 from .vector_math_tables import ERFC_CENTRE, TABLES
 
-__all__ = [
-    "VECTOR_FUNCTIONS",
-    "define",
-    "nearest_integer",
-    "power_of_two",
-    "reduce_exp",
-    "symbol",
-]
+__all__ = ["VECTOR_FUNCTIONS", "define", "symbol"]
 
 
 def symbol(name: str, dtype: str, width: int) -> str:
@@ -63,44 +66,6 @@ def define(name: str, dtype: str, width: int, fma: bool = True) -> tuple[str, tu
         end += [*_far_lanes(name, e, result), "}", ""]
         e.declarations |= {f"declare double @{f}(double)": None for f in (name, "llvm.fabs.f64")}
     return "\n".join([*head, *e.lines, *end]), tuple(e.declarations)
-
-
-def _exp(e: VectorBuilder, x: Float) -> Float:
-    """exp(x) = 2^n * exp(r); the bounds on x make overflow and underflow come out by themselves."""
-    t = TABLES[e.format.name]
-    x = x.at_least(t.exp_low).at_most(t.exp_high)
-    r, r_low, biased = reduce_exp(e, x, 2 * e.format.bias)
-    head = r + 1.0
-    tail = e.muladd(r * r, e.polynomial(r, t.exp), ((1.0 - head) + r) + r_low)
-    # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
-    half = biased >> 1
-    first, second = power_of_two(half), power_of_two(biased - half)
-    return e.muladd(tail, first, head * first) * second
-
-
-def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int]:
-    """r and its rounding error with x = n * log(2) + r, and n + bias in the low bits."""
-    t = TABLES[e.format.name]
-    n, biased = nearest_integer(e, x, t.log2_e[0], bias)
-    high, low = t.ln2
-    rest = e.muladd(n, -high, x)  # Exact, fused or not.
-    r = e.muladd(n, -low, rest)
-    return r, e.muladd(n, -low, rest - r), biased
-
-
-def nearest_integer(e: VectorBuilder, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:
-    """x * scale rounded to an integer n, and bits whose low half is n + bias in two's complement.
-
-    The sum with `magic` has a unit in the last place of 1. NaN stays NaN in n.
-    """
-    magic = e.format.magic + bias
-    total = e.muladd(x, scale, magic)
-    return total - magic, total.bits()
-
-
-def power_of_two(biased: Int) -> Float:
-    """2^k, k in the normal range, from k + bias in the low bits."""
-    return (biased << biased.emitter.format.mantissa).as_float()
 
 
 def _log(e: VectorBuilder, x: Float) -> Float:
@@ -203,29 +168,30 @@ def _reduce_trig(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
     return r, r_low - n * fourth, quadrant
 
 
-def _tanh(e: VectorBuilder, x: Float) -> Float:
-    """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
+def _arctan(e: VectorBuilder, x: Float) -> Float:
+    """arctan(a) = c + arctan(t): t = a, (a - 1) / (a + 1) or -1 / a, c = 0, pi / 4 or pi / 2."""
     t = TABLES[e.format.name]
-    v = abs(x).at_most(t.tanh_one) * -2.0
-    r, r_low, biased = reduce_exp(e, v, e.format.bias)
-    # m = (scale - 1) + scale * (exp(r) - 1)
-    half_r = r * 0.5
-    h = half_r * r
-    tail = e.muladd(h * (r + r), e.polynomial(r, t.exp[1:]), r_low + e.product_error(half_r, r, h))
-    curve = h + tail
-    first = r + curve
-    first_low = ((r - first) + curve) + ((h - curve) + tail)
-    scale = power_of_two(biased)
-    head = scale - 1.0
-    m = head + scale * first
-    m_low = ((head - m) + scale * first) + (scale * first_low + (scale - (head + 1.0)))
-    below = m + 2.0
-    below_low = ((2.0 - below) + m) + m_low
-    reciprocal = 1.0 / below
-    quotient = -m * reciprocal
-    excess = e.product_error(quotient, below, -m)
-    excess = excess + e.muladd(quotient, below_low, m_low)
-    return abs(quotient - excess * reciprocal).with_sign(x.sign())  # The quotient may be -0.
+    a = abs(x).at_most(2.0 ** (e.format.mantissa + 8))
+    # About tan(pi / 8) and tan(3 pi / 8), in either format.
+    low, high = a.compare("olt", 0.4140625), a.compare("ogt", 2.4140625)
+    # The sums of a and 1 with their errors: 1 is a multiple of the last place of a above 1.
+    below, above = a - 1.0, a + 1.0
+    below_low, above_low = a - (below + 1.0), a - (above - 1.0)
+    one, zero = a.like(1.0), a.like(0.0)
+    top = low.select(a, high.select(-1.0, below))
+    bottom = low.select(one, high.select(a, above))
+    reciprocal = 1.0 / bottom
+    r = top * reciprocal
+    middle_low = e.muladd(-r, above_low, below_low)
+    rest = low.select(zero, high.select(zero, middle_low)) - e.product_error(r, bottom, top)
+    r_low = rest * reciprocal
+    start, start_low = t.half_pi_fused[0], t.half_pi_fused[1]
+    head = low.select(zero, high.select(start, a.like(start / 2)))
+    tail = low.select(zero, high.select(start_low, a.like(start_low / 2)))
+    z = r * r
+    total = head + r
+    tail = tail + e.muladd(z * r, e.polynomial(z, t.arctan), r_low)
+    return (total + (((head - total) + r) + tail)).with_sign(x.sign())
 
 
 def _erf(e: VectorBuilder, x: Float) -> Float:
@@ -298,11 +264,15 @@ def _far_lanes(name: str, e: VectorBuilder, near: Float) -> list[str]:
 
 _FAR = frozenset({"sin", "cos"})
 _BODIES: dict[str, Callable[[VectorBuilder, Float], Float]] = {
-    "exp": _exp,
+    "exp": exp,
+    "expm1": expm1,
+    "sinh": sinh,
+    "cosh": cosh,
+    "arctan": _arctan,
     "log": _log,
     "sin": _sin,
     "cos": _cos,
-    "tanh": _tanh,
+    "tanh": tanh,
     "erf": _erf,
 }
 #: sqrt is an LLVM intrinsic and not here.

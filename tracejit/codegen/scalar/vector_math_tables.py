@@ -42,8 +42,18 @@ class Tables:
     half_pi_fused: tuple[float, ...]
     #: pi / 2 in three short parts and a full one.
     half_pi_plain: tuple[float, ...]
+    #: expm1: from here down the result is -1.
+    expm1_low: float
+    #: sinh, cosh: from here on the result is infinite, and is found to be without overflow before.
+    cosh_high: float
+    #: sinh: below this the result is the argument.
+    sinh_tiny: float
+    #: arctan(t) = t + t^3 * arctan(t^2), |t| <= tan(pi / 8)
+    arctan: tuple[float, ...]
     #: cos(r) = 1 - r^2 / 2 + r^4 * cos(r^2)
     cos: tuple[float, ...]
+    #: cosh(r) = 1 + r^2 / 2 + r^4 * cosh(r^2), |r| <= log(2) / 2
+    cosh: tuple[float, ...]
     #: erf(x) = x + x * erf(x^2), 0 <= x <= 1
     erf: tuple[float, ...]
     #: erf(x) = 1 - exp(-x^2) * erfc(x - ERFC_CENTRE), 1 <= x <= erf_one
@@ -55,6 +65,8 @@ class Tables:
     log: tuple[float, ...]
     #: sin(r) = r + r^3 * sin(r^2)
     sin: tuple[float, ...]
+    #: sinh(r) = r + r^3 * sinh(r^2), |r| <= log(2) / 2
+    sinh: tuple[float, ...]
 
 
 def _hex(words: str) -> tuple[float, ...]:
@@ -74,6 +86,19 @@ _F64 = Tables(
     half_pi_fused=_hex("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed8fbcp-110"),
     half_pi_plain=_hex(
         "0x1.921fb54400000p+0 0x1.0b4611a600000p-34 0x1.3198a2e000000p-69 0x1.b839a252049c1p-104"
+    ),
+    expm1_low=-40.0,
+    cosh_high=710.6,
+    sinh_tiny=2.0**-28,
+    arctan=_hex(  # error 2^-59.5
+        "-0x1.555555555553dp-2 0x1.999999999589dp-3 -0x1.24924922af1e3p-3 "
+        "0x1.c71c70e6d15b8p-4 -0x1.745cf8f2cffbfp-4 0x1.3b111aa6eafd4p-4 "
+        "-0x1.10ebc945d7c0cp-4 0x1.df1037ca465c3p-5 -0x1.9cd6ae0e98af9p-5 "
+        "0x1.37df0b9398afcp-5 -0x1.257d8ae5f1748p-6"
+    ),
+    cosh=_hex(  # error 2^-70.0
+        "0x1.5555555555558p-5 0x1.6c16c16c14fecp-10 0x1.a01a01ad89472p-16 "
+        "0x1.27e4cbf02f4f9p-22 0x1.1f8c1f3200be5p-29"
     ),
     cos=_hex(  # error 2^-64.0
         "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
@@ -109,6 +134,10 @@ _F64 = Tables(
         "-0x1.5555555555547p-3 0x1.111111110f578p-7 -0x1.a01a019badb11p-13 "
         "0x1.71de351e602f0p-19 -0x1.ae5e1e6f924a5p-26 0x1.5d7db82e1cfb9p-33"
     ),
+    sinh=_hex(  # error 2^-65.1
+        "0x1.5555555555555p-3 0x1.1111111111384p-7 0x1.a01a019ea403ep-13 "
+        "0x1.71de406c47ba4p-19 0x1.ae4d40689fa9bp-26 0x1.81f4534f41933p-33"
+    ),
 )
 
 _F32 = Tables(
@@ -123,6 +152,15 @@ _F32 = Tables(
     two_over_pi=_hex("0x1.45f306p-1"),
     half_pi_fused=_hex("0x1.921fb6p+0 -0x1.777a5cp-25 -0x1.ee59dap-50"),
     half_pi_plain=_hex("0x1.922000p+0 -0x1.2af000p-18 0x1.0b4000p-34 0x1.84698ap-48"),
+    expm1_low=-18.0,
+    cosh_high=89.5,
+    sinh_tiny=2.0**-13,
+    arctan=_hex(  # error 2^-30.5
+        "-0x1.55554ap-2 0x1.9991e6p-3 -0x1.23ba0ap-3 0x1.b22aeep-4 -0x1.f307a2p-5"
+    ),
+    cosh=_hex(  # error 2^-33.2
+        "0x1.5554e4p-5 0x1.6d51dap-10"
+    ),
     cos=_hex(  # error 2^-33.1
         "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
     ),
@@ -146,6 +184,9 @@ _F32 = Tables(
     ),
     sin=_hex(  # error 2^-27.9
         "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"
+    ),
+    sinh=_hex(  # error 2^-34.3
+        "0x1.555556p-3 0x1.110fc0p-7 0x1.a2dd4cp-13"
     ),
 )
 

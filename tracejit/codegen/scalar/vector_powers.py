@@ -13,7 +13,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tracejit.codegen.scalar.vector_math import nearest_integer, power_of_two, reduce_exp, symbol
+from tracejit.codegen.scalar.vector_exp import nearest_integer, power_of_two, reduce_exp
+from tracejit.codegen.scalar.vector_math import symbol
 from tracejit.codegen.scalar.vector_math_emit import F64, Float, Int, VectorBuilder
 from tracejit.codegen.scalar.vector_math_tables import TABLES
 
