@@ -68,11 +68,6 @@ def test_a_compiled_callable_answers_as_the_callable(name):
             strict(*args)
 
 
-# Since Python 3.13 a partial in a class warns when it is looked up, jitted or not.
-PARTIALS = pytest.mark.filterwarnings("ignore:functools.partial will be a method:FutureWarning")
-
-
-@PARTIALS
 @pytest.mark.parametrize("name", samples.CALLABLES)
 def test_in_a_class_it_is_bound_as_the_callable(name):
     f, args = samples.CALLABLES[name]
@@ -281,7 +276,6 @@ def test_the_derivative_of_a_callable_is_its_own():
     assert gone() is None
 
 
-@PARTIALS
 def test_methods_of_every_kind():
     for cls, factor, more in ((samples.Model, 3.0, 0.0), (samples.Wider, 7.0, 1.0)):
         model = cls(2.0)

@@ -26,8 +26,10 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does
 
 def run_apart(*arguments: str) -> str:
     """What `python -m tests.runtime.fork_programs` prints."""
+    # Since Python 3.12 a fork beside threads warns.
+    options = "-X", "faulthandler", "-W", "ignore:This process:DeprecationWarning"
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "tests.runtime.fork_programs", *arguments],
+        [sys.executable, *options, "-m", "tests.runtime.fork_programs", *arguments],
         capture_output=True,
         text=True,
         timeout=280,

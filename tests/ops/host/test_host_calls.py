@@ -177,7 +177,8 @@ def test_the_types_of_a_later_call_may_differ() -> None:
     symmetric, turn = np.diag([1.0, 2.0, 3.0]), np.eye(3)[[1, 2, 0]]
     for x in (symmetric, turn, symmetric):
         assert_same(g(x), np.linalg.eigvals(x))
-    assert g.report().bailouts == 1
+    # NumPy 2.5 gives complex numbers always.
+    assert g.report().bailouts == (np.linalg.eigvals(symmetric).dtype.kind == "f")
 
 
 def test_an_exception_is_the_users_own() -> None:

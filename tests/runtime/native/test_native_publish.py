@@ -318,7 +318,6 @@ def test_global_names(
             f(X + 1)
 
 
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_contents_of_a_captured_array(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(p, "WEIGHTS", np.arange(4.0))
     f = tracejit.jit(p.global_array)

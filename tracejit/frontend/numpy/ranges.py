@@ -309,6 +309,10 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     return np.stack([np.broadcast_to(g, whole) for g in grids])
 
 
+#: What grids that are no copies come in: a list, or since NumPy 2.5 a tuple.
+_GRIDS: type[Any] = type(np.meshgrid(0, sparse=True, copy=False))
+
+
 @handles(np.meshgrid)
 def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
     """Coordinate arrays from coordinate vectors."""
@@ -322,6 +326,5 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
         size = unwrap(flat.type.size, here().env)
         shape = tuple(size if j == place else 1 for j in range(ndim))
         out.append(np.reshape(flat, shape))
-    if not sparse:
-        out = np.broadcast_arrays(*out)
+    out = _GRIDS(out) if sparse else np.broadcast_arrays(*out)
     return tuple(in_c_order(asarray(x)) for x in out) if copy else out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,11 @@ def truth(x: Any) -> Any:
 
 
 def _cast_number(x: Any, dtype: np.dtype[Any]) -> Value:
-    """An operand in `dtype`: np.where makes Python numbers arrays first and then casts them."""
+    """An operand in `dtype`: before NumPy 2.5 np.where casts Python numbers as it casts arrays."""
     if isinstance(x, SymInt):
         x = lift(x)
+    if not _where_takes_any_int():
+        return operand(x, dtype)
     if isinstance(x, TracedScalar) and x.is_python:
         return cast_value(operand(x, dtype_of(x.type)), dtype)
     if not isinstance(x, Tracer):
@@ -71,6 +74,15 @@ def _cast_number(x: Any, dtype: np.dtype[Any]) -> Value:
         with np.errstate(all="ignore"):
             x = np.asarray(x).astype(dtype)[()]
     return operand(x, dtype)
+
+
+@cache
+def _where_takes_any_int() -> bool:
+    try:
+        np.where(True, 300, np.zeros(1, np.int8))
+    except OverflowError:
+        return False
+    return True
 
 
 @handles(np.where)

@@ -37,10 +37,10 @@ def rewrite_code(definition: Definition, code: CodeType) -> CodeType:
     try:
         node = _Rewriter(definition, code.co_freevars).outermost()
         new = compile_definition(definition, node, (HOOK_NAME,))
+        new = _with_sets(new, {_set_key(c): c for c in _sets_in(code)})
+        return _named(new, code.co_name, code.co_qualname)
     except RecursionError:
         raise too_deep(code) from None
-    new = _with_sets(new, {_set_key(c): c for c in _sets_in(code)})
-    return _named(new, code.co_name, code.co_qualname)
 
 
 def _sets_in(code: CodeType) -> Iterator[frozenset[Any]]:

@@ -9,6 +9,7 @@ of matrix derivative results", 2008, has the like for other factors), interchang
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -185,11 +186,22 @@ def _cholesky(at: FormulaAdaptor) -> Sequence[Value]:
     return [_factor(at)[0]]
 
 
+@cache
+def _clears_the_rest() -> bool:
+    """Whether `cho_factor` leaves zeros beside its factor, as since SciPy 1.18."""
+    from scipy.linalg import cho_factor
+
+    found, _ = cho_factor(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    return bool(found[1, 0] == 0)
+
+
 @formula([f"{_CHOLESKY}cho_factor"], "a")
 def _cho_factor(at: FormulaAdaptor) -> Sequence[Value | None]:
-    """The other triangle has the operand's elements."""
+    """The other triangle has the operand's elements, or zeros."""
     c = at.c
     factor, lower = _factor(at)
+    if _clears_the_rest():
+        return [factor, None]
     return [c.add(factor, triangle(c, _in_result(at, "a"), 0, upper=lower)), None]
 
 
@@ -201,8 +213,9 @@ def _cho_solve(at: FormulaAdaptor) -> Sequence[Value]:
     vector = _is_vector(at, factor.type, b.type)
     low, high = triangle(c, factor, 1), adjoint(c, triangle(c, factor, 1, upper=True))
     if "c_and_lower.1" in at.places:
-        is_lower = c.cast(at.x("c_and_lower.1"), "b1")
-        root = c.where(is_lower, low, high)
+        # SciPy 1.18 gives it as an array without axes.
+        is_lower = c.shaped(c.cast(at.x("c_and_lower.1"), "b1"), low.type)
+        root = c.where(is_lower, low, c.laid_out(high, low.type))
     else:
         (_, _, (_, is_low)) = at.given["c_and_lower"]
         root = low if is_low else high
