@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,6 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a job that a shell has put into the background: tests send it to themselves.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     option = config.option
     # Who names a case means it.
     named = option.keyword or getattr(option, "lf", False) or any("::" in a for a in config.args)
