@@ -52,7 +52,7 @@ def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:
 
 
 def rewritten_code(f: FunctionType) -> CodeType:
-    """The code of `f` over hooks; its only free variable holds them.
+    """The code of `f` over hooks; its only free variable holds the interpreter.
 
     Raises TraceError TJ007 where the source is not available, others where a construct is not
     traced.
@@ -105,7 +105,7 @@ def _with_defaults(
 
 
 class _FunctionScope:
-    """The hooks as one function sees them, with its own globals and closure."""
+    """The interpreter as one function sees it, with its own globals and closure."""
 
     def __init__(
         self, interpreter: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]

@@ -81,7 +81,7 @@ _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
 class TraceInterpreter(Flow):
-    """The hooks of one trace. `home` is the top-level package of the function that is compiled."""
+    """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
 

@@ -24,7 +24,7 @@ from tracejit.frontend.rewrite.source import Definition, no_arguments
 
 __all__ = ["BLOCK", "HOOK_NAME", "OPERAND", "Expressions", "Scope"]
 
-#: The one free variable of a rewritten function; it holds the hooks.
+#: The one free variable of a rewritten function; it holds the interpreter.
 HOOK_NAME = "__tracejit__"
 #: The names of the functions that stand for a part of the user's function.
 BLOCK = "__tracejit_{}_{}__"

@@ -29,7 +29,7 @@ _BLOCK_PREFIX = BLOCK.partition("{")[0]
 
 
 def rewrite_code(definition: Definition, code: CodeType) -> CodeType:
-    """`code`, that of `definition`, over hooks; its only free variable, HOOK_NAME, holds them.
+    """`code`, that of `definition`, over hooks; its free variable HOOK_NAME holds the interpreter.
 
     Raises TraceError TJ008 at a construct that is not traced, and where statements are nested too
     deeply.
