@@ -144,8 +144,8 @@ class VectorBuilder:
     """Instructions of one function over vectors of `width` elements.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element): `muladd` then rounds twice, and `product_error` splits its factors. With `permutes`
-    it has AVX-512's permutations, by which small tables are read faster than from memory.
+    each element): `muladd` then rounds twice, and `product_error` splits its factors. With
+    `permutes` it has AVX-512's permutations, which read small tables faster than memory does.
     """
 
     def __init__(
@@ -318,9 +318,7 @@ class VectorBuilder:
             places = ", ".join(f"i32 {i}" for i in range(2 * size))
             kinds = f"<{size} x {kind}>"
             values = [
-                self.emit(
-                    f"shufflevector {kinds} {a}, {kinds} {b}, <{2 * size} x i32> <{places}>"
-                )
+                self.emit(f"shufflevector {kinds} {a}, {kinds} {b}, <{2 * size} x i32> <{places}>")
                 for a, b in zip(values[::2], values[1::2], strict=True)
             ]
             size *= 2
@@ -438,6 +436,11 @@ class Mask:
 
     def __xor__(self, other: Mask) -> Mask:
         return self._with("xor", other)
+
+    def negated(self) -> Mask:
+        e = self.emitter
+        one = "true" if e.width == 1 else "splat (i1 true)"
+        return Mask(e, e.emit(f"xor {e.vector('i1')} {self.name}, {one}"))
 
     def select_int(self, true: Int, false: Int) -> Int:
         """`true` where the mask is set, else `false`."""
