@@ -56,6 +56,8 @@ _cos_tail = _series(
     lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
     lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
 )
+
+
 # tan(r) = r + r^3 * tan_tail(r^2)
 def _tan_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
@@ -75,6 +77,22 @@ _arctan_tail = _series(
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     lambda i: mp.mpf((-1) ** (i + 1)) / (2 * i + 3),
 )
+
+
+# arcsin(s) = s + s^3 * arcsin_tail(s^2)
+def _arcsin_tail(z: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        root = mp.sqrt(z)
+        return (mp.asin(root) / root - 1) / z
+
+
+# 2 * artanh(u / 2) = u + u^3 * half_artanh_tail(u^2)
+def _half_artanh_tail(z: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        root = mp.sqrt(z)
+        return (2 * mp.atanh(root / 2) / root - 1) / z
+
+
 # log((1 + s) / (1 - s)) = 2 * s + s * z * atanh_tail(z), z = s^2
 _atanh_tail = _series(
     lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda i: mp.mpf(2) / (2 * i + 3)
@@ -165,7 +183,8 @@ def fit(spec: Fit) -> tuple[list[float], float]:
 ERFC_CENTRE = 2.5
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
-_EIGHTH = 0.41425  # tan(pi / 8), and what the borders of arctan add
+_HALF_TANH = 0.1186  # (2 * tanh(log(2) / 4))^2, and what the estimate of the logarithm adds
+_TAN_HALF = 0.546875  # tan(1 / 2), and the next short number
 _SQRT_HALF, _SQRT_TWO = 0.7071067, 1.4142136
 
 
@@ -186,12 +205,17 @@ def specs() -> list[Fit]:
     fits += [Fit("log", _log_tail, lambda f: f * f, _SQRT_HALF - 1, _SQRT_TWO - 1, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
-    for dtype, sinh, cosh, arctan in (("f64", 5, 4, 10), ("f32", 2, 1, 4)):
+    for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
         z = _HALF_LN2**2
         fits += [
             Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
             Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
-            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _EIGHTH**2, arctan, dtype),
+        ]
+    for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 6), ("f32", 4, 5, 2)):
+        fits += [
+            Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
+            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
+            Fit("half_artanh", _half_artanh_tail, lambda z: z, 0.0, _HALF_TANH, artanh, dtype),
         ]
     for dtype, tan in (("f64", 14), ("f32", 6)):
         fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]

@@ -13,8 +13,12 @@ Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
 NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan", "tan")
+NAMES += ("arcsin", "arccos")
 
 _EXPONENTIALS = ("exp", "expm1", "sinh", "cosh")
+_MPMATH = {"arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+#: Function -> ends of its domain, where it is not the whole line.
+_DOMAIN = {"log": (0.0, np.inf), "arcsin": (-1.0, 1.0), "arccos": (-1.0, 1.0)}
 
 
 def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
@@ -70,9 +74,13 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
         groups += [magnitudes(-digits - 2, 1), between(over - 1, over), between(-40, 40)]
         groups += [magnitudes(-digits / 2 - 2, -digits / 2 + 2)]
     elif name == "arctan":
-        groups = [between(-1, 1), between(-10, 10), between(0.41, 0.42), between(2.41, 2.42)]
+        groups = [between(-1, 1), between(-10, 10), between(0.54, 0.58), between(1.99, 2.01)]
         groups += [between(0.99, 1.01), magnitudes(-digits - 2, digits + 8)]
         groups += [magnitudes(least, most)]
+    elif name in ("arcsin", "arccos"):
+        groups = [between(-1, 1), between(-1.01, -0.9), between(0.49, 0.51), between(0.5, 0.55)]
+        groups += [magnitudes(-digits - 2, 0), lambda n: 1 - np.abs(magnitudes(-digits, -1)(n))]
+        groups += [lambda n: np.abs(magnitudes(-digits, -1)(n)) - 1]
     elif name == "tanh":
         one = 0.5 * digits * np.log(2)
         groups = [between(-1, 1), between(-25, 25), near(half_log2 / 2, 120), between(0.1, 0.2)]
@@ -96,10 +104,13 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
     """
     head = np.empty_like(x)
     rest = np.zeros(x.shape)
-    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, {"arctan": "atan"}.get(name, name))
+    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, _MPMATH.get(name, name))
     with np.errstate(all="ignore"), mp.workprec(160):
         for i, value in enumerate(x.tolist()):
-            if not np.isfinite(value) or (name == "log" and value <= 0):
+            low, high = _DOMAIN.get(name, (-np.inf, np.inf))
+            if not low <= value <= high:
+                head[i] = np.nan
+            elif np.isinf(value) or (name == "log" and value == 0):
                 head[i] = _limit(name, value)
             elif name in _EXPONENTIALS and abs(value) > 800:
                 head[i] = _limit(name, np.copysign(np.inf, value))
@@ -114,8 +125,8 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
 
 def _limit(name: str, value: float) -> float:
     if name == "log":
-        return -np.inf if value == 0 else np.inf if value > 0 else np.nan
-    if np.isnan(value) or name in ("sin", "cos", "tan"):
+        return -np.inf if value == 0 else np.inf
+    if name in ("sin", "cos", "tan"):
         return np.nan
     if name == "exp":
         return 0.0 if value < 0 else np.inf

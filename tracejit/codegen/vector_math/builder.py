@@ -70,6 +70,12 @@ class Format:
         encoded: int = struct.unpack(layout, struct.pack(code, value))[0]
         return encoded
 
+    def nearest(self, value: float) -> float:
+        """The nearest number of the format."""
+        code = "<d" if self.bits == 64 else "<f"
+        rounded: float = struct.unpack(code, struct.pack(code, value))[0]
+        return rounded
+
 
 F64 = Format("f64", "double", 64, 52)
 F32 = Format("f32", "float", 32, 23)
@@ -400,6 +406,10 @@ class Int:
 
     def __sub__(self, other: Int | int) -> Int:
         return self._operation("sub", other)
+
+    def __rsub__(self, other: int) -> Int:
+        e = self.emitter
+        return Int(e, e.emit(f"sub {e.int_type} {e.int_constant(other)}, {self.name}"))
 
     def __and__(self, other: Int | int) -> Int:
         return self._operation("and", other)

@@ -48,6 +48,8 @@ class _Function:
 
 
 _FUNCTIONS: dict[str, _Function] = {
+    "arccos": _Function(inverse_trigonometric.arccos),
+    "arcsin": _Function(inverse_trigonometric.arcsin),
     "arctan": _Function(inverse_trigonometric.arctan),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),

@@ -18,11 +18,19 @@ def _hex(words: str) -> tuple[float, ...]:
 #: Format ("f64", "f32") -> name -> coefficients.
 POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
     "f64": {
-        "arctan": _hex(  # error 2^-59.5
-            "-0x1.555555555553dp-2 0x1.999999999589dp-3 -0x1.24924922af1e3p-3 "
-            "0x1.c71c70e6d15b8p-4 -0x1.745cf8f2cffbfp-4 0x1.3b111aa6eafd4p-4 "
-            "-0x1.10ebc945d7c0cp-4 0x1.df1037ca465c3p-5 -0x1.9cd6ae0e98af9p-5 "
-            "0x1.37df0b9398afcp-5 -0x1.257d8ae5f1748p-6"
+        "arcsin": _hex(  # error 2^-59.8
+            "0x1.5555555555578p-3 0x1.333333332df15p-4 0x1.6db6db722b7c1p-5 "
+            "0x1.f1c71a8b915ddp-6 0x1.6e8bdfe7f6c7ap-6 0x1.1c49dde858dabp-6 "
+            "0x1.ca21469b51acbp-7 0x1.75777b26d5104p-7 0x1.618b18135c104p-7 "
+            "0x1.e1563ff111b5ep-9 0x1.65035c10f5a2dp-6 -0x1.59f82e0cdc36bp-6 "
+            "0x1.0be4d752b3983p-5"
+        ),
+        "arctan": _hex(  # error 2^-58.9
+            "-0x1.5555555555539p-2 0x1.9999999995ddep-3 -0x1.24924923321b7p-3 "
+            "0x1.c71c7144366d2p-4 -0x1.745d08e3a6d1dp-4 0x1.3b12ac423cc12p-4 "
+            "-0x1.1104807cd57bfp-4 0x1.e108d9e598cc9p-5 -0x1.a9f0e58b33a01p-5 "
+            "0x1.6f182ea48e1b7p-5 -0x1.1bcaf1f5b0778p-5 0x1.4d940354e3305p-6 "
+            "-0x1.a52010179f649p-8"
         ),
         "cos": _hex(  # error 2^-64.0
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
@@ -53,6 +61,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.a01a01b4a56d4p-16 0x1.71ddeecf4e06dp-19 0x1.27e4be92915aep-22 "
             "0x1.af6e27b1d73abp-26 0x1.1f9ed4823e868p-29"
         ),
+        "half_artanh": _hex(  # error 2^-59.4
+            "0x1.5555555555596p-4 0x1.999999997e8a3p-7 0x1.2492494331681p-9 "
+            "0x1.c71c50f48d949p-12 0x1.74667ae4dcc92p-14 0x1.399b60e2b92f5p-16 "
+            "0x1.2f484d598c7e4p-18"
+        ),
         "log": _hex(  # error 2^-58.5
             "0x1.5555555555592p-1 0x1.999999997ff14p-2 0x1.24924941e1870p-2 "
             "0x1.c71c521448d68p-3 0x1.74663ce824355p-3 0x1.39a1e9fc63508p-3 "
@@ -75,8 +88,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
     },
     "f32": {
-        "arctan": _hex(  # error 2^-30.5
-            "-0x1.55554ap-2 0x1.9991e6p-3 -0x1.23ba0ap-3 0x1.b22aeep-4 -0x1.f307a2p-5"
+        "arcsin": _hex(  # error 2^-27.6
+            "0x1.5555cap-3 0x1.330164p-4 0x1.748b2cp-5 0x1.8ba81cp-6 0x1.59da04p-5"
+        ),
+        "arctan": _hex(  # error 2^-30.2
+            "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
         ),
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
@@ -96,6 +112,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
+        ),
+        "half_artanh": _hex(  # error 2^-30.1
+            "0x1.55557ap-4 0x1.995e90p-7 0x1.31ecb2p-9"
         ),
         "log": _hex(  # error 2^-30.2
             "0x1.555546p-2 -0x1.ffffeep-3 0x1.99a544p-3 "
