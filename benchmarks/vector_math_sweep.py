@@ -13,12 +13,15 @@ Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
 NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan", "tan")
-NAMES += ("arcsin", "arccos")
+NAMES += ("arcsin", "arccos", "arcsinh", "arccosh", "arctanh")
 
 _EXPONENTIALS = ("exp", "expm1", "sinh", "cosh")
-_MPMATH = {"arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+_MPMATH = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh"}
+_MPMATH |= {"arccosh": "acosh", "arctanh": "atanh"}
 #: Function -> ends of its domain, where it is not the whole line.
 _DOMAIN = {"log": (0.0, np.inf), "arcsin": (-1.0, 1.0), "arccos": (-1.0, 1.0)}
+_DOMAIN |= {"arccosh": (1.0, np.inf), "arctanh": (-1.0, 1.0)}
+_POLES = {("log", 0.0), ("arctanh", 1.0)}
 
 
 def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
@@ -81,6 +84,18 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
         groups = [between(-1, 1), between(-1.01, -0.9), between(0.49, 0.51), between(0.5, 0.55)]
         groups += [magnitudes(-digits - 2, 0), lambda n: 1 - np.abs(magnitudes(-digits, -1)(n))]
         groups += [lambda n: np.abs(magnitudes(-digits, -1)(n)) - 1]
+    elif name == "arcsinh":
+        groups = [between(-2, 2), between(-50, 50), between(0.3, 0.4), magnitudes(-digits - 2, 1)]
+        groups += [magnitudes(least, most), magnitudes(most / 2 - 1, most / 2 + 1)]
+    elif name == "arccosh":
+        groups = [between(0.99, 3), between(1, 1.1), between(-5, 50), between(1.4, 1.8)]
+        groups += [lambda n: 1 + np.abs(magnitudes(-digits, 1)(n)), magnitudes(0, most)]
+        groups += [lambda n: np.abs(magnitudes(0, most)(n))]
+        groups += [lambda n: np.abs(magnitudes(most / 2 - 1, most / 2 + 1)(n))]
+    elif name == "arctanh":
+        groups = [between(-1, 1), between(0.16, 0.17), between(0.4, 0.6), between(0.99, 1.01)]
+        groups += [magnitudes(-digits - 2, 0), lambda n: 1 - np.abs(magnitudes(-digits, -1)(n))]
+        groups += [lambda n: np.abs(magnitudes(-digits, -1)(n)) - 1]
     elif name == "tanh":
         one = 0.5 * digits * np.log(2)
         groups = [between(-1, 1), between(-25, 25), near(half_log2 / 2, 120), between(0.1, 0.2)]
@@ -110,7 +125,7 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
             low, high = _DOMAIN.get(name, (-np.inf, np.inf))
             if not low <= value <= high:
                 head[i] = np.nan
-            elif np.isinf(value) or (name == "log" and value == 0):
+            elif np.isinf(value) or (name, abs(value)) in _POLES:
                 head[i] = _limit(name, value)
             elif name in _EXPONENTIALS and abs(value) > 800:
                 head[i] = _limit(name, np.copysign(np.inf, value))
@@ -134,6 +149,8 @@ def _limit(name: str, value: float) -> float:
         return -1.0
     if name in _EXPONENTIALS:
         return np.inf if name == "cosh" else value
+    if name in ("arcsinh", "arccosh", "arctanh"):
+        return float(np.copysign(np.inf, value))
     if name == "arctan":
         return float(np.copysign(np.pi / 2, value))
     return float(np.sign(value))

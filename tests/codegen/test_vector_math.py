@@ -23,9 +23,9 @@ COUNT = 8_000
 CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
 
-_WIDER = {"arctan": 0.95, "expm1": 0.9, "sinh": 0.9, "tan": 0.95}
+_WIDER = {"arccosh": 0.95, "arctan": 0.95, "expm1": 0.9, "sinh": 0.9, "tan": 0.95}
 _EVEN = ("cos", "cosh")
-_SYMMETRIC = (*_EVEN, "sin", "tan", "tanh", "erf", "sinh", "arctan", "arcsin")
+_SYMMETRIC = (*_EVEN, "sin", "tan", "tanh", "erf", "sinh", "arctan", "arcsin", "arcsinh", "arctanh")
 #: ULP. Without FMA erf rounds its argument's product with a number near 1 once more.
 BOUNDS = dict.fromkeys(NAMES, 0.8) | {"erf": 1.0} | _WIDER
 PLAIN_BOUNDS = dict.fromkeys(NAMES, 0.8) | {"erf": 1.25} | _WIDER
@@ -163,9 +163,10 @@ def test_exact_where_the_result_is_representable(dtype: str, fma: bool) -> None:
     for zero in (0.0, -0.0):
         assert value("exp", zero) == value("cos", zero) == value("cosh", zero) == 1
     assert value("log", 1.0) == 0 and not np.signbit(value("log", 1.0))
-    assert value("arccos", 1.0) == 0 and not np.signbit(value("arccos", 1.0))
+    for name in ("arccos", "arccosh"):
+        assert value(name, 1.0) == 0 and not np.signbit(value(name, 1.0))
     tiny = np.finfo(scalar_type(dtype)).smallest_subnormal
-    for name in ("sin", "tan", "tanh", "sinh", "expm1", "arctan", "arcsin"):
+    for name in ("sin", "tan", "tanh", "sinh", "expm1", "arctan", "arcsin", "arcsinh", "arctanh"):
         for x in (tiny, 5 * tiny, 1e-30, -tiny, -1e-30):
             x = float(scalar_type(dtype)(x))
             assert value(name, x) == x

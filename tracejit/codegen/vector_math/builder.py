@@ -440,6 +440,11 @@ class Int:
         e = emitter
         return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
 
+    def converted(self) -> Float:
+        """The nearest floating-point number."""
+        e = self.emitter
+        return Float(e, e.emit(f"sitofp {e.int_type} {self.name} to {e.float_type}"))
+
     def as_float(self) -> Float:
         """The number with these bits."""
         e = self.emitter

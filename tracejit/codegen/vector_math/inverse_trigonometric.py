@@ -26,7 +26,7 @@ def arccos(e: VectorBuilder, x: Float) -> Float:
     """pi / 2 - arcsin(x) up to 1 / 2, above it 2 * arcsin(sqrt((1 - a) / 2)) or pi less that."""
     a = abs(x)
     far = a.compare("uge", 0.5)
-    root, root_low = square_root(e, e.muladd(a, -2.0, 2.0), x.sign())
+    root, root_low = square_root(e, e.muladd(a, -2.0, 2.0), sign=x.sign())
     half_pi = _half_pi(e)[0]
     pole = x.compare("olt", 0.0).select(2.0 * half_pi, a.like(0.0))
     start = far.select(pole, a.like(half_pi))

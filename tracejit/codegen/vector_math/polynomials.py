@@ -32,6 +32,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.6f182ea48e1b7p-5 -0x1.1bcaf1f5b0778p-5 0x1.4d940354e3305p-6 "
             "-0x1.a52010179f649p-8"
         ),
+        "artanh": _hex(  # error 2^-62.4
+            "0x1.555555555554ep-2 0x1.999999999c6eep-3 0x1.2492492194859p-3 "
+            "0x1.c71c74d45868bp-4 0x1.745c3b2fc3bdcp-4 0x1.3b37b5b9e9a43p-4 "
+            "0x1.0dab52c928a74p-4 0x1.1c581c061f7eep-4"
+        ),
         "cos": _hex(  # error 2^-64.0
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
             "-0x1.27e4f7e40c1b1p-22 0x1.1ee9d05997d64p-29 -0x1.8f9f8a8f4d5b5p-37"
@@ -61,11 +66,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.a01a01b4a56d4p-16 0x1.71ddeecf4e06dp-19 0x1.27e4be92915aep-22 "
             "0x1.af6e27b1d73abp-26 0x1.1f9ed4823e868p-29"
         ),
-        "half_artanh": _hex(  # error 2^-59.4
-            "0x1.5555555555596p-4 0x1.999999997e8a3p-7 0x1.2492494331681p-9 "
-            "0x1.c71c50f48d949p-12 0x1.74667ae4dcc92p-14 0x1.399b60e2b92f5p-16 "
-            "0x1.2f484d598c7e4p-18"
-        ),
         "log": _hex(  # error 2^-58.5
             "0x1.5555555555592p-1 0x1.999999997ff14p-2 0x1.24924941e1870p-2 "
             "0x1.c71c521448d68p-3 0x1.74663ce824355p-3 0x1.39a1e9fc63508p-3 "
@@ -94,6 +94,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "arctan": _hex(  # error 2^-30.2
             "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
         ),
+        "artanh": _hex(  # error 2^-28.3
+            "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
+        ),
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
         ),
@@ -112,9 +115,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
-        ),
-        "half_artanh": _hex(  # error 2^-30.1
-            "0x1.55557ap-4 0x1.995e90p-7 0x1.31ecb2p-9"
         ),
         "log": _hex(  # error 2^-30.2
             "0x1.555546p-2 -0x1.ffffeep-3 0x1.99a544p-3 "
