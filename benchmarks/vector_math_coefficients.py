@@ -90,14 +90,14 @@ def _arcsin_tail(z: mp.mpf) -> mp.mpf:
 _artanh_tail = _series(
     lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: mp.mpf(1) / (2 * i + 3)
 )
-# log((1 + s) / (1 - s)) = 2 * s + s * z * atanh_tail(z), z = s^2
-_atanh_tail = _series(
-    lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda i: mp.mpf(2) / (2 * i + 3)
-)
-# log(1 + f) = f - f^2 / 2 + f^3 * log_tail(f)
-_log_tail = _series(
-    lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda i: mp.mpf((-1) ** i) / (i + 3)
-)
+# log(1 + r) = r + r^2 * log_tail(r)
+_log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
+
+
+def _log_tail_in(base: int) -> Function:
+    return lambda r: _log_tail(r) / mp.log(base)
+
+
 # erf(x) = x + x * erf_tail(x^2)
 _erf_tail = _series(
     lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
@@ -182,7 +182,7 @@ _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
 _ARTANH_Z = 0.0405  # Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086
 _TAN_HALF = 0.546875  # tan(1 / 2), and the next short number
-_SQRT_HALF, _SQRT_TWO = 0.7071067, 1.4142136
+_REST_LOW, _REST_HIGH = 0.0323, 0.0426  # of logarithms: what the 16 inverses leave
 
 
 def _erfcx_of_offset(t: mp.mpf) -> mp.mpf:
@@ -196,10 +196,15 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
-    z_log = ((_SQRT_TWO - 1) / (_SQRT_TWO + 1)) ** 2
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
-    fits = [Fit("log", _atanh_tail, lambda z: z, 0.0, z_log, 6, "f64")]
-    fits += [Fit("log", _log_tail, lambda f: f * f, _SQRT_HALF - 1, _SQRT_TWO - 1, 8, "f32")]
+    fits = []
+    for dtype, log in (("f64", 9), ("f32", 3)):
+        # The weights make the errors relative to r where it is largest.
+        unit = mp.mpf(_REST_HIGH)
+        bounds = (-_REST_LOW, _REST_HIGH, log, dtype)
+        fits += [Fit("log", _log_tail, lambda r: unit, *bounds)]
+        fits += [Fit("log2", _log_tail_in(2), lambda r: unit * mp.log(2), *bounds)]
+        fits += [Fit("log10", _log_tail_in(10), lambda r: unit * mp.log(10), *bounds)]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
     for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
@@ -243,6 +248,9 @@ def constants(dtype: str) -> dict[str, list[float]]:
     return {
         "ln2": parts(mp.log(2), [42 if dtype == "f64" else 16, bits]),
         "log2_e": parts(1 / mp.log(2), [bits]),
+        "per_log 2": parts(1 / mp.log(2), [bits] * 2),
+        "per_log 10": parts(1 / mp.log(10), [bits] * 2),
+        "log10_2": parts(mp.log10(2), [42 if dtype == "f64" else 16, bits]),
         "two_over_pi": parts(2 / mp.pi, [bits]),
         "half_pi_fused": parts(mp.pi / 2, [bits] * 3),
         "half_pi_plain": parts(mp.pi / 2, [33 if dtype == "f64" else 13] * 3 + [bits]),

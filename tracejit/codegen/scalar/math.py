@@ -59,7 +59,10 @@ def _own(name: str) -> ScalarEmitter:
         own = symbol(name, r, s.width)
 
         def build() -> None:
-            definition = define(name, r, s.width, module.target.has_fma)
+            target = module.target
+            definition = define(
+                name, r, s.width, target.has_fma, target.is_x86 and "avx512f" in target.features
+            )
             for line in definition.all_declarations():
                 module.declare_line(line)
             for key, text in definition.everything().items():

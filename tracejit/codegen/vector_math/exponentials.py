@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
-from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]
@@ -50,52 +49,43 @@ def power_of_two(biased: Int) -> Float:
 def tanh(e: VectorBuilder, x: Float) -> Float:
     """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
     t = TABLES[e.format.name]
-    v = abs(x).at_most(t.tanh_one) * -2.0
-    r, r_low, biased = reduce_exp(e, v, e.format.bias)
-    # m = (scale - 1) + scale * (exp(r) - 1)
-    scale = power_of_two(biased)
+    scale, r, r_low = _scale_and_rest(e, abs(x).at_most(t.tanh_one) * -2.0)
     head = scale - 1.0
-    m, m_low = _grown(e, r, r_low, scale, head, scale - (head + 1.0))
-    below = m + 2.0
-    below_low = ((2.0 - below) + m) + m_low
+    m, m_low = _less_one(e, scale, r, r_low, head, scale - (head + 1.0))
+    m, m_low = e.ordered_sum(m, m_low)
+    below, below_low = e.ordered_sum(m.like(2.0), m)
     reciprocal = 1.0 / below
     quotient = -m * reciprocal
     excess = e.product_error(quotient, below, -m)
-    excess = excess + e.muladd(quotient, below_low, m_low)
-    return abs(quotient - excess * reciprocal).with_sign(x.sign())  # The quotient may be -0.
+    excess = excess + e.muladd(quotient, below_low + m_low, m_low)
+    return abs(e.muladd(-excess, reciprocal, quotient)).with_sign(x.sign())
 
 
-def _grown(
-    e: VectorBuilder, r: Float, r_low: Float, scale: Float, head: Float, head_low: Float
+def _scale_and_rest(
+    e: VectorBuilder, x: Float, exponent: int = 0
+) -> tuple[Float, Float, Float]:
+    """2^(n + exponent), r and its rounding error, x = n * log(2) + r."""
+    r, r_low, biased = reduce_exp(e, x, e.format.bias + exponent)
+    return power_of_two(biased), r, r_low
+
+
+def _less_one(
+    e: VectorBuilder, scale: Float, r: Float, r_low: Float, head: Float, head_low: Float
 ) -> tuple[Float, Float]:
     """head + head_low + scale * (exp(r + r_low) - 1), as a sum of two."""
-    t = TABLES[e.format.name]
-    half_r = r * 0.5
-    h = half_r * r
-    tail = e.muladd(
-        h * (r + r),
-        e.polynomial(r, POLYNOMIALS[e.format.name]["exp"][1:]),
-        r_low + e.product_error(half_r, r, h),
-    )
-    curve = h + tail
-    first = r + curve
-    first_low = ((r - first) + curve) + ((h - curve) + tail)
-    m = head + scale * first
-    m_low = ((head - m) + scale * first) + (scale * first_low + head_low)
-    return m, m_low
+    z = r * r
+    curve = e.muladd(z * r, e.fitted("exp", r, skip=1), e.muladd(z, 0.5, r_low))
+    total, low = e.multiply_add(scale, r, head)
+    return total, e.muladd(scale, curve, low + head_low)
 
 
 def expm1(e: VectorBuilder, x: Float) -> Float:
     """exp(x) - 1, halved until the end, so that the last finite results are found."""
     t = TABLES[e.format.name]
     v = x.at_least(t.expm1_low).at_most(t.exp_high)
-    r, r_low, biased = reduce_exp(e, v, e.format.bias - 1)
-    scale = power_of_two(biased)
+    scale, r, r_low = _scale_and_rest(e, v, -1)
     head = scale - 0.5
-    # Either of the two may be the larger: Knuth's sum of two.
-    taken = head - scale
-    head_low = (scale - (head - taken)) - (taken + 0.5)
-    m, m_low = _grown(e, r, r_low, scale, head, head_low)
+    m, m_low = _less_one(e, scale, r, r_low, head, (scale - head) - 0.5)
     # So small that x^2 / 2 is below half a place of x: also keeps the sign of zero.
     tiny = abs(x).compare("olt", 2.0 ** -(e.format.mantissa + 2))
     return tiny.select(x, (m + m_low) * 2.0)
@@ -106,9 +96,7 @@ def sinh(e: VectorBuilder, x: Float) -> Float:
     # d * cosh(r) + s * sinh(r), d = up - down, s = up + down
     d, s = up - down, up + down
     d_low = (up - d) - down
-    line = s * r
-    head = d + line
-    low = ((d - head) + line) + e.product_error(s, r, line)
+    head, low = e.multiply_add(s, r, d)
     low = low + e.muladd(s, e.muladd(odd, r, r_low), e.muladd(d, even, d_low))
     tiny = abs(x).compare("olt", TABLES[e.format.name].sinh_tiny)
     return tiny.select(abs(x), (head + low) * 4.0).with_sign(x.sign())
@@ -119,9 +107,7 @@ def cosh(e: VectorBuilder, x: Float) -> Float:
     # s * cosh(r) + d * sinh(r)
     d, s = up - down, up + down
     s_low = (up - s) + down
-    line = d * r
-    head = s + line
-    low = ((s - head) + line) + e.product_error(d, r, line)
+    head, low = e.multiply_add(d, r, s)
     low = low + e.muladd(d, e.muladd(odd, r, r_low), e.muladd(s, even, s_low))
     return (head + low) * 4.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import F32, Float, Int, Mask, Value, VectorBuilder
+from tracejit.codegen.vector_math.builder import F32, Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.roots import square_root
 from tracejit.codegen.vector_math.tables import TABLES
@@ -20,7 +20,7 @@ def arcsinh(e: VectorBuilder, x: Float) -> Float:
     """log(w), w = a + c, c = sqrt(a^2 + 1). For k = 0 the quotient is a / (c + 1)."""
     size = abs(x)
     big = size.compare("uge", _big(e))
-    a, one = _bounded(e, big, big, size, [size, size.like(1.0)])
+    a, one = _bounded(e, big, big, size, (size, size.like(1.0)))
     square, square_low = e.multiply_add(a, a, one)
     c, c_low = square_root(e, square, square_low)
     w, w_low = e.ordered_sum(c, a)
@@ -48,7 +48,7 @@ def arccosh(e: VectorBuilder, x: Float) -> Float:
     one = e.format.encode(1.0)
     unusual = (x.bits() - one).compare("uge", e.format.encode(_big(e)) - one)
     t = x - 1.0
-    a, t, twice_t = _bounded(e, unusual, big, x, [x, t, t + t])
+    a, t, twice_t = _bounded(e, unusual, big, x, (x, t, t + t))
     square, square_low = e.multiply_add(t, t, twice_t)
     s, s_low = square_root(e, square, square_low)
     k = _exponent(a + s)
@@ -72,16 +72,16 @@ def _big(e: VectorBuilder) -> float:
 
 
 def _bounded(
-    e: VectorBuilder, unusual: Mask, big: Mask, x: Float, values: list[Float]
-) -> list[Float]:
+    e: VectorBuilder, unusual: Mask, big: Mask, x: Float, values: tuple[Float, ...]
+) -> tuple[Float, ...]:
     """`values`; where x is big, of a quotient of it: the quotient for all but the last, and 0."""
 
-    def scaled() -> list[Float]:
+    def scaled() -> tuple[Float, ...]:
         less = x * (1 / _big(e))
         *first, last = values
-        return [*(big.select(less, value) for value in first), big.select(0.0, last)]
+        return *(big.select(less, value) for value in first), big.select(0.0, last)
 
-    return _floats(e.where_any(unusual, values, scaled))
+    return e.where_any(unusual, values, scaled)
 
 
 def _scaled_back(
@@ -92,18 +92,13 @@ def _scaled_back(
     size = math.log2(_big(e))
     high, low_part = (part * size for part in TABLES[e.format.name].ln2)
 
-    def limits() -> list[Float]:
+    def limits() -> tuple[Float]:
         head, rest = e.ordered_sum(total.like(high), total)
         more = head + ((rest + low) + low_part)
         more = x.compare("oeq", math.inf).select(math.inf, big.select(more, y))
-        return [x.compare("olt", least).select(math.nan, more)]
+        return (x.compare("olt", least).select(math.nan, more),)
 
-    (y,) = _floats(e.where_any(unusual, [y], limits))
-    return y
-
-
-def _floats(values: list[Value]) -> list[Float]:
-    return [value for value in values if isinstance(value, Float)]
+    return e.where_any(unusual, (y,), limits)[0]
 
 
 def _half_sum(e: VectorBuilder, a: Float, b: Float) -> tuple[Float, Float]:
@@ -163,8 +158,8 @@ def arctanh(e: VectorBuilder, x: Float) -> Float:
     low = _with_tail(e, s, far.select(e.muladd(rest, inverse, low), low), 1)
     y = total + low
 
-    def limits() -> list[Float]:
-        return [a.compare("oeq", 1.0).select(math.inf, a.compare("ogt", 1.0).select(math.nan, y))]
+    def limits() -> tuple[Float]:
+        return (a.compare("oeq", 1.0).select(math.inf, a.compare("ogt", 1.0).select(math.nan, y)),)
 
-    (y,) = _floats(e.where_any(a.compare("uge", 1.0), [y], limits))
+    (y,) = e.where_any(a.compare("uge", 1.0), (y,), limits)
     return y.with_sign(x.sign())

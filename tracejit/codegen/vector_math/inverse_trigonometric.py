@@ -69,4 +69,4 @@ def arctan(e: VectorBuilder, x: Float) -> Float:
 def _half_pi(e: VectorBuilder) -> tuple[float, float]:
     """pi / 2 rounded, and what that leaves out, relative to it: right for 0 and pi, too."""
     half_pi, low = TABLES[e.format.name].half_pi_fused[:2]
-    return half_pi, e.format.nearest(low / half_pi)
+    return half_pi, e.format.rounded(low / half_pi)

@@ -66,10 +66,23 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.a01a01b4a56d4p-16 0x1.71ddeecf4e06dp-19 0x1.27e4be92915aep-22 "
             "0x1.af6e27b1d73abp-26 0x1.1f9ed4823e868p-29"
         ),
-        "log": _hex(  # error 2^-58.5
-            "0x1.5555555555592p-1 0x1.999999997ff14p-2 0x1.24924941e1870p-2 "
-            "0x1.c71c521448d68p-3 0x1.74663ce824355p-3 0x1.39a1e9fc63508p-3 "
-            "0x1.2f03a7e82bd4ap-3"
+        "log": _hex(  # error 2^-63.6
+            "-0x1.000000p-1 0x1.5555555555551p-2 -0x1.ffffffffffefap-3 "
+            "0x1.99999999b0b4dp-3 -0x1.55555557381ffp-3 0x1.24924803e8bdep-3 "
+            "-0x1.ffffd4f8560dcp-4 0x1.c726e14583dc1p-4 -0x1.9a67262075b70p-4 "
+            "0x1.647dfce9038c5p-4"
+        ),
+        "log10": _hex(  # error 2^-60.5
+            "-0x1.bcb7b1526e50ep-3 0x1.287a7636f435bp-3 -0x1.bcb7b1526e42bp-4 "
+            "0x1.63c62775391f6p-4 -0x1.287a7638978eep-4 0x1.fc3fa41f9b2ddp-5 "
+            "-0x1.bcb78bf258cc8p-5 0x1.8b57036204dd5p-5 -0x1.6478b111024f1p-5 "
+            "0x1.35a527d0e947ep-5"
+        ),
+        "log2": _hex(  # error 2^-61.2
+            "-0x1.71547652b82fep-1 0x1.ec709dc3a03f8p-2 -0x1.71547652b8241p-2 "
+            "0x1.2776c50f0a6adp-2 -0x1.ec709dc658c53p-3 0x1.a61761073a4edp-3 "
+            "-0x1.7154574899013p-3 0x1.48529aeb0dd16p-3 -0x1.280b0abeba1bcp-3 "
+            "0x1.01279bd40eff0p-3"
         ),
         "sin": _hex(  # error 2^-57.8
             "-0x1.5555555555547p-3 0x1.111111110f578p-7 -0x1.a01a019badb11p-13 "
@@ -116,10 +129,14 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
         ),
-        "log": _hex(  # error 2^-30.2
-            "0x1.555546p-2 -0x1.ffffeep-3 0x1.99a544p-3 "
-            "-0x1.5562e4p-3 0x1.2332d0p-3 -0x1.fb42f8p-4 "
-            "0x1.e64f88p-4 -0x1.e2ea8ep-4 0x1.1b4644p-4"
+        "log": _hex(  # error 2^-29.0
+            "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"
+        ),
+        "log10": _hex(  # error 2^-28.7
+            "-0x1.bcb7b0p-3 0x1.287af4p-3 -0x1.bd1612p-4 0x1.5e4198p-4"
+        ),
+        "log2": _hex(  # error 2^-28.7
+            "-0x1.715474p-1 0x1.ec716ep-2 -0x1.71a2d8p-2 0x1.22e1aap-2"
         ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"

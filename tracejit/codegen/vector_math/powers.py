@@ -17,12 +17,10 @@ from tracejit.codegen.vector_math.builder import F64, Float, Int, VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer, power_of_two, reduce_exp
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["exp2", "log1p", "power", "log2", "log10"]
+__all__ = ["exp2", "power"]
 
-#: 1 / 3, 1 / log(2), 1 / log(10) and log(2), each as a sum of two numbers.
+#: 1 / 3 and log(2), each as a sum of two numbers.
 _THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
-_PER_LOG_2 = (float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56"))
-_PER_LOG_10 = (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57"))
 _LOG_2 = (float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56"))
 #: The series of artanh(s) / s from s^4 on: 1 / 5, 1 / 7, ...; s^2 is at most 0.0295.
 _ARTANH = tuple(1.0 / n for n in range(5, 29, 2))
@@ -126,33 +124,6 @@ def _exp_of_rest(e: VectorBuilder, r: _Sum, biased: Int) -> Float:
     return e.muladd(tail, first, head * first) * second
 
 
-def _logarithm(per_log: tuple[float, float]) -> Callable[[VectorBuilder, Float], Float]:
-    def body(e: VectorBuilder, x: Float) -> Float:
-        value = _log(e, x).times(per_log)
-        y = value.high + value.low
-        y = x.compare("oeq", math.inf).select(x, y)
-        y = x.compare("olt", 0.0).select(math.nan, y)
-        y = x.compare("oeq", 0.0).select(-math.inf, y)
-        return x.compare("uno", 0.0).select(x, y)
-
-    return body
-
-
-def log1p(e: VectorBuilder, x: Float) -> Float:
-    """log(u + error), u = 1 + x rounded and its error found exactly (Knuth's 2Sum)."""
-    u = x + 1.0
-    one = u - x
-    error = (1.0 - one) + (x - (u - one))
-    value = _log(e, u, error)
-    y = value.high + value.low
-    y = x.compare("oeq", math.inf).select(x, y)
-    y = x.compare("olt", -1.0).select(math.nan, y)
-    y = x.compare("oeq", -1.0).select(-math.inf, y)
-    # The next term, x^2 / 2, is below half a unit in the last place; and -0 stays.
-    y = abs(x).compare("olt", 2.0**-54).select(x, y)
-    return x.compare("uno", 0.0).select(x, y)
-
-
 def exp2(e: VectorBuilder, x: Float) -> Float:
     bounded = x.at_least(-1100.0).at_most(1025.0)
     n, biased = nearest_integer(e, bounded, 1.0, 2 * F64.bias)
@@ -187,6 +158,3 @@ def power(e: VectorBuilder, x: Float, y: Float) -> Float:
     result = y.compare("oeq", 0.0).select(1.0, result)
     return x.compare("oeq", 1.0).select(1.0, result)
 
-
-log2 = _logarithm(_PER_LOG_2)
-log10 = _logarithm(_PER_LOG_10)
