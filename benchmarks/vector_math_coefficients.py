@@ -81,10 +81,19 @@ _arctan_tail = _series(
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     lambda i: mp.mpf((-1) ** (i + 1)) / (2 * i + 3),
 )
-# log(1 + r) = r + r^2 * log_tail(r)
-_log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
 
 
+# arcsin(s) = s + s^3 * arcsin_tail(s^2)
+def _arcsin_tail(z: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        root = mp.sqrt(z)
+        return (mp.asin(root) / root - 1) / z
+
+
+# artanh(s) = s + s^3 * artanh_tail(s^2)
+_artanh_tail = _series(
+    lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: mp.mpf(1) / (2 * i + 3)
+)
 # log(1 + r) = r - r^2 / 2 + r^3 / 3 + r^4 * log_power_tail(r)
 _log_power_tail = _series(
     lambda r: (mp.log1p(r) - r + r**2 / 2 - r**3 / 3) / r**4,
@@ -94,6 +103,8 @@ _log_power_tail = _series(
 _log2_singles = _series(
     lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
 )
+# log(1 + r) = r + r^2 * log_tail(r)
+_log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
 
 
 def _log_tail_in(base: int) -> Function:
@@ -182,7 +193,8 @@ def fit(spec: Fit) -> tuple[list[float], float]:
 ERFC_CENTRE = 2.5
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
-_EIGHTH = 0.41425  # tan(pi / 8), and what the borders of arctan add
+_ARTANH_Z = 0.0405  # Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086
+_TAN_HALF = 0.546875  # tan(1 / 2), and the next short number
 _REST_LOW, _REST_HIGH = 0.0323, 0.0426  # of logarithms: what the 16 inverses leave
 
 
@@ -207,12 +219,17 @@ def specs() -> list[Fit]:
         fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
-    for dtype, sinh, cosh, arctan in (("f64", 5, 4, 10), ("f32", 2, 1, 4)):
+    for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
         z = _HALF_LN2**2
         fits += [
             Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
             Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
-            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _EIGHTH**2, arctan, dtype),
+        ]
+    for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 2)):
+        fits += [
+            Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
+            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
+            Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z, artanh, dtype),
         ]
     rest = (-_REST_LOW, _REST_HIGH)
     fits += [

@@ -25,7 +25,9 @@ FUSED = [True, False]
 #: Then the wider widths read tables by permutations, the others from memory.
 PERMUTES = engine.host_target().is_x86 and "avx512f" in engine.host_target().features
 
-_WIDER = {"arctan": 0.95, "expm1": 0.95, "sinh": 0.9, "tan": 1.0, "log2": 0.9}
+_WIDER = {"arccosh": 0.95, "arctan": 0.95, "expm1": 0.95, "sinh": 0.9, "tan": 1.0, "log2": 0.9}
+_EVEN = ("cos", "cosh")
+_SYMMETRIC = (*_EVEN, "sin", "tan", "tanh", "erf", "sinh", "arctan", "arcsin", "arcsinh", "arctanh")
 #: ULP. Without FMA erf rounds its argument's product with a number near 1 once more.
 BOUNDS = dict.fromkeys(NAMES, 0.8) | {"erf": 1.0} | _WIDER
 PLAIN_BOUNDS = dict.fromkeys(NAMES, 0.8) | {"erf": 1.25} | _WIDER
@@ -167,8 +169,10 @@ def test_exact_where_the_result_is_representable(dtype: str, fma: bool) -> None:
     for zero in (0.0, -0.0):
         assert value("exp", zero) == value("cos", zero) == value("cosh", zero) == 1
     assert value("log", 1.0) == 0 and not np.signbit(value("log", 1.0))
+    for name in ("arccos", "arccosh"):
+        assert value(name, 1.0) == 0 and not np.signbit(value(name, 1.0))
     tiny = np.finfo(scalar_type(dtype)).smallest_subnormal
-    for name in ("sin", "tan", "tanh", "sinh", "expm1", "arctan"):
+    for name in ("sin", "tan", "tanh", "sinh", "expm1", "arctan", "arcsin", "arcsinh", "arctanh"):
         for x in (tiny, 5 * tiny, 1e-30, -tiny, -1e-30):
             x = float(scalar_type(dtype)(x))
             assert value(name, x) == x
@@ -176,11 +180,11 @@ def test_exact_where_the_result_is_representable(dtype: str, fma: bool) -> None:
 
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "tanh", "erf", "sinh", "cosh", "arctan"])
+@pytest.mark.parametrize("name", _SYMMETRIC)
 def test_symmetry(name: str, dtype: str, fma: bool) -> None:
     x = sample(name, dtype)[0]
     function = compiled(name, dtype, fma)[8]
-    sign = 1 if name in ("cos", "cosh") else -1
+    sign = 1 if name in _EVEN else -1
     np.testing.assert_array_equal(function(-x), sign * function(x))
 
 

@@ -17,12 +17,7 @@ __all__ = ["LIBM", "MATH", "libm"]
 
 #: Function -> the C function that computes it, lane by lane.
 LIBM: dict[str, str] = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
     "arctan2": "atan2",
-    "arctanh": "atanh",
     "cbrt": "cbrt",
     "erfc": "erfc",
     "hypot": "hypot",

@@ -480,6 +480,10 @@ class Int:
     def __sub__(self, other: Int | int) -> Int:
         return self._operation("sub", other)
 
+    def __rsub__(self, other: int) -> Int:
+        e = self.emitter
+        return Int(e, e.emit(f"sub {e.int_type} {e.int_constant(other)}, {self.name}"))
+
     def __and__(self, other: Int | int) -> Int:
         return self._operation("and", other)
 
@@ -508,6 +512,11 @@ class Int:
         """The low bits, as many as `emitter`'s integers have."""
         e = emitter
         return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
+
+    def converted(self) -> Float:
+        """The nearest floating-point number."""
+        e = self.emitter
+        return Float(e, e.emit(f"sitofp {e.int_type} {self.name} to {e.float_type}"))
 
     def as_float(self) -> Float:
         """The number with these bits."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from tracejit.codegen.vector_math import (
     errors,
     exponentials,
+    inverse_hyperbolic,
     inverse_trigonometric,
     logarithms,
     powers,
@@ -48,7 +49,12 @@ class _Function:
 
 
 _FUNCTIONS: dict[str, _Function] = {
+    "arccos": _Function(inverse_trigonometric.arccos),
+    "arccosh": _Function(inverse_hyperbolic.arccosh),
+    "arcsin": _Function(inverse_trigonometric.arcsin),
+    "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
+    "arctanh": _Function(inverse_hyperbolic.arctanh),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),

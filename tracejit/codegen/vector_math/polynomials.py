@@ -18,11 +18,24 @@ def _hex(words: str) -> tuple[float, ...]:
 #: Format ("f64", "f32") -> name -> coefficients.
 POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
     "f64": {
-        "arctan": _hex(  # error 2^-59.5
-            "-0x1.555555555553dp-2 0x1.999999999589dp-3 -0x1.24924922af1e3p-3 "
-            "0x1.c71c70e6d15b8p-4 -0x1.745cf8f2cffbfp-4 0x1.3b111aa6eafd4p-4 "
-            "-0x1.10ebc945d7c0cp-4 0x1.df1037ca465c3p-5 -0x1.9cd6ae0e98af9p-5 "
-            "0x1.37df0b9398afcp-5 -0x1.257d8ae5f1748p-6"
+        "arcsin": _hex(  # error 2^-59.8
+            "0x1.5555555555578p-3 0x1.333333332df15p-4 0x1.6db6db722b7c1p-5 "
+            "0x1.f1c71a8b915ddp-6 0x1.6e8bdfe7f6c7ap-6 0x1.1c49dde858dabp-6 "
+            "0x1.ca21469b51acbp-7 0x1.75777b26d5104p-7 0x1.618b18135c104p-7 "
+            "0x1.e1563ff111b5ep-9 0x1.65035c10f5a2dp-6 -0x1.59f82e0cdc36bp-6 "
+            "0x1.0be4d752b3983p-5"
+        ),
+        "arctan": _hex(  # error 2^-58.9
+            "-0x1.5555555555539p-2 0x1.9999999995ddep-3 -0x1.24924923321b7p-3 "
+            "0x1.c71c7144366d2p-4 -0x1.745d08e3a6d1dp-4 0x1.3b12ac423cc12p-4 "
+            "-0x1.1104807cd57bfp-4 0x1.e108d9e598cc9p-5 -0x1.a9f0e58b33a01p-5 "
+            "0x1.6f182ea48e1b7p-5 -0x1.1bcaf1f5b0778p-5 0x1.4d940354e3305p-6 "
+            "-0x1.a52010179f649p-8"
+        ),
+        "artanh": _hex(  # error 2^-62.4
+            "0x1.555555555554ep-2 0x1.999999999c6eep-3 0x1.2492492194859p-3 "
+            "0x1.c71c74d45868bp-4 0x1.745c3b2fc3bdcp-4 0x1.3b37b5b9e9a43p-4 "
+            "0x1.0dab52c928a74p-4 0x1.1c581c061f7eep-4"
         ),
         "cos": _hex(  # error 2^-64.0
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
@@ -111,8 +124,14 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
     },
     "f32": {
-        "arctan": _hex(  # error 2^-30.5
-            "-0x1.55554ap-2 0x1.9991e6p-3 -0x1.23ba0ap-3 0x1.b22aeep-4 -0x1.f307a2p-5"
+        "arcsin": _hex(  # error 2^-27.6
+            "0x1.5555cap-3 0x1.330164p-4 0x1.748b2cp-5 0x1.8ba81cp-6 0x1.59da04p-5"
+        ),
+        "arctan": _hex(  # error 2^-30.2
+            "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
+        ),
+        "artanh": _hex(  # error 2^-28.3
+            "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
         ),
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
