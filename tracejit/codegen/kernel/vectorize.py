@@ -145,17 +145,19 @@ def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
 def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int:
     """The bits of one vector: two registers where arithmetic is to overlap, in calls too.
 
-    Loops that mostly wait for memory do best with 256 bits: NumPy's arrays begin 16 bytes beyond
-    a cache line, so that every wider access would touch two lines. Comparisons of more than one
-    register need masks of their own kind, which AVX2 lacks.
+    Loops that mostly wait for memory do best with accesses of 256 bits: NumPy's arrays begin 16
+    bytes beyond a cache line, so that every wider access would touch two lines. Of operands of
+    several sizes it is the smallest that fills them. Comparisons of more than one register need
+    masks of their own kind, which AVX2 lacks.
     """
     bits = target.vector_bits
     if survey.has_inner_loop:
         return bits
     light = survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
-    if light:
-        return bits if isinstance(loop, Reduce) else min(bits, 256)
-    return 2 * bits if bits == 512 or not survey.truths else bits
+    most = 4 * bits if bits == 512 or not survey.truths else bits
+    if light and not isinstance(loop, Reduce):
+        return min(256 * survey.widest // min(survey.runs, default=survey.widest), most)
+    return bits if light else min(2 * bits, most)
 
 
 def _masks_all(survey: _Survey, target: HostTarget) -> bool:
