@@ -206,13 +206,15 @@ def _lower_arg(low: Lowering, v: Value) -> list[Stmt]:
     inner = low.scope.body
     low.scope = inner_scope
     target = Target(low.name("r"), node.op.name, "i64", x)
-    last = axis == t.ndim - 1
+    # Lanes go along the axis whose elements are neighbours.
+    last = axis == t.order[-1]
     low.scope.body.append(Reduce(names[axis], t.shape[axis], tuple(inner), (target,), vector=last))
     kept = [a for a in range(t.ndim) if a != axis]
+    outside = [a for a in t.order if a != axis]
     low.store(v, tuple(symbol(names[a]) for a in kept), Var(target.name, "i64"))
     body = low.scope.body
     low.scope = outer
-    return nest([(names[a], t.shape[a]) for a in kept], body, vector=False)
+    return nest([(names[a], t.shape[a]) for a in outside], body, vector=not last)
 
 
 def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
