@@ -83,8 +83,10 @@ class Form:
         #: The lanes that a result has, and how many of them there are.
         self.result_lanes, self.streams = values.lanes, values.streams
 
-    #: After so many truths one looks whether they have decided.
-    deciding = 128
+    @property
+    def deciding(self) -> int:
+        """After how many truths one looks whether they have decided."""
+        raise NotImplementedError
 
     def block(self, begin: str, end: str) -> list[Parts]:
         """The results of one block, which is not empty, for each stream."""
@@ -264,6 +266,11 @@ class Nested(Form):
 
     #: The registers of the quotients while a loop counts them.
     counted: Sequence[str] | None = None
+
+    @property
+    def deciding(self) -> int:
+        """A row may decide by itself."""
+        return 1 if any(isinstance(s, Reduce) for s in self.reduce.body) else 128
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb

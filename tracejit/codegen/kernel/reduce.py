@@ -79,7 +79,10 @@ class _Vector(Form):
         #: How many slots the main loop holds in registers.
         self.held = min(most, self.slot_count)
         self.slots: list[Slots] = []
-        self.deciding = plan.width * (4 if plan.apart else 32)
+
+    @property
+    def deciding(self) -> int:
+        return self.plan.width * (4 if self.plan.apart else 32)
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb, plan = self.values, self.fb, self.plan

@@ -21,6 +21,7 @@ from tracejit.codegen.lowering.index_maps import (
     linear,
 )
 from tracejit.codegen.lowering.outer_reductions import columns
+from tracejit.codegen.lowering.split import split
 from tracejit.codegen.lowering.updates import copy_nest, lower_update, nest, over_rows
 from tracejit.ir.dims import Dim, Poly, free_symbols, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -299,7 +300,7 @@ def _lower_all(
         body = lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)
-    body = collapse(body)
+    body = collapse(split(body))
     params = [p for p in low.params if not p.output]
     params += [replace(p) for v in roots for p in low.params if p.name == low.outputs[v]]
     sizes = _kernel_sizes(params, body)
