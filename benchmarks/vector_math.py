@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from tracejit.codegen.llvm import engine
-from tracejit.codegen.scalar.vector_math import define, symbol
+from tracejit.codegen.vector_math.define import define, symbol
 
 from .harness import Contender, Table, compare
 from .vector_math_sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors
@@ -40,7 +40,7 @@ class Applied:
         dtype = {8: "f64", 4: "f32"}[x.itemsize]
         element = {8: "double", 4: "float"}[x.itemsize]
         vector, own = f"<{width} x {element}>", symbol(name, dtype, width)
-        definition, declarations = define(name, dtype, width, fma)
+        definition = define(name, dtype, width, fma)
         # Addresses in the code: a call then costs ctypes nothing for arguments.
         loop = f"""
 define void @apply() {{
@@ -59,7 +59,7 @@ end:
   ret void
 }}
 """
-        text = "\n".join([*sorted(declarations), definition, loop])
+        text = "\n".join([*definition.all_declarations(), *definition.everything().values(), loop])
         self.library = engine.compile_module(text, {}, ["apply"], simplifycfg=False)
         self.call: Any = ctypes.CFUNCTYPE(None)(self.library.address("apply"))
 

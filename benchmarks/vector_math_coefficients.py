@@ -1,4 +1,4 @@
-"""From function definitions to the coefficients of `codegen/scalar/vector_math_tables.py`.
+"""From function definitions to the coefficients of `codegen/vector_math/{tables,polynomials}.py`.
 
 Each table is a weighted minimax polynomial, found by the exchange algorithm of Remez (Cheney,
 "Introduction to Approximation Theory", chapter 3) in 50-digit arithmetic. The coefficients are
@@ -56,6 +56,13 @@ _cos_tail = _series(
     lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
     lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
 )
+# tan(r) = r + r^3 * tan_tail(r^2)
+def _tan_tail(z: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        root = mp.sqrt(z)
+        return (mp.tan(root) / root - 1) / z
+
+
 # sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 / 2 + r^4 * cosh_tail(r^2)
 _sinh_tail = _series(
     lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 3)
@@ -186,6 +193,8 @@ def specs() -> list[Fit]:
             Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
             Fit("arctan", _arctan_tail, lambda z: z, 0.0, _EIGHTH**2, arctan, dtype),
         ]
+    for dtype, tan in (("f64", 14), ("f32", 6)):
+        fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
         fits += [
             Fit("exp", _exp_tail, lambda r: r * r, -_HALF_LN2, _HALF_LN2, exp, dtype),
@@ -219,26 +228,29 @@ def constants(dtype: str) -> dict[str, list[float]]:
     }
 
 
-def _source(field: str, values: list[float], comment: str = "") -> str:
+def _source(head: str, values: list[float], comment: str = "") -> str:
     words = [value.hex().replace("0000000p", "p") for value in values]
     rows = [" ".join(words[start : start + 3]) for start in range(0, len(words), 3)]
-    lines = [f'        "{row} "' for row in rows[:-1]] + [f'        "{rows[-1]}"']
-    return "\n".join([f"    {field}=_hex({comment}", *lines, "    ),"])
+    lines = [f'            "{row} "' for row in rows[:-1]] + [f'            "{rows[-1]}"']
+    return "\n".join([f"        {head}_hex({comment}", *lines, "        ),"])
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the tables' fields as Python source; the comments are weighted errors."""
-    argparse.ArgumentParser(description=__doc__).parse_args(argv)
+    """Print the tables' entries as Python source; the comments are weighted errors."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="polynomials; without any, all, and the constants")
+    names = parser.parse_args(argv).names
     for dtype in ("f64", "f32"):
         print(dtype)
         for name, values in constants(dtype).items():
-            print(_source(name, values))
+            if not names:
+                print(_source(f"{name}=", values))
         mp.mp.dps = 50
         for spec in specs():
-            if spec.dtype == dtype:
+            if spec.dtype == dtype and (not names or spec.name in names):
                 values, error = fit(spec)
                 comment = f"  # error 2^{np.log2(error):.1f}"
-                print(_source(spec.name, values, comment))
+                print(_source(f'"{spec.name}": ', values, comment))
     return 0
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
-NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan")
+NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan", "tan")
 
 _EXPONENTIALS = ("exp", "expm1", "sinh", "cosh")
 
@@ -59,7 +59,7 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
         groups += [lambda n: np.abs(magnitudes(least, most)(n))]
         groups += [lambda n: 1 + magnitudes(-digits, 0)(n)]
         groups += [lambda n: np.abs(magnitudes(least, info.minexp)(n))]
-    elif name in ("sin", "cos"):
+    elif name in ("sin", "cos", "tan"):
         exact = 2 ** (40 if dtype == "f64" else 24)
         groups = [between(-1, 1), between(-10, 10), between(-1e5, 1e5), near(np.pi / 4, 2000)]
         groups += [near(np.pi / 2, 200_000), near(np.pi / 2, exact), magnitudes(-digits - 5, 44)]
@@ -115,7 +115,7 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
 def _limit(name: str, value: float) -> float:
     if name == "log":
         return -np.inf if value == 0 else np.inf if value > 0 else np.nan
-    if np.isnan(value) or name in ("sin", "cos"):
+    if np.isnan(value) or name in ("sin", "cos", "tan"):
         return np.nan
     if name == "exp":
         return 0.0 if value < 0 else np.inf

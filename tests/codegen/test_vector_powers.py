@@ -23,7 +23,7 @@ from tests.support.native_kernels import (
     same_bits,
 )
 from tracejit.codegen.llvm.engine import HostTarget
-from tracejit.codegen.scalar.vector_powers import ARITY, define
+from tracejit.codegen.vector_math.define import ARITY
 from tracejit.ir.kernel import Call, For, Param, Store
 
 HOSTS: dict[str, HostTarget] = {
@@ -101,7 +101,7 @@ def greatest_error(fn: str, columns: tuple[Array, ...], got: Array) -> float:
 
 
 @every_host
-@pytest.mark.parametrize("fn", ARITY)
+@pytest.mark.parametrize("fn", TRUTH)
 def test_error_bound(fn: str, host: str) -> None:
     bound = 0.7 if fn in ("exp2", "power") else 0.52
     for columns in hard_points(fn):
@@ -133,7 +133,7 @@ def test_exact_where_the_result_is_representable(host: str) -> None:
 
 @every_host
 @pytest.mark.parametrize("kind", (np.float64, np.float32, np.float16))
-@pytest.mark.parametrize("fn", ARITY)
+@pytest.mark.parametrize("fn", TRUTH)
 def test_special_values_are_numpys(fn: str, kind: Any, host: str) -> None:
     """Infinities, NaN, zeros and their signs, odd, even and broken exponents, both ends."""
     limits = np.finfo(kind)
@@ -153,8 +153,3 @@ def test_special_values_are_numpys(fn: str, kind: Any, host: str) -> None:
     off = np.abs(got[~special].astype(np.float64) - want[~special]) / unit
     # NumPy's own float32 functions are up to 2 units off.
     assert off.max() <= (1 if kind == np.float64 else 3)
-
-
-def test_unknown_names_raise() -> None:
-    with pytest.raises(KeyError):
-        define("log3", 4)

@@ -6,11 +6,12 @@ leaves one rounding of a result that is good to 29 further bits.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
-from tracejit.codegen.scalar import vector_math, vector_powers
 from tracejit.codegen.scalar.integers import ScalarEmitter
+from tracejit.codegen.vector_math.define import ARITY, define, symbol
 
 __all__ = ["LIBM", "MATH", "libm"]
 
@@ -25,7 +26,6 @@ LIBM: dict[str, str] = {
     "cbrt": "cbrt",
     "erfc": "erfc",
     "hypot": "hypot",
-    "tan": "tan",
 }
 
 #: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
@@ -61,37 +61,19 @@ def _own(name: str) -> ScalarEmitter:
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         module = s.fb.module
+        own = symbol(name, r, s.width)
 
-        def define() -> None:
-            text, declarations = vector_math.define(name, r, s.width, module.target.has_fma)
-            for line in declarations:
+        def build() -> None:
+            definition = define(name, r, s.width, module.target.has_fma)
+            for line in definition.all_declarations():
                 module.declare_line(line)
-            module.add_function(symbol, text)
+            for key, text in definition.everything().items():
+                if key == own:
+                    module.add_function(key, text)
+                else:
+                    module.helper(key, functools.partial(module.add_function, key, text))
 
-        symbol = vector_math.symbol(name, r, s.width)
-        return s.call(module.helper(symbol, define), r, t, a)
-
-    return emit
-
-
-def _in_double(name: str) -> ScalarEmitter:
-    """The module's own function of doubles, which serves float32 too."""
-
-    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-        module = s.fb.module
-
-        def define() -> None:
-            text, declarations = vector_powers.define(name, s.width, module.target.has_fma)
-            for line in declarations:
-                module.declare_line(line)
-            module.add_function(symbol, text)
-
-        symbol = vector_math.symbol(name, "f64", s.width)
-        function = module.helper(symbol, define)
-        if r != "f64":
-            a = [s.convert("fpext", x, "float", "double") for x in a]
-        value = s.call(function, "f64", ["f64"] * len(a), a)
-        return value if r == "f64" else s.convert("fptrunc", value, "double", "float")
+        return s.call(module.helper(own, build), r, t, a)
 
     return emit
 
@@ -172,6 +154,5 @@ MATH: dict[str, ScalarEmitter] = {
     **{name: libm(function) for name, function in LIBM.items()},
     "cbrt": _cube_root,
     **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
-    **{name: _own(name) for name in vector_math.VECTOR_FUNCTIONS},
-    **{name: _in_double(name) for name in vector_powers.ARITY},
+    **{name: _own(name) for name in ARITY},
 }

@@ -13,12 +13,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tracejit.codegen.scalar.vector_exp import nearest_integer, power_of_two, reduce_exp
-from tracejit.codegen.scalar.vector_math import symbol
-from tracejit.codegen.scalar.vector_math_emit import F64, Float, Int, VectorBuilder
-from tracejit.codegen.scalar.vector_math_tables import TABLES
+from tracejit.codegen.vector_math.builder import F64, Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.exponentials import nearest_integer, power_of_two, reduce_exp
+from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["ARITY", "define"]
+__all__ = ["exp2", "log1p", "power", "log2", "log10"]
 
 #: 1 / 3, 1 / log(2), 1 / log(10) and log(2), each as a sum of two numbers.
 _THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
@@ -120,7 +119,7 @@ def _exp_of_rest(e: VectorBuilder, r: _Sum, biased: Int) -> Float:
     """2^n * exp(r), |r| <= log(2) / 2, with n + 2 * bias in the low half of `biased`."""
     head = r.high + 1.0
     tail = ((1.0 - head) + r.high) + r.low
-    tail = e.muladd(r.high * r.high, e.polynomial(r.high, _T.exp), tail)
+    tail = e.muladd(r.high * r.high, e.fitted("exp", r.high), tail)
     # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
     half = biased >> 1
     first, second = power_of_two(half), power_of_two(biased - half)
@@ -139,7 +138,7 @@ def _logarithm(per_log: tuple[float, float]) -> Callable[[VectorBuilder, Float],
     return body
 
 
-def _log1p(e: VectorBuilder, x: Float) -> Float:
+def log1p(e: VectorBuilder, x: Float) -> Float:
     """log(u + error), u = 1 + x rounded and its error found exactly (Knuth's 2Sum)."""
     u = x + 1.0
     one = u - x
@@ -154,7 +153,7 @@ def _log1p(e: VectorBuilder, x: Float) -> Float:
     return x.compare("uno", 0.0).select(x, y)
 
 
-def _exp2(e: VectorBuilder, x: Float) -> Float:
+def exp2(e: VectorBuilder, x: Float) -> Float:
     bounded = x.at_least(-1100.0).at_most(1025.0)
     n, biased = nearest_integer(e, bounded, 1.0, 2 * F64.bias)
     rest = bounded - n
@@ -162,7 +161,7 @@ def _exp2(e: VectorBuilder, x: Float) -> Float:
     return _exp_of_rest(e, exact, biased)
 
 
-def _power(e: VectorBuilder, x: Float, y: Float) -> Float:
+def power(e: VectorBuilder, x: Float, y: Float) -> Float:
     """|x|^y = exp(y * log(|x|)), negative where x is and y is odd."""
     size = abs(x)
     log = _log(e, size)
@@ -189,33 +188,5 @@ def _power(e: VectorBuilder, x: Float, y: Float) -> Float:
     return x.compare("oeq", 1.0).select(1.0, result)
 
 
-_BODIES: dict[str, Callable[..., Float]] = {
-    "exp2": _exp2,
-    "log10": _logarithm(_PER_LOG_10),
-    "log1p": _log1p,
-    "log2": _logarithm(_PER_LOG_2),
-    "power": _power,
-}
-#: The functions here, and how many arguments they take.
-ARITY: dict[str, int] = {name: 2 if name == "power" else 1 for name in _BODIES}
-
-
-def define(name: str, width: int, fma: bool = True) -> tuple[str, tuple[str, ...]]:
-    """LLVM IR text of `symbol(name, "f64", width)`, and the `declare` lines that it needs.
-
-    The function takes ARITY[name] vectors of `width` doubles and returns one. `fma` says whether
-    the host has a fused multiply-add. Raises KeyError for an unknown name.
-    """
-    e = VectorBuilder(F64, width, fma)
-    names = ["%x", "%y"][: ARITY[name]]
-    result = _BODIES[name](e, *(e.argument(n) for n in names))
-    kind = e.float_type
-    params = ", ".join(f"{kind} {n}" for n in names)
-    lines = [
-        f"define internal {kind} @{symbol(name, 'f64', width)}({params}) nounwind {{",
-        *e.lines,
-        f"  ret {kind} {result.name}",
-        "}",
-        "",
-    ]
-    return "\n".join(lines), tuple(e.declarations)
+log2 = _logarithm(_PER_LOG_2)
+log10 = _logarithm(_PER_LOG_10)

@@ -8,10 +8,26 @@ contracted, reordered or folded: every operator is one instruction, rounded by i
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-__all__ = ["F32", "F64", "FORMATS", "Float", "Format", "Int", "Mask", "VectorBuilder", "literal"]
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+
+__all__ = [
+    "F32",
+    "F64",
+    "FORMATS",
+    "Definition",
+    "Float",
+    "Format",
+    "Int",
+    "Mask",
+    "Value",
+    "VectorBuilder",
+    "literal",
+    "symbol",
+]
 
 
 @dataclass(frozen=True)
@@ -65,20 +81,130 @@ def literal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+def symbol(name: str, dtype: str, width: int) -> str:
+    """Name of the function over `width` elements: `symbol("exp", "f64", 8)` is "tj_exp_f64x8"."""
+    return f"tj_{name}_{dtype}x{width}"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """LLVM IR text of the function `symbol`, the `declare` lines that it needs, and what it calls.
+
+    A module may hold one definition of each symbol.
+    """
+
+    symbol: str
+    text: str
+    declarations: tuple[str, ...]
+    helpers: tuple[Definition, ...] = ()
+
+    def everything(self) -> dict[str, str]:
+        """The texts of this function and of all that it calls, by symbol."""
+        texts: dict[str, str] = {}
+        for helper in self.helpers:
+            texts |= helper.everything()
+        return texts | {self.symbol: self.text}
+
+    def all_declarations(self) -> dict[str, None]:
+        """The `declare` lines of this function and of all that it calls, each once."""
+        lines = dict.fromkeys(self.declarations)
+        for helper in self.helpers:
+            lines |= helper.all_declarations()
+        return lines
+
+
+@dataclass
+class _Function:
+    """What builders of one function share, whatever their format."""
+
+    lines: list[str] = field(default_factory=list)
+    #: In the order of their first use.
+    declarations: dict[str, None] = field(default_factory=dict)
+    helpers: dict[str, Definition] = field(default_factory=dict)
+    block: str = "entry"
+
+
 class VectorBuilder:
-    """Instructions of one straight-line function over vectors of `width` elements.
+    """Instructions of one function over vectors of `width` elements.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
     each element): `muladd` then rounds twice, and `product_error` splits its factors.
     """
 
-    def __init__(self, fmt: Format, width: int, fma: bool) -> None:
+    def __init__(
+        self, fmt: Format, width: int, fma: bool, function: _Function | None = None
+    ) -> None:
         self.format = fmt
         self.width = width
         self.fma = fma
-        self.lines: list[str] = []
-        #: In the order of their first use.
-        self.declarations: dict[str, None] = {}
+        self._function = function or _Function()
+
+    def doubles(self) -> VectorBuilder:
+        """A builder of the same function whose values are float64."""
+        return VectorBuilder(F64, self.width, self.fma, self._function)
+
+    def definition(
+        self, name: str, parameters: Sequence[str], results: Sequence[Float | Int]
+    ) -> Definition:
+        """The function of what was built: it returns `results`, several as a structure."""
+        function = self._function
+        types = [result.type for result in results]
+        kind = types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+        if len(results) == 1:
+            returned = results[0].name
+        else:
+            returned = "poison"
+            for i, result in enumerate(results):
+                returned = self.emit(
+                    f"insertvalue {kind} {returned}, {result.type} {result.name}, {i}"
+                )
+        head = f"define internal {kind} @{name}({', '.join(parameters)}) nounwind {{"
+        text = "\n".join([head, "entry:", *function.lines, f"  ret {kind} {returned}", "}", ""])
+        return Definition(
+            name, text, tuple(function.declarations), tuple(function.helpers.values())
+        )
+
+    def shared(
+        self, name: str, argument: Float, body: Callable[[VectorBuilder, Float], Sequence[Value]]
+    ) -> list[Value]:
+        """Call a function of the module's own, which all that need it share; its results."""
+        own = symbol(name, self.format.name, self.width)
+        inner = VectorBuilder(self.format, self.width, self.fma)
+        results = body(inner, inner.argument("%x"))
+        definition = inner.definition(own, [f"{self.float_type} %x"], results)
+        self._function.helpers.setdefault(own, definition)
+        types = [result.type for result in results]
+        kind = f"{{ {', '.join(types)} }}"
+        value = self.emit(f"call {kind} @{own}({self.float_type} {argument.name})")
+        parts = (self.emit(f"extractvalue {kind} {value}, {i}") for i in range(len(types)))
+        return [type(r)(self, part) for r, part in zip(results, parts, strict=True)]
+
+    def where_any(
+        self, mask: Mask, usual: Sequence[Value], unusual: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """What `unusual` builds in a branch of its own where a lane of `mask` is set, else `usual`.
+
+        `unusual` gives values for all lanes.
+        """
+        function = self._function
+        label = f"b{len(function.lines)}"
+        before = function.block
+        function.lines += [
+            f"  br i1 {self.any(mask)}, label %{label}.some, label %{label}.none",
+            f"{label}.some:",
+        ]
+        function.block = f"{label}.some"
+        others = unusual()
+        after = function.block
+        function.lines += [f"  br label %{label}.none", f"{label}.none:"]
+        function.block = f"{label}.none"
+        return [
+            type(u)(
+                u.emitter,
+                self.emit(f"phi {u.type} [ {u.name}, %{before} ], [ {o.name}, %{after} ]"),
+            )
+            for u, o in zip(usual, others, strict=True)
+        ]
 
     def vector(self, element: str) -> str:
         """The type of a value whose elements have type `element`."""
@@ -103,8 +229,9 @@ class VectorBuilder:
 
     def emit(self, instruction: str) -> str:
         """Append an instruction; its result's name."""
-        name = f"%v{len(self.lines)}"
-        self.lines.append(f"  {name} = {instruction}")
+        lines = self._function.lines
+        name = f"%v{len(lines)}"
+        lines.append(f"  {name} = {instruction}")
         return name
 
     def argument(self, name: str) -> Float:
@@ -116,9 +243,31 @@ class VectorBuilder:
         suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
         function = f"{self.float_type} @llvm.{name}.{suffix}"
         types = ", ".join([self.float_type] * len(operands))
-        self.declarations[f"declare {function}({types})"] = None
+        self._function.declarations[f"declare {function}({types})"] = None
         arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
         return Float(self, self.emit(f"call {function}({arguments})"))
+
+    def lookup(self, table: Sequence[int], index: Int) -> Int:
+        """Each lane's entry of a constant table of integers; every index must be in range."""
+        kind, count = self.format.integer, len(table)
+        entries = ", ".join(f"{kind} {value}" for value in table)
+        name = f"tj_table_{kind}_{zlib.crc32(entries.encode()):08x}"
+        text = f"@{name} = internal constant [{count} x {kind}] [{entries}]"
+        self._function.helpers.setdefault(name, Definition(name, text, ()))
+        pointers = self.vector("ptr")
+        address = self.emit(f"getelementptr {kind}, ptr @{name}, {self.int_type} {index.name}")
+        if self.width == 1:
+            return Int(self, self.emit(f"load {kind}, ptr {address}"))
+        function = f"{self.int_type} @llvm.masked.gather.v{self.width}{kind}.v{self.width}p0"
+        flags = self.vector("i1")
+        self._function.declarations[f"declare {function}({pointers}, {flags}, {self.int_type})"] = (
+            None
+        )
+        gathered = self.emit(
+            f"call {function}({pointers} align {self.format.bits // 8} {address}, "
+            f"{flags} splat (i1 true), {self.int_type} poison)"
+        )
+        return Int(self, gathered)
 
     def any(self, mask: Mask) -> str:
         """An `i1` that is true where any lane is."""
@@ -133,6 +282,29 @@ class VectorBuilder:
         if self.fma:
             return self.intrinsic("fma", a, a.like(b), a.like(c))
         return a * b + c
+
+    def fitted(self, name: str, x: Float) -> Float:
+        """The polynomial of that name for this format."""
+        return self.polynomial(x, POLYNOMIALS[self.format.name][name])
+
+    def ordered_sum(self, a: Float, b: Float) -> tuple[Float, Float]:
+        """a + b rounded, and its error: |a| >= |b|, or a is 0 or a multiple of b's last place.
+
+        Dekker's Fast2Sum; for the last condition Boldo, Graillat and Muller, "On the robustness of
+        the 2Sum and Fast2Sum algorithms" (2017).
+        """
+        total = a + b
+        return total, b - (total - a)
+
+    def multiply_add(self, a: Float, b: Float | float, c: Float | float) -> tuple[Float, Float]:
+        """a * b + c rounded, and its error: c and the product are as `ordered_sum` asks."""
+        b, c = a.like(b), a.like(c)
+        if self.fma:
+            total = self.muladd(a, b, c)
+            return total, self.muladd(a, b, c - total)
+        product = a * b
+        total, low = self.ordered_sum(c, product)
+        return total, low + self.product_error(a, b, product)
 
     def polynomial(self, x: Float, coefficients: Sequence[float]) -> Float:
         """Sum of c[i] * x**i: even and odd powers in two chains of Horner's steps.
@@ -178,6 +350,26 @@ class Mask:
     emitter: VectorBuilder
     name: str
 
+    def _with(self, operation: str, other: Mask) -> Mask:
+        e = self.emitter
+        return Mask(e, e.emit(f"{operation} {e.vector('i1')} {self.name}, {other.name}"))
+
+    def __and__(self, other: Mask) -> Mask:
+        return self._with("and", other)
+
+    def __or__(self, other: Mask) -> Mask:
+        return self._with("or", other)
+
+    def __xor__(self, other: Mask) -> Mask:
+        return self._with("xor", other)
+
+    def select_int(self, true: Int, false: Int) -> Int:
+        """`true` where the mask is set, else `false`."""
+        e = self.emitter
+        condition = f"select {e.vector('i1')} {self.name}"
+        operands = f"{e.int_type} {true.name}, {e.int_type} {false.name}"
+        return Int(e, e.emit(f"{condition}, {operands}"))
+
     def select(self, true: Float | float, false: Float) -> Float:
         """`true` where the mask is set, else `false`."""
         e = self.emitter
@@ -193,6 +385,10 @@ class Int:
 
     emitter: VectorBuilder
     name: str
+
+    @property
+    def type(self) -> str:
+        return self.emitter.int_type
 
     def _operation(self, operation: str, other: Int | int) -> Int:
         e = self.emitter
@@ -214,17 +410,25 @@ class Int:
     def __xor__(self, other: Int | int) -> Int:
         return self._operation("xor", other)
 
-    def __lshift__(self, count: int) -> Int:
+    def __mul__(self, other: Int | int) -> Int:
+        return self._operation("mul", other)
+
+    def __lshift__(self, count: Int | int) -> Int:
         return self._operation("shl", count)
 
-    def __rshift__(self, count: int) -> Int:
+    def __rshift__(self, count: Int | int) -> Int:
         """Zeros come in from the left."""
         return self._operation("lshr", count)
 
-    def compare(self, predicate: str, other: int) -> Mask:
+    def compare(self, predicate: str, other: Int | int) -> Mask:
         e = self.emitter
-        right = e.int_constant(other)
+        right = other.name if isinstance(other, Int) else e.int_constant(other)
         return Mask(e, e.emit(f"icmp {predicate} {e.int_type} {self.name}, {right}"))
+
+    def narrowed(self, emitter: VectorBuilder) -> Int:
+        """The low bits, as many as `emitter`'s integers have."""
+        e = emitter
+        return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
 
     def as_float(self) -> Float:
         """The number with these bits."""
@@ -238,6 +442,23 @@ class Float:
 
     emitter: VectorBuilder
     name: str
+
+    @property
+    def type(self) -> str:
+        return self.emitter.float_type
+
+    def sqrt(self) -> Float:
+        return self.emitter.intrinsic("sqrt", self)
+
+    def widened(self) -> Float:
+        """The float64 that equals this float32."""
+        e = self.emitter.doubles()
+        return Float(e, e.emit(f"fpext {self.type} {self.name} to {e.float_type}"))
+
+    def narrowed(self, emitter: VectorBuilder) -> Float:
+        """Rounded to `emitter`'s format, float32."""
+        e = emitter
+        return Float(e, e.emit(f"fptrunc {self.type} {self.name} to {e.float_type}"))
 
     def like(self, value: Float | float) -> Float:
         """`value` itself, or the constant in every lane."""
@@ -300,3 +521,7 @@ class Float:
     def with_sign(self, sign: Int) -> Float:
         """Change the sign where `sign` has its sign bit set and no other bit."""
         return (self.bits() ^ sign).as_float()
+
+
+#: What a function takes, gives and carries from block to block.
+Value = Float | Int

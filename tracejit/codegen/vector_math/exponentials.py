@@ -1,9 +1,10 @@
-"""exp and what is made of it, over explicit vectors: expm1, sinh, cosh, tanh."""
+"""exp and what is made of it: exp2, expm1, sinh, cosh, tanh."""
 
 from __future__ import annotations
 
-from .vector_math_emit import Float, Int, VectorBuilder
-from .vector_math_tables import TABLES
+from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]
 
@@ -14,7 +15,7 @@ def exp(e: VectorBuilder, x: Float) -> Float:
     x = x.at_least(t.exp_low).at_most(t.exp_high)
     r, r_low, biased = reduce_exp(e, x, 2 * e.format.bias)
     head = r + 1.0
-    tail = e.muladd(r * r, e.polynomial(r, t.exp), ((1.0 - head) + r) + r_low)
+    tail = e.muladd(r * r, e.fitted("exp", r), ((1.0 - head) + r) + r_low)
     # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
     half = biased >> 1
     first, second = power_of_two(half), power_of_two(biased - half)
@@ -71,7 +72,11 @@ def _grown(
     t = TABLES[e.format.name]
     half_r = r * 0.5
     h = half_r * r
-    tail = e.muladd(h * (r + r), e.polynomial(r, t.exp[1:]), r_low + e.product_error(half_r, r, h))
+    tail = e.muladd(
+        h * (r + r),
+        e.polynomial(r, POLYNOMIALS[e.format.name]["exp"][1:]),
+        r_low + e.product_error(half_r, r, h),
+    )
     curve = h + tail
     first = r + curve
     first_low = ((r - first) + curve) + ((h - curve) + tail)
@@ -133,6 +138,6 @@ def _exponentials(e: VectorBuilder, a: Float) -> tuple[Float, Float, Float, Floa
     # 2^k has k in the exponent field alone: the difference of two fields is that of a quotient.
     down = (up.bits() ^ -1) + (((2 * e.format.bias - 6) << e.format.mantissa) + 1)
     z = r * r
-    odd = z * e.polynomial(z, t.sinh)
-    even = e.muladd(z * z, e.polynomial(z, t.cosh), z * 0.5)
+    odd = z * e.fitted("sinh", z)
+    even = e.muladd(z * z, e.fitted("cosh", z), z * 0.5)
     return up, far.select(0.0, down.as_float()), r, r_low, odd, even

@@ -1,0 +1,1 @@
+"""Elementary functions of any width: a name and a format become LLVM IR text over vectors."""

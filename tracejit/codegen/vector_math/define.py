@@ -1,0 +1,91 @@
+"""Names of elementary functions become LLVM IR: one internal function per name, format and width.
+
+The functions are written over explicit vectors, so that LLVM's code generator alone, with no
+optimisation pass, gives the final code; they need no library. Every result is within 1 ULP (erf
+without FMA: 1.25). A result's bits depend on the argument and on `fma`, not on the width, the other
+lanes or the CPU. Special values, subnormal numbers and signed zeros are NumPy's.
+`benchmarks/vector_math.py` measures errors and speed.
+
+The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
+polynomial for the small tail of the result, and add the tail to a head that is exact, so that one
+rounding decides. Reductions follow Cody and Waite, "Software Manual for the Elementary Functions"
+(1980); exact sums are Dekker's Fast2Sum (1971). The numbers are in `tables` and `polynomials`.
+
+A vector type must be passed alike by caller and callee: give the functions that call these no
+attribute that changes which vectors are legal (`min-legal-vector-width` below the width in use).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tracejit.codegen.vector_math import (
+    errors,
+    exponentials,
+    inverse_trigonometric,
+    logarithms,
+    powers,
+    trigonometric,
+)
+from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
+
+__all__ = ["ARITY", "define", "symbol"]
+
+Body = Callable[..., Float]
+
+
+@dataclass(frozen=True)
+class _Function:
+    """What writes a function: `body` in the format of the arguments.
+
+    `wide` is for float32, over the arguments as float64; the result is rounded once.
+    """
+
+    body: Body
+    arity: int = 1
+    wide: Body | None = None
+
+
+_FUNCTIONS: dict[str, _Function] = {
+    "arctan": _Function(inverse_trigonometric.arctan),
+    "cos": _Function(trigonometric.cos),
+    "cosh": _Function(exponentials.cosh),
+    "erf": _Function(errors.erf),
+    "exp": _Function(exponentials.exp),
+    "exp2": _Function(powers.exp2, wide=powers.exp2),
+    "expm1": _Function(exponentials.expm1),
+    "log": _Function(logarithms.log),
+    "log10": _Function(powers.log10, wide=powers.log10),
+    "log1p": _Function(powers.log1p, wide=powers.log1p),
+    "log2": _Function(powers.log2, wide=powers.log2),
+    "power": _Function(powers.power, 2, wide=powers.power),
+    "sin": _Function(trigonometric.sin),
+    "sinh": _Function(exponentials.sinh),
+    "tan": _Function(trigonometric.tan),
+    "tanh": _Function(exponentials.tanh),
+}
+#: The functions here, and how many arguments they take. sqrt is an LLVM intrinsic and not here.
+ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
+
+
+def define(name: str, dtype: str, width: int, fma: bool = True) -> Definition:
+    """The function `symbol(name, dtype, width)`.
+
+    It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
+    returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
+    the same bounds. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    """
+    if width < 1:
+        raise ValueError(f"width must be at least 1, not {width}")
+    function = _FUNCTIONS[name]
+    e = VectorBuilder(FORMATS[dtype], width, fma)
+    names = ["%x", "%y"][: function.arity]
+    arguments = [e.argument(n) for n in names]
+    if function.wide is not None and dtype == "f32":
+        result = function.wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)
+    else:
+        result = function.body(e, *arguments)
+    return e.definition(
+        symbol(name, dtype, width), [f"{e.float_type} {n}" for n in names], [result]
+    )

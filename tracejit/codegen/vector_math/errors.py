@@ -1,0 +1,31 @@
+"""erf."""
+
+from __future__ import annotations
+
+from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.exponentials import power_of_two, reduce_exp
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+from tracejit.codegen.vector_math.tables import ERFC_CENTRE, TABLES
+
+__all__ = ["erf"]
+
+
+def erf(e: VectorBuilder, x: Float) -> Float:
+    """erf(x) = x + x * p(x^2) below 1, 1 - exp(-x^2) * erfcx(x) above.
+
+    erfcx(x) = exp(x^2) * erfc(x) is smooth enough for one polynomial; what exp and it round away is
+    scaled down by erfc(1) = 0.16.
+    """
+    t, near = TABLES[e.format.name], POLYNOMIALS[e.format.name]["erf"]
+    a = abs(x).at_most(t.erf_one)
+    z = a * a
+    first, rest = near[:2], near[2:]
+    # The two large coefficients apart, so that the rest rounds less.
+    line = e.muladd(z, first[1], z.like(first[0]))
+    low = e.muladd(a, e.muladd(z * z, e.polynomial(z, rest), line), a)
+    r, _, biased = reduce_exp(e, -z, e.format.bias)
+    r = r - e.product_error(a, a, z)
+    gaussian = (e.muladd(r * r, e.fitted("exp", r), r) + 1.0) * power_of_two(biased)
+    tail = e.fitted("erfc", a - ERFC_CENTRE)
+    high = 1.0 - gaussian * tail
+    return a.compare("olt", 1.0).select(low, high).with_sign(x.sign())

@@ -1,0 +1,106 @@
+"""sin, cos and tan: x = n * pi / 2 + r, and polynomials for sin(r) and cos(r)."""
+
+from __future__ import annotations
+
+from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.exponentials import nearest_integer
+from tracejit.codegen.vector_math.huge_angles import reduce_huge
+from tracejit.codegen.vector_math.tables import TABLES
+
+__all__ = ["cos", "sin", "tan"]
+
+
+def sin(e: VectorBuilder, x: Float) -> Float:
+    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    y = _is_odd(quadrant).select(cos[0] + cos[1], sin[0] + sin[1])
+    return y.with_sign(_sign_of_quadrant(quadrant) ^ x.sign())
+
+
+def cos(e: VectorBuilder, x: Float) -> Float:
+    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    y = _is_odd(quadrant).select(sin[0] + sin[1], cos[0] + cos[1])
+    return y.with_sign(_sign_of_quadrant(quadrant + 1))
+
+
+def tan(e: VectorBuilder, x: Float) -> Float:
+    """tan(r), a sum of two, or -1 / tan(r) in the odd quadrants."""
+    r, r_low, quadrant = _reduce(e, abs(x))
+    z = r * r
+    head, low = e.multiply_add(z * e.fitted("tan", z), r, r)
+    low = low + e.muladd(head * r_low, head, r_low)  # r_low * (1 + tan(r)^2)
+    # Beside a pole r_low is not small against r.
+    head, low = e.ordered_sum(head, low)
+    reciprocal = 1.0 / head
+    rest = e.muladd(reciprocal, low, e.product_error(reciprocal, head, head.like(1.0)))
+    inverse = e.muladd(-reciprocal, rest, reciprocal)
+    y = _is_odd(quadrant).select(inverse, head)
+    return y.with_sign((quadrant << (e.format.bits - 1)) ^ x.sign())
+
+
+def _is_odd(quadrant: Int) -> Mask:
+    return (quadrant & 1).compare("ne", 0)
+
+
+def _sign_of_quadrant(quadrant: Int) -> Int:
+    """The sign bit where the quadrant is 2 or 3, modulo 4."""
+    return (quadrant & 2) << (quadrant.emitter.format.bits - 2)
+
+
+def _sin_and_cos(
+    e: VectorBuilder, x: Float
+) -> tuple[tuple[Float, Float], tuple[Float, Float], Int]:
+    """sin(r) and cos(r), each a head and a tail, and n modulo 4 in the low bits, for x >= 0."""
+    r, r_low, quadrant = _reduce(e, x)
+    z = r * r
+    half_z = z * 0.5
+    correction = e.muladd(-half_z, r_low, r_low)  # r_low * cos(r), to first order
+    sin = r, e.muladd(z * r, e.fitted("sin", z), correction)
+    head = 1.0 - half_z
+    head_low = (1.0 - head) - half_z
+    correction = e.muladd(e.product_error(r, r, z), 0.5, r * r_low)
+    cos = head, e.muladd(z * z, e.fitted("cos", z), head_low - correction)
+    return sin, cos, quadrant
+
+
+def _reduce(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
+    """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4."""
+    t = TABLES[e.format.name]
+    limit = t.trig_limit_fused if e.fma else t.trig_limit_plain
+    near = _reduce_near(e, x)
+    beyond = x.compare("ogt", limit)
+
+    def far() -> tuple[Float, Float, Int]:
+        r, r_low, quadrant = reduce_huge(e, beyond.select(x, x.like(2.0 * limit)))
+        return (
+            beyond.select(r, near[0]),
+            beyond.select(r_low, near[1]),
+            beyond.select_int(quadrant, near[2]),
+        )
+
+    r, r_low, quadrant = e.where_any(beyond, near, far)
+    assert isinstance(r, Float) and isinstance(r_low, Float) and isinstance(quadrant, Int)
+    return r, r_low, quadrant
+
+
+def _reduce_near(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
+    """r, its rounding error, and n in the low bits, x = n * pi / 2 + r, 0 <= x <= the limit.
+
+    The difference of two numbers a - p and its error are found by Fast2Sum although |a| may be the
+    smaller: it asks only that a be a multiple of the last place of p (Boldo, Graillat and Muller,
+    "On the robustness of the 2Sum and Fast2Sum algorithms", 2017). Where n is not 0, x is at least
+    pi / 4, so a is a multiple of the last place of 0.5; and up to the limit p is below 0.5.
+    """
+    t = TABLES[e.format.name]
+    n, quadrant = nearest_integer(e, x, t.two_over_pi[0])
+    if e.fma:
+        first, second, third = t.half_pi_fused
+        rest = e.muladd(n, -first, x)  # Exact: no more bits than x has below pi / 4.
+        r = rest - n * second
+        r_low = e.muladd(n, -third, e.muladd(n, -second, rest - r))
+        return r, r_low, quadrant
+    first, second, third, fourth = t.half_pi_plain
+    rest = x - n * first
+    middle = rest - n * second
+    r = middle - n * third
+    r_low = ((rest - middle) - n * second) + ((middle - r) - n * third)
+    return r, r_low - n * fourth, quadrant
