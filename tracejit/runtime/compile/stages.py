@@ -36,6 +36,7 @@ from tracejit.locks import once_computed
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
+from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
@@ -392,6 +393,7 @@ class Lowered:
             self.name,
             host_target(),
             may_zero=True,
+            maker=native.late_array_address(),
         )
         self.seconds["program"] = time.perf_counter() - start
         return program

@@ -29,6 +29,8 @@ _PYTHON = {
     "PyErr_Occurred": ("ptr", ""),
     "PyEval_RestoreThread": ("void", "ptr"),
     "PyEval_SaveThread": ("ptr", ""),
+    "PyGILState_Ensure": ("i32", ""),
+    "PyGILState_Release": ("void", "i32"),
     "PyFloat_FromDouble": ("ptr", "double"),
     "PyList_GetItem": ("ptr", "ptr, i64"),
     "PyList_New": ("ptr", "i64"),
@@ -55,8 +57,8 @@ _NUMPY = {
 }
 _ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 
-#: name -> (result, parameters) of everything in `function_addresses()`, and of the function of
-#: `runtime/native/result_memory.py`.
+#: name -> (result, parameters) of everything in `function_addresses()`, and of `tj_new_array`
+#: in `runtime/native/result_memory.py`.
 PROTOTYPES: dict[str, tuple[str, str]] = {
     **_PYTHON,
     **{name: (result, parameters) for name, (_, result, parameters) in _NUMPY.items()},

@@ -28,7 +28,7 @@ from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
 from tracejit.runtime.native.made import ResultEmitter
 from tracejit.runtime.native.no_alias import RANGES, range_count
 from tracejit.runtime.native.reflect import Layout
-from tracejit.runtime.native.result_memory import new_array_address
+from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
 __all__ = ["GIL_WORK", "next_cell", "write_entry"]
@@ -59,7 +59,7 @@ def write_entry(
     The text is a module of its own: it defines `entry_name` and `next_cell(entry_name)` and
     declares `program`, which another module of the same library defines with external linkage.
     """
-    known = {**functions, "tj_new_array": new_array_address(functions)}
+    known = {**functions, **array_functions(functions, layout)}
     return _Writer(spec, program, entry_name, layout, known).write()
 
 
