@@ -62,6 +62,12 @@ _cos_tail = _series(
 )
 
 
+# (1 - e)^(-1/3) = 1 + e * cbrt_tail(e)
+_cbrt_tail = _series(
+    lambda e: (mp.cbrt(1 / (1 - e)) - 1) / e, lambda i: mp.rf(mp.mpf(1) / 3, i + 1) / mp.fac(i + 1)
+)
+
+
 # tan(r) = r + r^3 * tan_tail(r^2)
 def _tan_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
@@ -243,6 +249,7 @@ def specs() -> list[Fit]:
             Fit("exp16", _exp_tail, lambda r: r * r, -step, step, exp, dtype),
             Fit("exp2", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, exp2, dtype),
         ]
+        fits += [Fit("cbrt", _cbrt_tail, lambda e: mp.mpf(0.103), -0.103, 0.103, 2, dtype)]
     for dtype, tan in (("f64", 14), ("f32", 6)):
         fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):

@@ -27,6 +27,7 @@ from tracejit.codegen.vector_math import (
     inverse_trigonometric,
     logarithms,
     powers,
+    roots,
     trigonometric,
 )
 from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
@@ -55,6 +56,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
     "arctanh": _Function(inverse_hyperbolic.arctanh),
+    "cbrt": _Function(roots.cbrt),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),

@@ -37,6 +37,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.c71c74d45868bp-4 0x1.745c3b2fc3bdcp-4 0x1.3b37b5b9e9a43p-4 "
             "0x1.0dab52c928a74p-4 0x1.1c581c061f7eep-4"
         ),
+        "cbrt": _hex(  # error 2^-17.9
+            "0x1.5554673667980p-2 0x1.c97944eb7a852p-3 0x1.65639e54e5784p-3"
+        ),
         "cos": _hex(  # error 2^-64.0
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
             "-0x1.27e4f7e40c1b1p-22 0x1.1ee9d05997d64p-29 -0x1.8f9f8a8f4d5b5p-37"
@@ -132,6 +135,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "artanh": _hex(  # error 2^-28.3
             "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
+        ),
+        "cbrt": _hex(  # error 2^-17.9
+            "0x1.555468p-2 0x1.c97944p-3 0x1.65639ep-3"
         ),
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
