@@ -27,6 +27,7 @@ from tracejit.codegen.vector_math import (
     inverse_trigonometric,
     logarithms,
     powers,
+    square_roots,
     trigonometric,
 )
 from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
@@ -54,6 +55,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "arcsin": _Function(inverse_trigonometric.arcsin),
     "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
+    "arctan2": _Function(inverse_trigonometric.arctan2, 2),
     "arctanh": _Function(inverse_hyperbolic.arctanh),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
@@ -61,6 +63,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "exp": _Function(exponentials.exp),
     "exp2": _Function(powers.exp2, wide=powers.exp2),
     "expm1": _Function(exponentials.expm1),
+    "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
     "log": _Function(logarithms.log),
     "log10": _Function(logarithms.log10),
     "log1p": _Function(logarithms.log1p),

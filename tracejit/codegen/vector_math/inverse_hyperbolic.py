@@ -10,7 +10,7 @@ import math
 
 from tracejit.codegen.vector_math.builder import F32, Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
-from tracejit.codegen.vector_math.roots import square_root
+from tracejit.codegen.vector_math.square_roots import square_root
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["arccosh", "arcsinh", "arctanh"]
