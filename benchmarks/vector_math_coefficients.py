@@ -47,6 +47,10 @@ def _series(function: Function, coefficients: Callable[[int], mp.mpf]) -> Functi
 
 # exp(r) = 1 + r + r^2 * exp_tail(r)
 _exp_tail = _series(lambda r: (mp.exp(r) - 1 - r) / r**2, lambda i: 1 / mp.factorial(i + 2))
+# 2^r = 1 + r * exp2_tail(r)
+_exp2_tail = _series(
+    lambda r: (mp.mpf(2) ** r - 1) / r, lambda i: mp.log(2) ** (i + 1) / mp.factorial(i + 1)
+)
 # sin(r) = r + r^3 * sin_tail(r^2);  cos(r) = 1 - r^2 / 2 + r^4 * cos_tail(r^2)
 _sin_tail = _series(
     lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
@@ -89,6 +93,15 @@ def _arcsin_tail(z: mp.mpf) -> mp.mpf:
 # artanh(s) = s + s^3 * artanh_tail(s^2)
 _artanh_tail = _series(
     lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: mp.mpf(1) / (2 * i + 3)
+)
+# log(1 + r) = r - r^2 / 2 + r^3 / 3 + r^4 * log_power_tail(r)
+_log_power_tail = _series(
+    lambda r: (mp.log1p(r) - r + r**2 / 2 - r**3 / 3) / r**4,
+    lambda i: mp.mpf((-1) ** (i + 1)) / (i + 4),
+)
+# log2(1 + r) = r * log2_singles(r)
+_log2_singles = _series(
+    lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
 )
 # log(1 + r) = r + r^2 * log_tail(r)
 _log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
@@ -200,11 +213,10 @@ def specs() -> list[Fit]:
     fits = []
     for dtype, log in (("f64", 9), ("f32", 3)):
         # The weights make the errors relative to r where it is largest.
-        unit = mp.mpf(_REST_HIGH)
         bounds = (-_REST_LOW, _REST_HIGH, log, dtype)
-        fits += [Fit("log", _log_tail, lambda r: unit, *bounds)]
-        fits += [Fit("log2", _log_tail_in(2), lambda r: unit * mp.log(2), *bounds)]
-        fits += [Fit("log10", _log_tail_in(10), lambda r: unit * mp.log(10), *bounds)]
+        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
+        fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
+        fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
     for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
@@ -218,6 +230,18 @@ def specs() -> list[Fit]:
             Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
             Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
             Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z, artanh, dtype),
+        ]
+    rest = (-_REST_LOW, _REST_HIGH)
+    fits += [
+        Fit("log_power", _log_power_tail, lambda r: mp.mpf(_REST_HIGH) ** 3, *rest, 9, "f64"),
+        Fit("log2_singles", _log2_singles, lambda r: mp.log(2), *rest, 6, "f64"),
+        Fit("exp2_singles", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, 3, "f64"),
+    ]
+    for dtype, exp, exp2 in (("f64", 4, 6), ("f32", 1, 3)):
+        step = mp.log(2) / 32 * mp.mpf("1.001")
+        fits += [
+            Fit("exp16", _exp_tail, lambda r: r * r, -step, step, exp, dtype),
+            Fit("exp2", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, exp2, dtype),
         ]
     for dtype, tan in (("f64", 14), ("f32", 6)):
         fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
@@ -248,6 +272,8 @@ def constants(dtype: str) -> dict[str, list[float]]:
     return {
         "ln2": parts(mp.log(2), [42 if dtype == "f64" else 16, bits]),
         "log2_e": parts(1 / mp.log(2), [bits]),
+        "sixteenth": parts(16 / mp.log(2), [bits])
+        + parts(mp.log(2) / 16, [37 if dtype == "f64" else 12, bits]),
         "per_log 2": parts(1 / mp.log(2), [bits] * 2),
         "per_log 10": parts(1 / mp.log(10), [bits] * 2),
         "log10_2": parts(mp.log10(2), [42 if dtype == "f64" else 16, bits]),

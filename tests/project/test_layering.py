@@ -110,6 +110,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "most programs have no host call that a derivative goes through": {
         "ops.host.call": ("ops.host.derivatives.lookup",),
+        "ops.host.determinant": ("ops.host.derivatives.determinants",),
     },
     "what is compiled runs nothing operation by operation": {
         "transforms.api.custom": ("transforms.api.custom_eager",),

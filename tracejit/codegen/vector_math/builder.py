@@ -144,8 +144,8 @@ class VectorBuilder:
     """Instructions of one function over vectors of `width` elements.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element): `muladd` then rounds twice, and `product_error` splits its factors. With `permutes`
-    it has AVX-512's permutations, by which small tables are read faster than from memory.
+    each element): `muladd` then rounds twice, and `product_error` splits its factors. With
+    `permutes` it has AVX-512's permutations, which read small tables faster than memory does.
     """
 
     def __init__(
@@ -436,6 +436,11 @@ class Mask:
 
     def __xor__(self, other: Mask) -> Mask:
         return self._with("xor", other)
+
+    def negated(self) -> Mask:
+        e = self.emitter
+        one = "true" if e.width == 1 else "splat (i1 true)"
+        return Mask(e, e.emit(f"xor {e.vector('i1')} {self.name}, {one}"))
 
     def select_int(self, true: Int, false: Int) -> Int:
         """`true` where the mask is set, else `false`."""

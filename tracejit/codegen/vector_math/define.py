@@ -61,14 +61,14 @@ _FUNCTIONS: dict[str, _Function] = {
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),
     "exp": _Function(exponentials.exp),
-    "exp2": _Function(powers.exp2, wide=powers.exp2),
+    "exp2": _Function(exponentials.exp2),
     "expm1": _Function(exponentials.expm1),
     "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
     "log": _Function(logarithms.log),
     "log10": _Function(logarithms.log10),
     "log1p": _Function(logarithms.log1p),
     "log2": _Function(logarithms.log2),
-    "power": _Function(powers.power, 2, wide=powers.power),
+    "power": _Function(powers.power, 2, wide=powers.power_of_singles),
     "sin": _Function(trigonometric.sin),
     "sinh": _Function(exponentials.sinh),
     "tan": _Function(trigonometric.tan),
@@ -85,7 +85,8 @@ def define(
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
     returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. `permutes` says whether it has AVX-512F; results do not depend on it. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    the same bounds. `permutes` says whether it has AVX-512F, on which results do not depend. Raises
+    KeyError for an unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")

@@ -15,11 +15,11 @@ from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.logarithm_tables import START, centres
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["log", "log1p", "log2", "log10"]
+__all__ = ["Reduced", "log", "log1p", "log2", "log10", "not_ordinary", "reduce", "reduce_any"]
 
 
 @dataclass(frozen=True)
-class _Reduced:
+class Reduced:
     """A positive argument 2^k * m; the low 4 bits of `interval` count that of m."""
 
     m: Float
@@ -28,7 +28,7 @@ class _Reduced:
     interval: Int
 
 
-def _reduce(e: VectorBuilder, bits: Int) -> _Reduced:
+def reduce(e: VectorBuilder, bits: Int) -> Reduced:
     """The number with these bits, positive and normal."""
     fmt = e.format
     # Counting from START instead of 1 moves the step of the exponent field there.
@@ -39,31 +39,27 @@ def _reduce(e: VectorBuilder, bits: Int) -> _Reduced:
     base = 2.0**fmt.mantissa
     field = shifted >> fmt.mantissa
     k = (field | fmt.encode(base)).as_float() - (base + fmt.bias)
-    return _Reduced(m, k, field, shifted >> (fmt.mantissa - 4))
+    return Reduced(m, k, field, shifted >> (fmt.mantissa - 4))
 
 
-def _not_ordinary(e: VectorBuilder, bits: Int) -> Mask:
+def not_ordinary(e: VectorBuilder, bits: Int) -> Mask:
     """All but positive, normal, finite numbers."""
     least = e.format.encode(e.format.tiny)
     return (bits - least).compare("uge", e.format.encode(math.inf) - least)
 
 
 def _sum(
-    e: VectorBuilder,
-    k: Float,
-    interval: Int,
-    m: Float,
-    base: int | None,
-    less_one: tuple[Float, Float] | None = None,
+    e: VectorBuilder, x: Reduced, base: int | None, less_one: tuple[Float, Float] | None = None
 ) -> Float:
-    """log(2^k * m) to that base; m - 1 as a sum of two where it is known better than m."""
+    """log(x) to that base; m - 1 as a sum of two where it is known better than m."""
     t, fmt = TABLES[e.format.name], e.format.name
+    k, interval = x.k, x.interval
     table = centres(fmt, base)
     inverse = e.permuted(table.inverse, interval)
     high = e.permuted(table.log_high, interval)
     low = e.permuted(table.log_low, interval)
     if less_one is None:
-        r = e.short_muladd(m, inverse, m.like(-1.0))
+        r = e.short_muladd(x.m, inverse, k.like(-1.0))
     else:
         f, f_low = less_one
         product = f * inverse
@@ -85,22 +81,27 @@ def _sum(
     return total + e.muladd(r * r, e.fitted(f"log{base or ''}", r), low)
 
 
+def reduce_any(e: VectorBuilder, x: Float) -> Reduced:
+    """Any positive, finite number."""
+    usual = reduce(e, x.bits())
+
+    def of_subnormal() -> tuple[Float, Float, Int]:
+        lift = e.format.mantissa + 2
+        subnormal = x.compare("olt", e.format.tiny)
+        lifted = reduce(e, (x * 2.0**lift).bits())
+        k = subnormal.select(lifted.k - float(lift), usual.k)
+        m = subnormal.select(lifted.m, usual.m)
+        return m, k, subnormal.select_int(lifted.interval, usual.interval)
+
+    m, k, interval = e.where_any(
+        not_ordinary(e, x.bits()), (usual.m, usual.k, usual.interval), of_subnormal
+    )
+    return Reduced(m, k, usual.field, interval)
+
+
 def _logarithm(base: int | None) -> Callable[[VectorBuilder, Float], Float]:
     def body(e: VectorBuilder, x: Float) -> Float:
-        bits = x.bits()
-        rare = _not_ordinary(e, bits)
-        usual = _reduce(e, bits)
-
-        def of_subnormal() -> tuple[Float, Float, Int]:
-            lift = e.format.mantissa + 2
-            subnormal = x.compare("olt", e.format.tiny)
-            lifted = _reduce(e, (x * 2.0**lift).bits())
-            k = subnormal.select(lifted.k - float(lift), usual.k)
-            m = subnormal.select(lifted.m, usual.m)
-            return m, k, subnormal.select_int(lifted.interval, usual.interval)
-
-        m, k, interval = e.where_any(rare, (usual.m, usual.k, usual.interval), of_subnormal)
-        y = _sum(e, k, interval, m, base)
+        y = _sum(e, reduce_any(e, x), base)
 
         def special() -> tuple[Float]:
             # +inf and NaN are their own logarithms.
@@ -108,7 +109,7 @@ def _logarithm(base: int | None) -> Callable[[VectorBuilder, Float], Float]:
             pole = x.compare("oeq", 0.0).select(-math.inf, x.like(math.nan))
             return (x.compare("ole", 0.0).select(pole, finite),)
 
-        (result,) = e.where_any(rare, (y,), special)
+        (result,) = e.where_any(not_ordinary(e, x.bits()), (y,), special)
         return result
 
     return body
@@ -127,7 +128,7 @@ def log1p(e: VectorBuilder, x: Float) -> Float:
     fmt = e.format
     most = 2.0 ** (fmt.mantissa + 8)
     u = x + 1.0
-    reduced = _reduce(e, u.bits())
+    reduced = reduce(e, u.bits())
     # 2^-k has bias - k in the exponent field: ~n is -n - 1.
     scale = (((reduced.field ^ -1) + (2 * fmt.bias + 1)) << fmt.mantissa).as_float()
     less_one = e.multiply_add(x, scale, scale - 1.0)
@@ -140,7 +141,7 @@ def log1p(e: VectorBuilder, x: Float) -> Float:
         return beyond.select(reduced.m - 1.0, f), beyond.select(0.0, f_low)
 
     less_one = e.where_any(rare, less_one, large)
-    y = _sum(e, reduced.k, reduced.interval, reduced.m, None, less_one)
+    y = _sum(e, reduced, None, less_one)
     y = abs(y).with_sign(x.sign())  # The sign of zero.
 
     def special() -> tuple[Float]:

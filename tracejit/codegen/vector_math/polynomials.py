@@ -66,6 +66,18 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.a01a01b4a56d4p-16 0x1.71ddeecf4e06dp-19 0x1.27e4be92915aep-22 "
             "0x1.af6e27b1d73abp-26 0x1.1f9ed4823e868p-29"
         ),
+        "exp16": _hex(  # error 2^-56.2
+            "0x1.0000000000005p-1 0x1.555555548ec71p-3 0x1.55555554684a1p-5 "
+            "0x1.11123b3fb6011p-7 0x1.6c1850512b82ep-10"
+        ),
+        "exp2": _hex(  # error 2^-60.2
+            "0x1.62e42fefa39efp-1 0x1.ebfbdff82c594p-3 0x1.c6b08d704a0c4p-5 "
+            "0x1.3b2ab6fb09b57p-7 0x1.5d87fe78042ffp-10 0x1.430a495ed4732p-13 "
+            "0x1.ffcdd3630f72bp-17"
+        ),
+        "exp2_singles": _hex(  # error 2^-37.6
+            "0x1.62e42fee46408p-1 0x1.ebfbdff60dceep-3 0x1.c6b348653ff80p-5 0x1.3b2c77916b19dp-7"
+        ),
         "log": _hex(  # error 2^-63.6
             "-0x1.000000p-1 0x1.5555555555551p-2 -0x1.ffffffffffefap-3 "
             "0x1.99999999b0b4dp-3 -0x1.55555557381ffp-3 0x1.24924803e8bdep-3 "
@@ -83,6 +95,17 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.2776c50f0a6adp-2 -0x1.ec709dc658c53p-3 0x1.a61761073a4edp-3 "
             "-0x1.7154574899013p-3 0x1.48529aeb0dd16p-3 -0x1.280b0abeba1bcp-3 "
             "0x1.01279bd40eff0p-3"
+        ),
+        "log2_singles": _hex(  # error 2^-42.2
+            "0x1.71547652b86f8p+0 -0x1.71547652fdc86p-1 0x1.ec709d7f731a6p-2 "
+            "-0x1.715468ed52716p-2 0x1.27795b14ff2ecp-2 -0x1.ed252798618ccp-3 "
+            "0x1.9a03b2acc6bffp-3"
+        ),
+        "log_power": _hex(  # error 2^-73.3
+            "-0x1.000000p-2 0x1.9999999999993p-3 -0x1.5555555555475p-3 "
+            "0x1.24924924a6145p-3 -0x1.000000019e239p-3 0x1.c71c6fd89425cp-4 "
+            "-0x1.999974b36ff02p-4 0x1.746607639d373p-4 -0x1.56058d4a33c71p-4 "
+            "0x1.2d7d080566ddcp-4"
         ),
         "sin": _hex(  # error 2^-57.8
             "-0x1.5555555555547p-3 0x1.111111110f578p-7 -0x1.a01a019badb11p-13 "
@@ -128,6 +151,12 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
+        ),
+        "exp16": _hex(  # error 2^-29.2
+            "0x1.000220p-1 0x1.555738p-3"
+        ),
+        "exp2": _hex(  # error 2^-33.7
+            "0x1.62e430p-1 0x1.ebfbe0p-3 0x1.c6b348p-5 0x1.3b2c78p-7"
         ),
         "log": _hex(  # error 2^-29.0
             "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"

@@ -37,6 +37,11 @@ class Tables:
     #: log 2 in two parts; the product of the first with any exponent is exact.
     ln2: tuple[float, ...]
     log2_e: tuple[float, ...]
+    #: 16 / log(2), and log(2) / 16 in two parts; the product of the first of these with 16 times
+    #: any exponent is exact.
+    sixteenth: tuple[float, ...]
+    #: exp: up to this size of the argument the result is normal, and its last place, too.
+    exp_normal: float
     #: 1 / log(2) and 1 / log(10) in two parts, by the base.
     per_log: dict[int, tuple[float, ...]]
     #: log10(2) in two parts; the product of the first with any exponent is exact.
@@ -67,6 +72,8 @@ _F64 = Tables(
     trig_limit_plain=2.0**20,
     ln2=_hex("0x1.62e42fefa3800p-1 0x1.ef35793c76730p-45"),
     log2_e=_hex("0x1.71547652b82fep+0"),
+    sixteenth=_hex("0x1.71547652b82fep+4 0x1.62e42fefa0000p-5 0x1.cf79abc9e3b3ap-44"),
+    exp_normal=700.0,
     per_log={
         2: _hex("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56"),
         10: _hex("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57"),
@@ -91,6 +98,8 @@ _F32 = Tables(
     trig_limit_plain=2.0**11,
     ln2=_hex("0x1.62e400p-1 0x1.7f7d1cp-20"),
     log2_e=_hex("0x1.715476p+0"),
+    sixteenth=_hex("0x1.715476p+4 0x1.62e000p-5 0x1.0bfbe8p-19"),
+    exp_normal=83.0,
     per_log={
         2: _hex("0x1.715476p+0 0x1.4ae0c0p-26"),
         10: _hex("0x1.bcb7b2p-2 -0x1.5b235ep-27"),

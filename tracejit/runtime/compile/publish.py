@@ -104,7 +104,7 @@ def _spec(
     numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
     direct = direct_results(traced, flat.outputs, dict(enumerate(numbers)))
     if direct is not None:
-        return dataclasses.replace(spec, result=direct[0], outputs=direct[1])
+        return dataclasses.replace(spec, **direct._asdict())
     leaves = tuple(OutLeaf(numbers[k]) for k in results.leaves)
     return dataclasses.replace(spec, outputs=(*flat.outputs, *leaves), finish=results.finish)
 

@@ -13,85 +13,43 @@ there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluating import EvaluatingBuilder
-from tracejit.ir.graph import Attrs, Graph, GraphBuilder, Value
-from tracejit.ir.op import Op, register, require
-from tracejit.ir.types import ArrayType, Type, shape_of, type_sizes
-from tracejit.ops.checks import array_of, only_attrs, take
+from tracejit.ir.graph import Graph, GraphBuilder, Value
+from tracejit.ir.types import ArrayType, shape_of, type_sizes
 from tracejit.ops.host.derivatives.registry import HostAdaptor, as_array, host, rule
 from tracejit.ops.rules.linalg import matrix_sum
-from tracejit.ops.samples import array
 
-if TYPE_CHECKING:
-    from tracejit.ir.batching import BatchAdaptor
-
-__all__ = ["changes", "cofactors", "third"]
+__all__ = ["changes", "cofactors", "determinant_jvp", "determinant_vjp", "third"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-@register
-class Determinant(Op):
-    """The determinants of a stack of matrices of f64 or c128.
+def determinant_jvp(
+    c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+) -> Sequence[Value | None]:
+    """The sum of the cofactors times the tangent."""
+    (t,) = tangents
+    if t is None:
+        return (None,)
+    return (as_array(c, matrix_sum(c, c.mul_no_nan(t, _cofactors(c, at.x(0))), 2)),)
 
-    Programs that are not differentiated have them from `lu_diagonal`.
-    """
 
-    name: ClassVar[str] = "determinant"
-    kind: ClassVar[str] = "host"
-    parity: ClassVar[str] = "order"
-    numpy: ClassVar[Any] = np.linalg.det
-
-    def infer(
-        self,
-        inputs: Sequence[Type],
-        attrs: Attrs,
-        regions: tuple[Graph, ...],
-        binds: tuple[str, ...],
-    ) -> tuple[Type, ...]:
-        take(self.name, inputs, 1)
-        only_attrs(self.name, attrs)
-        a = array_of(self.name, inputs[0], 2)
-        square = a.shape[-1] == a.shape[-2] and a.dtype.char in "dD"
-        require(square, f"determinant does not take {a}")
-        return (ArrayType(a.dtype, a.shape[:-2]),)
-
-    def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        with np.errstate(all="ignore"):
-            return (np.asarray(np.linalg.det(inputs[0])),)
-
-    def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
-        return c.ops(self.name, at.values, **at.attrs)
-
-    def jvp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
-    ) -> Sequence[Value | None]:
-        """The sum of the cofactors times the tangent."""
-        (t,) = tangents
-        if t is None:
-            return (None,)
-        return (as_array(c, matrix_sum(c, c.mul_no_nan(t, _cofactors(c, at.x(0))), 2)),)
-
-    def vjp(
-        self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
-    ) -> Sequence[Value | Into | None]:
-        """The cofactors times the cotangent."""
-        (g,) = cotangents
-        if g is None or not at.wanted[0]:
-            return (None,)
-        found = _cofactors(c, at.x(0))
-        units = c.reshape(as_array(c, g), (*shape_of(g.type), 1, 1))
-        return (c.mul_no_nan(c.shaped(units, found.type), found),)
-
-    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        found = [array("f64", (4, 4)), array("f64", (2, 3, 3)), array("c128", (3, 3)), np.eye(1)]
-        return [([a + 9 * np.eye(a.shape[-1])], {}) for a in found]
+def determinant_vjp(
+    c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+) -> Sequence[Value | Into | None]:
+    """The cofactors times the cotangent."""
+    (g,) = cotangents
+    if g is None or not at.wanted[0]:
+        return (None,)
+    found = _cofactors(c, at.x(0))
+    units = c.reshape(as_array(c, g), (*shape_of(g.type), 1, 1))
+    return (c.mul_no_nan(c.shaped(units, found.type), found),)
 
 
 # Cofactors ---------------------------------------------------------------------------------------
