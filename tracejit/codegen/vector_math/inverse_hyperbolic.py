@@ -22,7 +22,8 @@ def arcsinh(e: VectorBuilder, x: Float) -> Float:
     big = size.compare("uge", _big(e))
     a, one = _bounded(e, big, big, size, (size, size.like(1.0)))
     square, square_low = e.multiply_add(a, a, one)
-    c, c_low = square_root(e, square, square_low)
+    c, excess, factor = square_root(e, square, square_low)
+    c_low = excess * factor
     w, w_low = e.ordered_sum(c, a)
     w_low = w_low + c_low
     k = _exponent(w)
@@ -50,12 +51,12 @@ def arccosh(e: VectorBuilder, x: Float) -> Float:
     t = x - 1.0
     a, t, twice_t = _bounded(e, unusual, big, x, (x, t, t + t))
     square, square_low = e.multiply_add(t, t, twice_t)
-    s, s_low = square_root(e, square, square_low)
+    s, excess, factor = square_root(e, square, square_low)
     k = _exponent(a + s)
     scale = (k + one).as_float()
     # w - 2^k = (x - 2^k) + s: for k = 0 the first part is t.
     top, top_low = e.ordered_sum(a - scale, s)
-    top_low = top_low + s_low
+    top_low = e.muladd(excess, factor, top_low)
     half, half_low = _half_sum(e, scale, top)
     half_low = e.muladd(top_low, 0.5, half_low)
     inverse = 1.0 / half

@@ -18,32 +18,37 @@ def arcsin(e: VectorBuilder, x: Float) -> Float:
     """arcsin(a) = u + u^3 * p(u^2) up to 1 / 2, above it pi / 2 - 2 * arcsin(sqrt((1 - a) / 2))."""
     a = abs(x)
     far = a.compare("uge", 0.5)
-    root, root_low = square_root(e, e.muladd(a, -2.0, 2.0))
+    root = square_root(e, e.muladd(a, -2.0, 2.0))
     half_pi = _half_pi(e)[0]
     start = far.select(-half_pi, a.like(0.0))
-    return abs(_arcsin(e, a, far, start, root, root_low, a)).with_sign(x.sign())
+    return abs(_arcsin(e, a, far, start, root, a)).with_sign(x.sign())
 
 
 def arccos(e: VectorBuilder, x: Float) -> Float:
     """pi / 2 - arcsin(x) up to 1 / 2, above it 2 * arcsin(sqrt((1 - a) / 2)) or pi less that."""
     a = abs(x)
     far = a.compare("uge", 0.5)
-    root, root_low = square_root(e, e.muladd(a, -2.0, 2.0), sign=x.sign())
+    root = square_root(e, e.muladd(a, -2.0, 2.0), sign=x.sign())
     half_pi = _half_pi(e)[0]
     pole = x.compare("olt", 0.0).select(2.0 * half_pi, a.like(0.0))
     start = far.select(pole, a.like(half_pi))
-    return _arcsin(e, a, far, start, root, root_low, -x)
+    return _arcsin(e, a, far, start, root, -x)
 
 
 def _arcsin(
-    e: VectorBuilder, a: Float, far: Mask, start: Float, root: Float, root_low: Float, near: Float
+    e: VectorBuilder,
+    a: Float,
+    far: Mask,
+    start: Float,
+    root: tuple[Float, Float, Float],
+    near: Float,
 ) -> Float:
-    """start + 2 * arcsin(r / 2), r = root + root_low if `far`, else start + arcsin(near)."""
+    """start + 2 * arcsin(root / 2) if `far`, else start + arcsin(near)."""
     z = far.select(e.muladd(a, -0.5, 0.5), a * a)
-    u = far.select(root, near)
+    u = far.select(root[0], near)
     head = start + u
     low = e.muladd(start, _half_pi(e)[1], (start - head) + u)
-    low = far.select(low + root_low, low)
+    low = far.select(e.muladd(root[1], root[2], low), low)
     return head + e.muladd(u * z, e.fitted("arcsin", z), low)
 
 

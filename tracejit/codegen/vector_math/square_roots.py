@@ -11,10 +11,10 @@ __all__ = ["estimated_quotient", "hypot", "square_root", "wide_hypot"]
 
 def square_root(
     e: VectorBuilder, x: Float, x_low: Float | None = None, sign: Int | None = None
-) -> tuple[Float, Float]:
-    """sqrt(x + x_low), with that sign: its rounded value and a correction good to 5 % of itself.
+) -> tuple[Float, Float, Float]:
+    """sqrt(x + x_low), with that sign, rounded, and two factors whose product corrects it.
 
-    `x` is not subnormal, `x_low` small against it.
+    The correction is good to 5 % of itself. `x` is not subnormal, `x_low` small against it.
     """
     root = x.sqrt()
     if sign is not None:
@@ -22,7 +22,7 @@ def square_root(
     excess = e.product_error(root, root, x)
     if x_low is not None:
         excess = excess - x_low
-    return root, excess * estimated_quotient(-0.5, root)
+    return root, excess, estimated_quotient(-0.5, root)
 
 
 def estimated_quotient(power: float, x: Float) -> Float:
@@ -54,8 +54,9 @@ def hypot(e: VectorBuilder, x: Float, y: Float) -> Float:
     high, low = e.where_any(unusual, (high, low), scaled)
     square = high * high
     total, rest = e.multiply_add(low, low, square)
-    root, root_low = square_root(e, total, rest + e.product_error(high, high, square))
-    result = root + root_low
+    rest = rest + e.product_error(high, high, square)
+    root, excess, factor = square_root(e, total, rest)
+    result = e.muladd(excess, factor, root)
 
     def limits() -> tuple[Float]:
         return (_infinite(x, y, result / scale),)
