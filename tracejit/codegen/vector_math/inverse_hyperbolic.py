@@ -57,13 +57,18 @@ def arccosh(e: VectorBuilder, x: Float) -> Float:
     # w - 2^k = (x - 2^k) + s: for k = 0 the first part is t.
     top, top_low = e.ordered_sum(a - scale, s)
     top_low = e.muladd(excess, factor, top_low)
-    half, half_low = _half_sum(e, scale, top)
-    half_low = e.muladd(top_low, 0.5, half_low)
-    inverse = 1.0 / half
-    u = top * inverse
-    rest = e.muladd(-u, half_low, top_low - e.product_error(u, half, top))
-    total, low = _sum(e, k, u, 2)
-    low = _with_tail(e, u, e.muladd(rest, inverse, low), 2)
+    if e.format is F32:
+        # Here a longer polynomial costs less than a division.
+        inverse = (one - k).as_float()
+        total, low = _log1p(e, k, top * inverse, top_low * inverse)
+    else:
+        half, half_low = _half_sum(e, scale, top)
+        half_low = e.muladd(top_low, 0.5, half_low)
+        inverse = 1.0 / half
+        u = top * inverse
+        rest = e.muladd(-u, half_low, top_low - e.product_error(u, half, top))
+        total, low = _sum(e, k, u, 2)
+        low = _with_tail(e, u, e.muladd(rest, inverse, low), 2)
     return _scaled_back(e, unusual, big, x, 1.0, total, low)
 
 
@@ -126,6 +131,14 @@ def _sum(e: VectorBuilder, field: Int, s: Float, factor: int) -> tuple[Float, Fl
     high, low_part = (part * unit * factor / 2 for part in TABLES[fmt.name].ln2)
     total = e.muladd(k, high, s)
     return total, e.muladd(k, low_part, e.muladd(k, high, -total) + s)
+
+
+def _log1p(e: VectorBuilder, field: Int, f: Float, f_low: Float) -> tuple[Float, Float]:
+    """k * log(2) + log(1 + f + f_low), as a sum of two."""
+    total, low = _sum(e, field, f, 2)
+    low = e.muladd(f_low, e.muladd(f, -0.75, 1.0), low)  # About f_low / (1 + f).
+    first, *rest = POLYNOMIALS[e.format.name]["log1p"]
+    return total, e.muladd(f * f, e.muladd(f, e.polynomial(f, rest), first), low)
 
 
 def _with_tail(e: VectorBuilder, s: Float, low: Float, factor: int) -> Float:
