@@ -25,7 +25,15 @@ FUSED = [True, False]
 #: Then the wider widths read tables by permutations, the others from memory.
 PERMUTES = engine.host_target().is_x86 and "avx512f" in engine.host_target().features
 
-_WIDER = {"arccosh": 0.95, "arctan": 0.95, "expm1": 0.95, "sinh": 0.9, "tan": 1.0, "log2": 0.9}
+_WIDER = {
+    "arccosh": 0.95,
+    "arcsinh": 0.95,
+    "arctan": 0.95,
+    "expm1": 0.95,
+    "sinh": 0.9,
+    "tan": 1.0,
+    "log2": 0.9,
+}
 _EVEN = ("cos", "cosh")
 _SYMMETRIC = (*_EVEN, "sin", "tan", "tanh", "erf", "sinh", "arctan", "arcsin", "arcsinh", "arctanh")
 #: ULP. Without FMA erf rounds its argument's product with a number near 1 once more.
