@@ -109,6 +109,10 @@ _log_power_tail = _series(
 _log2_singles = _series(
     lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
 )
+# log(1 + f) = f - f^2 / 2 + f^3 * log1p_tail(f)
+_log1p_tail = _series(
+    lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda i: mp.mpf((-1) ** i) / (i + 3)
+)
 # log(1 + r) = r + r^2 * log_tail(r)
 _log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
 
@@ -223,6 +227,7 @@ def specs() -> list[Fit]:
         fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
         fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
         fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
+    fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
     for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):

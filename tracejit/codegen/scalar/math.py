@@ -17,9 +17,7 @@ __all__ = ["LIBM", "MATH", "libm"]
 
 #: Function -> the C function that computes it, lane by lane.
 LIBM: dict[str, str] = {
-    "arctan2": "atan2",
     "erfc": "erfc",
-    "hypot": "hypot",
 }
 
 #: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.

@@ -21,13 +21,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
+    cube_roots,
     errors,
     exponentials,
     inverse_hyperbolic,
     inverse_trigonometric,
     logarithms,
     powers,
-    roots,
+    square_roots,
     trigonometric,
 )
 from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
@@ -55,14 +56,16 @@ _FUNCTIONS: dict[str, _Function] = {
     "arcsin": _Function(inverse_trigonometric.arcsin),
     "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
+    "arctan2": _Function(inverse_trigonometric.arctan2, 2),
     "arctanh": _Function(inverse_hyperbolic.arctanh),
-    "cbrt": _Function(roots.cbrt),
+    "cbrt": _Function(cube_roots.cbrt),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),
     "exp": _Function(exponentials.exp),
     "exp2": _Function(exponentials.exp2),
     "expm1": _Function(exponentials.expm1),
+    "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
     "log": _Function(logarithms.log),
     "log10": _Function(logarithms.log10),
     "log1p": _Function(logarithms.log1p),

@@ -170,6 +170,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "log10": _hex(  # error 2^-28.7
             "-0x1.bcb7b0p-3 0x1.287af4p-3 -0x1.bd1612p-4 0x1.5e4198p-4"
         ),
+        "log1p": _hex(  # error 2^-29.8
+            "0x1.55554ep-2 -0x1.ffff3ep-3 0x1.999fe6p-3 "
+            "-0x1.558bf0p-3 0x1.23da2ap-3 -0x1.f5875ap-4 "
+            "0x1.d47e0ap-4 -0x1.0159a2p-3 0x1.73e666p-4"
+        ),
         "log2": _hex(  # error 2^-28.7
             "-0x1.715474p-1 0x1.ec716ep-2 -0x1.71a2d8p-2 0x1.22e1aap-2"
         ),
