@@ -214,3 +214,40 @@ def test_containers_and_choices_of_an_entry_are_those_of_its_definition() -> Non
             linked.native(x)
         assert [sys.getrefcount(obj) for obj in watched] == before
         assert sys.getallocatedblocks() - blocks < 200
+
+
+def test_slices_and_ranges_are_known_by_what_they_hold() -> None:
+    def cut(x: Any, at: Any, rest: Any = None) -> Any:
+        return x[at] if isinstance(at, slice) else [x[k] for k in at]
+
+    jitted = tracejit.jit(cut)
+    given: list[Callable[[], Any]] = [
+        lambda: slice(1, 3),
+        lambda: slice(None, None, -1),
+        lambda: slice(1, None),
+        lambda: slice(1, True),
+        lambda: range(0, 3, 2),
+        lambda: range(2),
+    ]
+    for make in given:
+        with counting(jitted) as calls:
+            for _ in range(3):
+                assert_same_views(cut(X, make()), jitted(X, make()), X)
+                assert_same_views(cut(X, make()), jitted(X, make(), {"a": [make()]}), X)
+        assert len(calls) == 2
+    with counting(jitted) as calls:
+        for make in given:
+            assert_same_views(cut(X, make()), jitted(X, make()), X)
+        assert not calls
+    assert not jitted.report().fallbacks
+
+
+def test_queries_that_the_program_knows_are_constants() -> None:
+    def f(x: Any, s: Any) -> Any:
+        seen = (x, s, x[0, 0], [x], "text", None, x.sum(), x[0, 0, ...])
+        return [np.isscalar(v) for v in seen], [np.iterable(v) for v in seen]
+
+    jitted = tracejit.jit(f)
+    for s in (2.0, np.float32(1), 3, True):
+        assert jitted(X, s) == f(X, s)
+    assert not jitted.report().fallbacks and "host" not in str(jitted.report())
