@@ -1,7 +1,7 @@
 """`python -m benchmarks [name ...]`: run benchmarks, print their tables, write them as JSON.
 
-A benchmark is a module or a package in here that defines `run(quick: bool) -> list[Table]`; its
-docstring's first line is its title.
+A benchmark is a module or a package in here that defines `run(quick: bool) -> list[Table]`, with an
+option `only: str` where it can be asked for a part; its docstring's first line is its title.
 """
 
 import argparse
@@ -34,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("name", nargs="*", help=f"any of: {', '.join(names())} (default: all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a trial, no figure")
+    parser.add_argument("--only", default="", help="functions by comma, where a benchmark asks")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args(argv)
     unknown = set(options.name) - set(names())
@@ -50,7 +51,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\n== {name}: {(module.__doc__ or name).splitlines()[0]}", flush=True)
         start = time.perf_counter()
         try:
-            tables = module.run(quick=options.quick)
+            given = {"only": options.only} if options.only else {}
+            tables = module.run(quick=options.quick, **given)
         except Exception as error:  # one broken benchmark must not hide the others
             print(f"FAILED: {type(error).__name__}: {error}", file=sys.stderr)
             failed.append(name)

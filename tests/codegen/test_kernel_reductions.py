@@ -109,14 +109,19 @@ def test_scalar_functions_with_an_identity(
 
 @pytest.mark.sampled(2, kind=lambda combine, dtype, **_: combine + dtype)
 @every_target
-@pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16"))
+@pytest.mark.parametrize("dtype", ("f64", "f32", "f16", "i64", "i8", "u16", "b1"))
 @pytest.mark.parametrize("combine", ("min", "max", "argmin", "argmax"))
 def test_extremes(combine: str, dtype: str, target: str) -> None:
     """With ties and NaN; positions are of the first occurrence."""
     k = reduction(combine, dtype, vector=True)
     for n in SIZES[1:-2]:
         a = values(dtype, n)
-        cases = [a, np.zeros_like(a), a % 3 if a.dtype.kind != "f" else np.round(a)]
+        tied = {"f": np.round, "b": np.invert}.get(a.dtype.kind, lambda x: x % 3)
+        cases = [a, np.zeros_like(a), tied(a)]
+        for spot in range(0, n, 700):
+            extreme = np.zeros_like(a)
+            extreme[spot:] = 1
+            cases += [extreme, 1 - extreme if a.dtype.kind != "b" else ~extreme]
         if a.dtype.kind == "f":
             for spot in (0, n // 2, n - 1):
                 with_nan = a.copy()
@@ -134,7 +139,8 @@ def test_extremes(combine: str, dtype: str, target: str) -> None:
 def test_truth(combine: str, target: str) -> None:
     k = reduction(combine, "b1", vector=True)
     for n in SIZES[:-2]:
-        for a in (np.zeros(n, bool), np.ones(n, bool), values("b1", n)):
+        last = np.arange(n) == n - 1
+        for a in (np.zeros(n, bool), np.ones(n, bool), values("b1", n), last, ~last):
             if n == 0 and combine in ("min", "max"):
                 continue
             out = run_both(k, target, {"a": a, "out": np.zeros(1, bool)}, {"n": n, "m": 0})

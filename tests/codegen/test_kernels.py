@@ -59,6 +59,23 @@ def test_elementwise_on_every_dtype_and_length(dtype: str, target: str) -> None:
         assert same_bits(out["out"], want)
 
 
+@every_target
+@pytest.mark.parametrize("given", ["f64", "f32", "i64", "u8", "b1"])
+@pytest.mark.parametrize("gives", ["b1", "f64", "u8"])
+def test_results_of_another_size_than_their_operands(given: str, gives: str, target: str) -> None:
+    a, b = load("a", P, dtype=given), load("b", P, dtype=given)
+    less = call("less", a, b, dtype="b1")
+    expr = less if gives == "b1" else call("cast", less, dtype=gives)
+    k = kernel(
+        [*inputs(given, given), output(gives)], For("i", N, (Store("out", (P,), expr),), True)
+    )
+    for n in LENGTHS:
+        x, y = values(given, n), values(given, n, 1)
+        want = (x < y).astype(DTYPES[gives])
+        out = run_both(k, target, {"a": x, "b": y, "out": np.zeros_like(want)}, {"n": n, "m": 0})
+        assert same_bits(out["out"], want)
+
+
 ACCESSES: dict[str, tuple[Dim, Callable[[Array, int], Array]]] = {
     "forward": (P, lambda a, n: a[:n]),
     "shifted": (P + 3, lambda a, n: a[3 : 3 + n]),

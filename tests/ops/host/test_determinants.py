@@ -18,6 +18,7 @@ from tests.support.check_grads import check_grads, run
 from tracejit.ir.graph import GraphBuilder
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
+from tracejit.ops.host import derivatives
 from tracejit.ops.host.derivatives.determinants import changes, cofactors
 from tracejit.transforms.autodiff.reverse import vjp_graph
 
@@ -131,3 +132,9 @@ def test_a_value_with_the_derivative_of_another() -> None:
     value, slope = run(derived, [np.array([0.3, -1.0, 2.0]), np.ones(3)])
     assert value.tolist() == [0.3, -1.0, 2.0]
     np.testing.assert_allclose(slope, -np.sin(value))
+
+
+def test_no_op_waits_for_the_first_derivative() -> None:
+    """The rules of host calls are loaded late: an op among them would not be known before."""
+    late = [n for n, op in OPS.items() if type(op).__module__.startswith(derivatives.__name__)]
+    assert late == []

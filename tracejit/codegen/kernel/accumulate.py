@@ -83,6 +83,11 @@ class Form:
         #: The lanes that a result has, and how many of them there are.
         self.result_lanes, self.streams = values.lanes, values.streams
 
+    @property
+    def deciding(self) -> int:
+        """After how many truths one looks whether they have decided."""
+        raise NotImplementedError
+
     def block(self, begin: str, end: str) -> list[Parts]:
         """The results of one block, which is not empty, for each stream."""
         raise NotImplementedError
@@ -126,6 +131,8 @@ class Form:
 
     def _all_blocks(self, size: str) -> list[Parts]:
         block = self.reduce.block
+        if not self.ordered and self.stops_early and not is_short(self.reduce):
+            return self._until_saturated(size)
         if not self.ordered or (size[0] != "%" and int(size) <= block):
             return self.block("0", size)
         values, fb, s = self.values, self.fb, self.result_lanes
@@ -152,6 +159,40 @@ class Form:
             [c.after_blocks(s, parts) for c, parts in zip(self.combines, stream, strict=True)]
             for stream in self._between_blocks(state)
         ]
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether one element may decide: a reduction of truths by itself, in no outer lanes."""
+        return (
+            self.result_lanes.width == 1
+            and [c.dtypes for c in self.combines] == [("b1",)]
+            and self.combines[0].kind in ("any", "all", "min", "max")
+        )
+
+    def _until_saturated(self, size: str) -> list[Parts]:
+        """Blocks until one decides."""
+        fb, s = self.fb, self.result_lanes
+        (combine,) = self.combines
+        most = str(self.deciding)
+        if size[0] != "%" and int(size) <= self.deciding:
+            return self.block("0", size)
+
+        def one_block(begin: str, state: list[str]) -> list[str]:
+            left = fb.integer("sub", size, begin)
+            length = fb.emit(f"select i1 {fb.less(most, left)}, i64 {most}, i64 {left}")
+            (parts,) = self.block(begin, fb.integer("add", begin, length))
+            return combine.merge(s, state, parts[0])
+
+        with self.values.scope():
+            state = fb.do_while(
+                "0",
+                size,
+                most,
+                [("i1", s.const(combine.identity[0], "b1"))],
+                one_block,
+                until=lambda state: combine.saturated(s, state[0]),
+            )
+        return [[state]]
 
     def quotients(self) -> None:
         """Bind the quotients of the current position."""
@@ -225,6 +266,11 @@ class Nested(Form):
 
     #: The registers of the quotients while a loop counts them.
     counted: Sequence[str] | None = None
+
+    @property
+    def deciding(self) -> int:
+        """A row may decide by itself."""
+        return 1 if any(isinstance(s, Reduce) for s in self.reduce.body) else 128
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb

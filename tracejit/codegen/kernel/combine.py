@@ -76,7 +76,7 @@ class Combine:
         if not self.with_position:
             return [self._call(s, _FUNCTIONS.get(self.kind, self.kind), acc[0], x)]
         best, place = acc
-        better = self._better(s, x, best)
+        better = self.better(s, x, best)
         return [
             s.select(better, self.dtype, x, best),
             s.select(better, "i64", position, place),
@@ -87,8 +87,8 @@ class Combine:
         if not self.with_position:
             return [self._call(s, _FUNCTIONS.get(self.kind, self.kind), left[0], right[0])]
         earlier = s.compare("slt", "i64", right[1], left[1])
-        better = self._better(s, right[0], left[0])
-        worse = self._better(s, left[0], right[0])
+        better = self.better(s, right[0], left[0])
+        worse = self.better(s, left[0], right[0])
         same = s.op("xor", "b1", s.op("or", "b1", better, worse), s.const(True, "b1"))
         take = s.op("or", "b1", better, s.op("and", "b1", same, earlier))
         return [
@@ -96,7 +96,7 @@ class Combine:
             s.select(take, "i64", right[1], left[1]),
         ]
 
-    def _better(self, s: Lanes, x: str, than: str) -> str:
+    def better(self, s: Lanes, x: str, than: str) -> str:
         """Whether x is strictly more extreme; a NaN is more extreme than any number."""
         largest = self.kind == "argmax"
         if not is_float(self.dtype):
@@ -106,6 +106,16 @@ class Combine:
         beats = s.compare("ugt" if largest else "ult", self.dtype, x, than)
         replaceable = s.compare("ord", self.dtype, than, than)
         return s.op("and", "b1", beats, replaceable)
+
+    def saturated(self, s: Lanes, best: str) -> str:
+        """Whether no term can change the accumulator; the literal false where that is rare."""
+        if self.with_position and is_float(self.dtype):
+            return s.compare("uno", self.dtype, best, best)
+        if self.dtype != "b1":
+            return "false"
+        if self.kind in ("any", "max", "argmax"):
+            return best
+        return s.op("xor", "b1", best, s.const(True, "b1"))
 
     # The results of blocks: a sum of floats carries its total and what rounding took from it.
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
+from tracejit.codegen.kernel.arg_reduce import Extreme, extremes
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
-from tracejit.codegen.kernel.vectorize import VectorPlan
+from tracejit.codegen.kernel.vectorize import VectorPlan, finds_extreme
 from tracejit.codegen.llvm.lanes import Lanes, vector_type
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
@@ -41,13 +42,22 @@ class Reductions:
         if chained and any(c.ordered for c in combines):
             names = ", ".join(t.name for t in reduce.targets)
             raise ValueError(f"a sum and a product of floats in one reduction: {names}")
+        form: Form
         if plan is not None and not chained:
-            form: Form = _Vector(self._values, self._statements, reduce, combines, plan)
+            form = self._in_lanes(reduce, combines, plan)
         elif runs_in_columns(self._values, reduce, combines):
             form = Columns(self._values, self._statements, reduce, combines)
         else:
             form = Nested(self._values, self._statements, reduce, combines)
         form.emit()
+
+    def _in_lanes(self, reduce: Reduce, combines: list[Combine], plan: VectorPlan) -> Form:
+        values, statements = self._values, self._statements
+        if not finds_extreme(reduce):
+            return _Vector(values, statements, reduce, combines, plan)
+        found = extremes(reduce)
+        extreme = _Vector(values, statements, found, [Combine(t) for t in found.targets], plan)
+        return Extreme(values, statements, reduce, combines[0], plan, extreme)
 
 
 class _Vector(Form):
@@ -69,6 +79,10 @@ class _Vector(Form):
         #: How many slots the main loop holds in registers.
         self.held = min(most, self.slot_count)
         self.slots: list[Slots] = []
+
+    @property
+    def deciding(self) -> int:
+        return self.plan.width * (4 if self.plan.apart else 32)
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb, plan = self.values, self.fb, self.plan

@@ -34,7 +34,7 @@ def moved(values: Values, pointer: KernelValue, dtype: str, elements: KernelValu
 def even_step(values: Values, dtype: str, offset: Dim) -> Dim | None:
     """How far lanes are apart that are better accessed one by one; None if together is as good."""
     assert values.vector is not None
-    if bits(dtype) < 32 or not values.fb.module.target.is_x86:
+    if not values.fb.module.target.is_x86:
         return None
     split = split_linear(offset, values.vector)
     if split is None or any(values.varies(part) for part in split):

@@ -25,10 +25,11 @@ from tracejit.ir.kernel import (
     ScanLoop,
     Stmt,
     Store,
+    Target,
     Var,
 )
 
-__all__ = ["VectorPlan", "is_short", "only_short_reductions", "plan_loop"]
+__all__ = ["VectorPlan", "finds_extreme", "is_short", "only_short_reductions", "plan_loop"]
 
 #: Reductions over no more positions are written out: a colour's channels, a point's coordinates.
 _SHORT = 8
@@ -46,6 +47,18 @@ _CACHED = 128 * 1024
 def is_short(reduce: Reduce) -> bool:
     """Whether a reduction is written out position by position instead of run as a loop."""
     return isinstance(reduce.size, int) and 0 < reduce.size <= min(_SHORT, reduce.block)
+
+
+def finds_extreme(reduce: Reduce) -> bool:
+    """Whether a reduction finds the position of an extreme and nothing else."""
+    return len(reduce.targets) == 1 and reduce.targets[0].combine in ("argmin", "argmax")
+
+
+def _carried(reduce: Reduce, target: Target) -> str:
+    """The dtype that the lanes of a reduction in lanes carry: positions only beside others."""
+    if target.combine in ("argmin", "argmax"):
+        return target.expr.dtype if finds_extreme(reduce) else "i64"
+    return target.dtype
 
 
 def only_short_reductions(body: Sequence[Stmt]) -> bool:
@@ -74,6 +87,8 @@ class VectorPlan:
     free_slots: int
     #: Whether to ask for lines ahead of their loads, which the processor does too late.
     fetch_ahead: bool = False
+    #: Whether elements are accessed lane by lane.
+    apart: bool = False
 
 
 def plan_loop(
@@ -91,10 +106,7 @@ def plan_loop(
     if isinstance(loop, Reduce):
         for t in loop.targets:
             survey.expression(t.expr)
-            if t.combine in ("argmin", "argmax"):
-                survey.widest = 64
-            else:
-                survey.note(t.dtype)
+            survey.note(_carried(loop, t))
     if not survey.possible:
         return None
     width = target.vector_bits // survey.widest
@@ -114,6 +126,7 @@ def plan_loop(
         register_slots=_register_slots(loop, survey),
         free_slots=4,
         fetch_ahead=_fetches_ahead(loop, survey),
+        apart=bool(survey.separate),
     )
 
 
@@ -145,17 +158,19 @@ def _fetches_ahead(loop: For | Reduce, survey: _Survey) -> bool:
 def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int:
     """The bits of one vector: two registers where arithmetic is to overlap, in calls too.
 
-    Loops that mostly wait for memory do best with 256 bits: NumPy's arrays begin 16 bytes beyond
-    a cache line, so that every wider access would touch two lines. Comparisons of more than one
-    register need masks of their own kind, which AVX2 lacks.
+    Loops that mostly wait for memory do best with accesses of 256 bits: NumPy's arrays begin 16
+    bytes beyond a cache line, so that every wider access would touch two lines. Of operands of
+    several sizes it is the smallest that fills them. Comparisons of more than one register need
+    masks of their own kind, which AVX2 lacks.
     """
     bits = target.vector_bits
     if survey.has_inner_loop:
         return bits
     light = survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
-    if light:
-        return bits if isinstance(loop, Reduce) else min(bits, 256)
-    return 2 * bits if bits == 512 or not survey.truths else bits
+    most = 4 * bits if bits == 512 or not survey.truths else bits
+    if light and not isinstance(loop, Reduce):
+        return min(256 * survey.widest // min(survey.runs, default=survey.widest), most)
+    return bits if light else min(2 * bits, most)
 
 
 def _masks_all(survey: _Survey, target: HostTarget) -> bool:

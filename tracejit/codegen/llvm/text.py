@@ -305,11 +305,13 @@ class FunctionBuilder:
         step: str,
         carried: Sequence[tuple[str, str]],
         body: Callable[[str, list[str]], Sequence[str]],
+        until: Callable[[list[str]], str] | None = None,
     ) -> list[str]:
         """Run `body(index, values)` for index = begin, begin + step, ... while below end.
 
         The body runs at least once. `carried` are (type, initial value); the body returns the next
-        values, and the last ones are the result.
+        values, and the last ones are the result. The loop ends early where `until` of the body's
+        values, an i1, holds.
         """
         before, head = self.label, self.fresh_label("loop")
         after = self.fresh_label("after")
@@ -319,6 +321,7 @@ class FunctionBuilder:
         index = self.fresh("i")
         names = [self.fresh("c") for _ in carried]
         results = list(body(index, names))
+        stop = until(results) if until else "false"
         following = self.emit(f"add i64 {index}, {step}")
         last = self.label
         phis.lines.append(f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{last} ]")
@@ -326,7 +329,10 @@ class FunctionBuilder:
             phis.lines.append(
                 f"  {name} = phi {kind} [ {initial}, %{before} ], [ {result}, %{last} ]"
             )
-        self.cond_br(self.emit(f"icmp slt i64 {following}, {end}"), head, after)
+        more = self.emit(f"icmp slt i64 {following}, {end}")
+        if stop != "false":
+            more = self.emit(f"select i1 {stop}, i1 false, i1 {more}")
+        self.cond_br(more, head, after)
         self.block(after)
         return results
 

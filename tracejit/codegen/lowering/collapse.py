@@ -28,7 +28,7 @@ from tracejit.ir.kernel import (
     Store,
 )
 
-__all__ = ["collapse"]
+__all__ = ["collapse", "map_dims", "visit_dims"]
 
 
 def collapse(body: Sequence[Stmt]) -> list[Stmt]:
@@ -42,18 +42,18 @@ def _collapse_loop(loop: For) -> For:
     inner = _collapse_loop(loop.body[0])
     indices: list[Dim] = []
     others: list[Dim] = []
-    _visit(inner.body, indices.append, others.append)
+    visit_dims(inner.body, indices.append, others.append)
     names = {loop.var, inner.var}
     if inner.size == 1 and inner.vector and not any(inner.var in free_symbols(d) for d in others):
         # The loop around it may run in lanes instead: positions come in any order.
-        body = tuple(_substitute(s, {inner.var: 0}) for s in inner.body)
+        body = tuple(_with(s, {inner.var: 0}) for s in inner.body)
         return For(loop.var, loop.size, body, vector=True)
     if any(names & free_symbols(d) for d in others):
         return replace(loop, body=(inner,))
     if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):
         return replace(loop, body=(inner,))
     one: dict[str, Dim] = {loop.var: 0, inner.var: symbol(inner.var)}
-    merged = tuple(_substitute(s, one) for s in inner.body)
+    merged = tuple(_with(s, one) for s in inner.body)
     return For(inner.var, loop.size * inner.size, merged, inner.vector or loop.vector)
 
 
@@ -67,7 +67,7 @@ def _walks_as_one(d: Dim, outer: str, inner: str, size: Dim) -> bool:
     return a[0] == b[0] * size
 
 
-def _visit(
+def visit_dims(
     body: Sequence[Stmt], index: Callable[[Dim], None], other: Callable[[Dim], None]
 ) -> None:
     """Every size expression of some statements: indices of buffers, and all others."""
@@ -92,7 +92,7 @@ def _visit(
                 expr(s.expr)
             case For() | ScanLoop() | Reduce():
                 other(s.size)
-                _visit(s.body, index, other)
+                visit_dims(s.body, index, other)
                 for _, divisor in s.quotients if isinstance(s, Reduce) else ():
                     other(divisor)
                 for t in s.targets if isinstance(s, Reduce) else ():
@@ -102,25 +102,33 @@ def _visit(
                     expr(c.next)
 
 
-def _substitute(s: Stmt, names: dict[str, Dim]) -> Stmt:
+def _with(s: Stmt, names: dict[str, Dim]) -> Stmt:
+    return map_dims(s, lambda d: substitute(d, names))
+
+
+def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
+    """A statement with `of` of every size expression."""
+
     def expr(e: Expr) -> Expr:
         if isinstance(e, Load):
-            return replace(e, index=tuple(substitute(d, names) for d in e.index))
+            return replace(e, index=tuple(map(of, e.index)))
+        if isinstance(e, IndexValue):
+            return replace(e, dim=of(e.dim))
         if isinstance(e, Call):
-            return replace(e, args=tuple(expr(a) for a in e.args))
+            return replace(e, args=tuple(map(expr, e.args)))
         return e
 
     match s:
         case Let():
             return replace(s, expr=expr(s.expr))
         case Store():
-            index = tuple(substitute(d, names) for d in s.index)
-            return replace(s, index=index, expr=expr(s.expr))
-    body = tuple(_substitute(inner, names) for inner in s.body)
+            return replace(s, index=tuple(map(of, s.index)), expr=expr(s.expr))
+    body = tuple(map_dims(inner, of) for inner in s.body)
     if isinstance(s, Reduce):
         targets = tuple(replace(t, expr=expr(t.expr)) for t in s.targets)
-        return replace(s, body=body, targets=targets)
+        quotients = tuple((name, of(divisor)) for name, divisor in s.quotients)
+        return replace(s, size=of(s.size), body=body, targets=targets, quotients=quotients)
     if isinstance(s, ScanLoop):
         carries = tuple(replace(c, init=expr(c.init), next=expr(c.next)) for c in s.carries)
-        return replace(s, body=body, carries=carries)
-    return replace(s, body=body)
+        return replace(s, size=of(s.size), body=body, carries=carries)
+    return replace(s, size=of(s.size), body=body)

@@ -21,6 +21,7 @@ from tracejit.codegen.lowering.index_maps import (
     linear,
 )
 from tracejit.codegen.lowering.outer_reductions import columns
+from tracejit.codegen.lowering.split import split
 from tracejit.codegen.lowering.updates import copy_nest, lower_update, nest, over_rows
 from tracejit.ir.dims import Dim, Poly, free_symbols, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
@@ -206,13 +207,15 @@ def _lower_arg(low: Lowering, v: Value) -> list[Stmt]:
     inner = low.scope.body
     low.scope = inner_scope
     target = Target(low.name("r"), node.op.name, "i64", x)
-    last = axis == t.ndim - 1
+    # Lanes go along the axis whose elements are neighbours.
+    last = axis == t.order[-1]
     low.scope.body.append(Reduce(names[axis], t.shape[axis], tuple(inner), (target,), vector=last))
     kept = [a for a in range(t.ndim) if a != axis]
+    outside = [a for a in t.order if a != axis]
     low.store(v, tuple(symbol(names[a]) for a in kept), Var(target.name, "i64"))
     body = low.scope.body
     low.scope = outer
-    return nest([(names[a], t.shape[a]) for a in kept], body, vector=False)
+    return nest([(names[a], t.shape[a]) for a in outside], body, vector=not last)
 
 
 def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
@@ -297,7 +300,7 @@ def _lower_all(
         body = lower_update(low, roots[0], overwrites)
     else:
         body = _lower_map(low, roots)
-    body = collapse(body)
+    body = collapse(split(body))
     params = [p for p in low.params if not p.output]
     params += [replace(p) for v in roots for p in low.params if p.name == low.outputs[v]]
     sizes = _kernel_sizes(params, body)

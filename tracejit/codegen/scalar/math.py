@@ -17,12 +17,7 @@ __all__ = ["LIBM", "MATH", "libm"]
 
 #: Function -> the C function that computes it, lane by lane.
 LIBM: dict[str, str] = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
     "arctan2": "atan2",
-    "arctanh": "atanh",
     "cbrt": "cbrt",
     "erfc": "erfc",
     "hypot": "hypot",
@@ -64,7 +59,10 @@ def _own(name: str) -> ScalarEmitter:
         own = symbol(name, r, s.width)
 
         def build() -> None:
-            definition = define(name, r, s.width, module.target.has_fma)
+            target = module.target
+            definition = define(
+                name, r, s.width, target.has_fma, target.is_x86 and "avx512f" in target.features
+            )
             for line in definition.all_declarations():
                 module.declare_line(line)
             for key, text in definition.everything().items():

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from tracejit.codegen.vector_math import (
     errors,
     exponentials,
+    inverse_hyperbolic,
     inverse_trigonometric,
     logarithms,
     powers,
@@ -48,18 +49,23 @@ class _Function:
 
 
 _FUNCTIONS: dict[str, _Function] = {
+    "arccos": _Function(inverse_trigonometric.arccos),
+    "arccosh": _Function(inverse_hyperbolic.arccosh),
+    "arcsin": _Function(inverse_trigonometric.arcsin),
+    "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
+    "arctanh": _Function(inverse_hyperbolic.arctanh),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),
     "exp": _Function(exponentials.exp),
-    "exp2": _Function(powers.exp2, wide=powers.exp2),
+    "exp2": _Function(exponentials.exp2),
     "expm1": _Function(exponentials.expm1),
     "log": _Function(logarithms.log),
-    "log10": _Function(powers.log10, wide=powers.log10),
-    "log1p": _Function(powers.log1p, wide=powers.log1p),
-    "log2": _Function(powers.log2, wide=powers.log2),
-    "power": _Function(powers.power, 2, wide=powers.power),
+    "log10": _Function(logarithms.log10),
+    "log1p": _Function(logarithms.log1p),
+    "log2": _Function(logarithms.log2),
+    "power": _Function(powers.power, 2, wide=powers.power_of_singles),
     "sin": _Function(trigonometric.sin),
     "sinh": _Function(exponentials.sinh),
     "tan": _Function(trigonometric.tan),
@@ -69,17 +75,20 @@ _FUNCTIONS: dict[str, _Function] = {
 ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
 
 
-def define(name: str, dtype: str, width: int, fma: bool = True) -> Definition:
+def define(
+    name: str, dtype: str, width: int, fma: bool = True, permutes: bool = False
+) -> Definition:
     """The function `symbol(name, dtype, width)`.
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
     returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    the same bounds. `permutes` says whether it has AVX-512F, on which results do not depend. Raises
+    KeyError for an unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
     function = _FUNCTIONS[name]
-    e = VectorBuilder(FORMATS[dtype], width, fma)
+    e = VectorBuilder(FORMATS[dtype], width, fma, permutes)
     names = ["%x", "%y"][: function.arity]
     arguments = [e.argument(n) for n in names]
     if function.wide is not None and dtype == "f32":

@@ -18,11 +18,24 @@ def _hex(words: str) -> tuple[float, ...]:
 #: Format ("f64", "f32") -> name -> coefficients.
 POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
     "f64": {
-        "arctan": _hex(  # error 2^-59.5
-            "-0x1.555555555553dp-2 0x1.999999999589dp-3 -0x1.24924922af1e3p-3 "
-            "0x1.c71c70e6d15b8p-4 -0x1.745cf8f2cffbfp-4 0x1.3b111aa6eafd4p-4 "
-            "-0x1.10ebc945d7c0cp-4 0x1.df1037ca465c3p-5 -0x1.9cd6ae0e98af9p-5 "
-            "0x1.37df0b9398afcp-5 -0x1.257d8ae5f1748p-6"
+        "arcsin": _hex(  # error 2^-59.8
+            "0x1.5555555555578p-3 0x1.333333332df15p-4 0x1.6db6db722b7c1p-5 "
+            "0x1.f1c71a8b915ddp-6 0x1.6e8bdfe7f6c7ap-6 0x1.1c49dde858dabp-6 "
+            "0x1.ca21469b51acbp-7 0x1.75777b26d5104p-7 0x1.618b18135c104p-7 "
+            "0x1.e1563ff111b5ep-9 0x1.65035c10f5a2dp-6 -0x1.59f82e0cdc36bp-6 "
+            "0x1.0be4d752b3983p-5"
+        ),
+        "arctan": _hex(  # error 2^-58.9
+            "-0x1.5555555555539p-2 0x1.9999999995ddep-3 -0x1.24924923321b7p-3 "
+            "0x1.c71c7144366d2p-4 -0x1.745d08e3a6d1dp-4 0x1.3b12ac423cc12p-4 "
+            "-0x1.1104807cd57bfp-4 0x1.e108d9e598cc9p-5 -0x1.a9f0e58b33a01p-5 "
+            "0x1.6f182ea48e1b7p-5 -0x1.1bcaf1f5b0778p-5 0x1.4d940354e3305p-6 "
+            "-0x1.a52010179f649p-8"
+        ),
+        "artanh": _hex(  # error 2^-62.4
+            "0x1.555555555554ep-2 0x1.999999999c6eep-3 0x1.2492492194859p-3 "
+            "0x1.c71c74d45868bp-4 0x1.745c3b2fc3bdcp-4 0x1.3b37b5b9e9a43p-4 "
+            "0x1.0dab52c928a74p-4 0x1.1c581c061f7eep-4"
         ),
         "cos": _hex(  # error 2^-64.0
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
@@ -53,10 +66,46 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.a01a01b4a56d4p-16 0x1.71ddeecf4e06dp-19 0x1.27e4be92915aep-22 "
             "0x1.af6e27b1d73abp-26 0x1.1f9ed4823e868p-29"
         ),
-        "log": _hex(  # error 2^-58.5
-            "0x1.5555555555592p-1 0x1.999999997ff14p-2 0x1.24924941e1870p-2 "
-            "0x1.c71c521448d68p-3 0x1.74663ce824355p-3 0x1.39a1e9fc63508p-3 "
-            "0x1.2f03a7e82bd4ap-3"
+        "exp16": _hex(  # error 2^-56.2
+            "0x1.0000000000005p-1 0x1.555555548ec71p-3 0x1.55555554684a1p-5 "
+            "0x1.11123b3fb6011p-7 0x1.6c1850512b82ep-10"
+        ),
+        "exp2": _hex(  # error 2^-60.2
+            "0x1.62e42fefa39efp-1 0x1.ebfbdff82c594p-3 0x1.c6b08d704a0c4p-5 "
+            "0x1.3b2ab6fb09b57p-7 0x1.5d87fe78042ffp-10 0x1.430a495ed4732p-13 "
+            "0x1.ffcdd3630f72bp-17"
+        ),
+        "exp2_singles": _hex(  # error 2^-37.6
+            "0x1.62e42fee46408p-1 0x1.ebfbdff60dceep-3 0x1.c6b348653ff80p-5 0x1.3b2c77916b19dp-7"
+        ),
+        "log": _hex(  # error 2^-63.6
+            "-0x1.000000p-1 0x1.5555555555551p-2 -0x1.ffffffffffefap-3 "
+            "0x1.99999999b0b4dp-3 -0x1.55555557381ffp-3 0x1.24924803e8bdep-3 "
+            "-0x1.ffffd4f8560dcp-4 0x1.c726e14583dc1p-4 -0x1.9a67262075b70p-4 "
+            "0x1.647dfce9038c5p-4"
+        ),
+        "log10": _hex(  # error 2^-60.5
+            "-0x1.bcb7b1526e50ep-3 0x1.287a7636f435bp-3 -0x1.bcb7b1526e42bp-4 "
+            "0x1.63c62775391f6p-4 -0x1.287a7638978eep-4 0x1.fc3fa41f9b2ddp-5 "
+            "-0x1.bcb78bf258cc8p-5 0x1.8b57036204dd5p-5 -0x1.6478b111024f1p-5 "
+            "0x1.35a527d0e947ep-5"
+        ),
+        "log2": _hex(  # error 2^-61.2
+            "-0x1.71547652b82fep-1 0x1.ec709dc3a03f8p-2 -0x1.71547652b8241p-2 "
+            "0x1.2776c50f0a6adp-2 -0x1.ec709dc658c53p-3 0x1.a61761073a4edp-3 "
+            "-0x1.7154574899013p-3 0x1.48529aeb0dd16p-3 -0x1.280b0abeba1bcp-3 "
+            "0x1.01279bd40eff0p-3"
+        ),
+        "log2_singles": _hex(  # error 2^-42.2
+            "0x1.71547652b86f8p+0 -0x1.71547652fdc86p-1 0x1.ec709d7f731a6p-2 "
+            "-0x1.715468ed52716p-2 0x1.27795b14ff2ecp-2 -0x1.ed252798618ccp-3 "
+            "0x1.9a03b2acc6bffp-3"
+        ),
+        "log_power": _hex(  # error 2^-73.3
+            "-0x1.000000p-2 0x1.9999999999993p-3 -0x1.5555555555475p-3 "
+            "0x1.24924924a6145p-3 -0x1.000000019e239p-3 0x1.c71c6fd89425cp-4 "
+            "-0x1.999974b36ff02p-4 0x1.746607639d373p-4 -0x1.56058d4a33c71p-4 "
+            "0x1.2d7d080566ddcp-4"
         ),
         "sin": _hex(  # error 2^-57.8
             "-0x1.5555555555547p-3 0x1.111111110f578p-7 -0x1.a01a019badb11p-13 "
@@ -75,8 +124,14 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
     },
     "f32": {
-        "arctan": _hex(  # error 2^-30.5
-            "-0x1.55554ap-2 0x1.9991e6p-3 -0x1.23ba0ap-3 0x1.b22aeep-4 -0x1.f307a2p-5"
+        "arcsin": _hex(  # error 2^-27.6
+            "0x1.5555cap-3 0x1.330164p-4 0x1.748b2cp-5 0x1.8ba81cp-6 0x1.59da04p-5"
+        ),
+        "arctan": _hex(  # error 2^-30.2
+            "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
+        ),
+        "artanh": _hex(  # error 2^-28.3
+            "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
         ),
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
@@ -97,10 +152,20 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
         ),
-        "log": _hex(  # error 2^-30.2
-            "0x1.555546p-2 -0x1.ffffeep-3 0x1.99a544p-3 "
-            "-0x1.5562e4p-3 0x1.2332d0p-3 -0x1.fb42f8p-4 "
-            "0x1.e64f88p-4 -0x1.e2ea8ep-4 0x1.1b4644p-4"
+        "exp16": _hex(  # error 2^-29.2
+            "0x1.000220p-1 0x1.555738p-3"
+        ),
+        "exp2": _hex(  # error 2^-33.7
+            "0x1.62e430p-1 0x1.ebfbe0p-3 0x1.c6b348p-5 0x1.3b2c78p-7"
+        ),
+        "log": _hex(  # error 2^-29.0
+            "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"
+        ),
+        "log10": _hex(  # error 2^-28.7
+            "-0x1.bcb7b0p-3 0x1.287af4p-3 -0x1.bd1612p-4 0x1.5e4198p-4"
+        ),
+        "log2": _hex(  # error 2^-28.7
+            "-0x1.715474p-1 0x1.ec716ep-2 -0x1.71a2d8p-2 0x1.22e1aap-2"
         ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"

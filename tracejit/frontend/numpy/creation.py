@@ -25,7 +25,7 @@ from tracejit.frontend.tracing.tracer import (
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.types import dtype_name
 
-__all__ = ["filled", "iota", "placeholder"]
+__all__ = ["filled", "iota", "placeholder", "with_order"]
 
 _F64 = np.dtype(np.float64)
 
@@ -70,7 +70,8 @@ def placeholder(x: Any) -> Any:
     return x
 
 
-def _with_order(dims: tuple[Dim, ...], value: Any, dtype: np.dtype[Any], order: Any) -> TracedArray:
+def with_order(dims: tuple[Dim, ...], value: Any, dtype: np.dtype[Any], order: Any) -> TracedArray:
+    """A new array of one value in C or Fortran order."""
     if order == "F" and len(dims) > 1:
         return permuted(filled(dims[::-1], value, dtype), tuple(reversed(range(len(dims)))))
     if order not in ("C", "F", None):
@@ -84,7 +85,7 @@ def _maker(name: str, value: int) -> Any:
     ) -> Any:
         only(f"np.{name}", device=device, like=like)
         d = np.dtype(dtype)
-        return _with_order(shape_dims(shape), check_dtype(d).type(value), d, order)
+        return with_order(shape_dims(shape), check_dtype(d).type(value), d, order)
 
     return run
 
@@ -109,11 +110,11 @@ def full(
     if isinstance(fill_value, (TracedArray, list, tuple, range)):
         x = asarray(fill_value)
         d = x.dtype if dtype is None else np.dtype(dtype)
-        result = _with_order(shape_dims(shape), d.type(0), d, order)
+        result = with_order(shape_dims(shape), d.type(0), d, order)
         result[...] = _castable(x, d)
         return result
     d = np.asarray(placeholder(fill_value)).dtype if dtype is None else np.dtype(dtype)
-    return _with_order(shape_dims(shape), _castable(fill_value, d), d, order)
+    return with_order(shape_dims(shape), _castable(fill_value, d), d, order)
 
 
 def _castable(x: Any, d: np.dtype[Any]) -> Any:
@@ -147,7 +148,7 @@ def _filled_like(
             return made
         made = filled(tuple(dims[k] for k in axes), _castable(value, d), d)
         return permuted(made, tuple(axes.index(k) for k in range(x.ndim)))
-    return _with_order(dims, _castable(value, d), d, "F" if order == "F" else "C")
+    return with_order(dims, _castable(value, d), d, "F" if order == "F" else "C")
 
 
 def _like_maker(name: str, value: int) -> Any:

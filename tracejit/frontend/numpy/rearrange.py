@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
-from tracejit.frontend.numpy.creation import filled, iota, placeholder
+from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
@@ -308,81 +308,6 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
             shape: tuple[Dim, ...] = tuple(n if j == k else 1 for j in range(x.ndim))
             keys.append(reshaped(iota(n), shape))
     return x[tuple(keys)]
-
-
-@handles(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
-    x = asarray(array)
-    value = kwargs.pop("constant_values", 0)
-    if kwargs or isinstance(value, (tuple, list, TracedArray)) or not _fits(value, x.dtype):
-        raise TraceError("TJ004", f"np.pad with {sorted(kwargs) or 'constant_values'}", user_line())
-    widths = _pad_widths(pad_width, x.ndim)
-    if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
-        raise ValueError("index can't contain negative values")
-    out = x
-    for axis, (before, after) in enumerate(widths):
-        if before != 0 or after != 0:
-            out = _pad_axis(out, axis, before, after, mode, value)
-    return in_order_of(out, x)
-
-
-def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether a number can be stored as `dtype` without a warning or an error."""
-    return dtype.kind == "c" or np.asarray(placeholder(value)).dtype.kind in "biuf"
-
-
-def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
-    given = (list, tuple, int, np.integer, SymInt)
-    if isinstance(pad_width, bool) or not isinstance(pad_width, given):
-        raise TraceError("TJ004", f"np.pad with a {type(pad_width).__name__}", user_line())
-    if not isinstance(pad_width, (list, tuple)):
-        w = as_dim(pad_width)
-        return [(w, w)] * ndim
-    if not isinstance(pad_width[0], (list, tuple)):
-        if len(pad_width) > 2:
-            raise ValueError("operands could not be broadcast together with remapped shapes")
-        pair = [as_dim(w) for w in pad_width]
-        return [(pair[0], pair[-1])] * ndim
-    pairs = [[as_dim(w) for w in p] for p in pad_width]
-    pairs = pairs * ndim if len(pairs) == 1 else pairs
-    if len(pairs) != ndim:
-        raise ValueError("operands could not be broadcast together with remapped shapes")
-    return [(p[0], p[-1]) for p in pairs]
-
-
-def _pad_axis(
-    x: TracedArray, axis: int, before: Dim, after: Dim, mode: str, value: Any
-) -> TracedArray:
-    shape = x.type.shape
-    if mode == "constant":
-        sides = []
-        for width in (before, after):
-            edge = (*shape[:axis], width, *shape[axis + 1 :])
-            sides.append([filled(edge, value, x.dtype)] if width != 0 else [])
-        return asarray(concatenate([*sides[0], x, *sides[1]], axis=axis))
-    n = shape[axis]
-    env = here().env
-    if env.decide(n, "==", 0):
-        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
-    place: Any = elementwise(np.subtract, (iota(before + n + after), unwrap(before, env)))
-    last = unwrap(n - 1, env)
-    if mode == "edge":
-        place = np.clip(place, 0, last)
-    elif mode == "wrap":
-        place = elementwise(np.remainder, (place, unwrap(n, env)))
-    elif mode == "symmetric":
-        place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
-        place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
-    elif mode == "reflect":
-        if env.decide(n, "==", 1):
-            place = np.clip(place, 0, 0)
-        else:
-            place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
-            place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
-    else:
-        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
-    return asarray(_along(x, axis, place))
 
 
 @handles(np.delete)

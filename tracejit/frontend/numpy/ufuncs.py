@@ -44,7 +44,15 @@ from tracejit.ir.types import (
 from tracejit.ops.array.elementwise import UFUNC_OPS
 from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
-__all__ = ["call_ufunc", "check_casting", "elementwise", "refuse", "resolve", "root_of_squares"]
+__all__ = [
+    "DEFINED",
+    "call_ufunc",
+    "check_casting",
+    "elementwise",
+    "refuse",
+    "resolve",
+    "root_of_squares",
+]
 
 _WEAK: dict[str, Any] = {"int": int, "float": float, "complex": complex, "bool": np.dtype(bool)}
 
@@ -175,7 +183,7 @@ def call_ufunc(
         return elementwise(ufunc, inputs, dtype, casting)
     if ufunc is np.power:
         return power(np.power, *inputs, **({} if dtype is None else {"dtype": np.dtype(dtype)}))
-    rewrite = _DEFINED.get(ufunc)
+    rewrite = DEFINED.get(ufunc)
     if rewrite is not None and dtype is None:
         return rewrite(*inputs)
     if getattr(ufunc, "__name__", "") == "erf" and ufunc not in UFUNC_OPS:
@@ -244,7 +252,8 @@ def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
     return wrap(trace, operand(x, dtype))
 
 
-_DEFINED: dict[Any, Callable[..., Any]] = {
+#: Ufuncs without an op -> their NumPy definition in terms of others.
+DEFINED: dict[Any, Callable[..., Any]] = {
     np.logical_and: _logical(np.logical_and),
     np.logical_or: _logical(np.logical_or),
     np.logical_xor: _logical(np.logical_xor),

@@ -1,4 +1,4 @@
-"""The determinant as an op of its own: what its derivatives are taken of."""
+"""The determinant as an op of its own: its derivatives are cofactors, of singular matrices too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.graph import Attrs, Graph, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import ArrayType, Type
@@ -16,6 +15,9 @@ from tracejit.ops.samples import array
 
 if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
+    from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
+
+__all__ = ["Determinant"]
 
 
 @register
@@ -57,8 +59,7 @@ class Determinant(Op):
         """The sum of the cofactors times the tangent."""
         from tracejit.ops.host.derivatives.determinants import determinant_jvp
 
-        (t,) = tangents
-        return (None,) if t is None else (determinant_jvp(c, at.x(0), t),)
+        return determinant_jvp(c, at, tangents)
 
     def vjp(
         self, c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
@@ -66,8 +67,7 @@ class Determinant(Op):
         """The cofactors times the cotangent."""
         from tracejit.ops.host.derivatives.determinants import determinant_vjp
 
-        (g,) = cotangents
-        return (None,) if g is None or not at.wanted[0] else (determinant_vjp(c, at.x(0), g),)
+        return determinant_vjp(c, at, cotangents)
 
     def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
         found = [array("f64", (4, 4)), array("f64", (2, 3, 3)), array("c128", (3, 3)), np.eye(1)]

@@ -41,7 +41,7 @@ def renames(
     """The views of stored arrays that stay outside of kernels.
 
     Those are operands of library calls, transposes of what is updated and of what updates give, and
-    reshapes of what library calls give.
+    reshapes of what library calls and kernels by themselves give.
     """
     outputs = set(graph.outputs)
     operands = _operands(graph, producer, fusable, consumers, order)
@@ -51,7 +51,7 @@ def renames(
             out.add(n)
             continue
         if isinstance(n.op, Reshape) and n.outputs[0] in outputs:
-            out |= _of_library(n, producer)
+            out |= _of_whole_array(n, producer)
         if not isinstance(n.op, Transpose):
             continue
         (v,) = n.outputs
@@ -66,8 +66,10 @@ def renames(
     return out
 
 
-def _of_library(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
-    """The reshapes from the result of a library call, which lies dense, to that of `node`."""
+def _of_whole_array(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
+    """The reshapes to the result of `node` from that of a library call or of a kernel by itself,
+    which lies dense.
+    """
     chain: set[Node] = set()
     made: Node | None = node
     while made is not None and isinstance(made.op, Reshape):
@@ -75,7 +77,9 @@ def _of_library(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
             return set()
         chain.add(made)
         made = producer.get(made.inputs[0])
-    return chain if made is not None and made.op.kind == "library" else set()
+    if made is None or made.op.updates:
+        return set()
+    return chain if made.op.kind == "library" or is_root_op(made) else set()
 
 
 def _operands(

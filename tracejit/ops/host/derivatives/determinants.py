@@ -1,4 +1,4 @@
-"""Derivatives of determinants: cofactors, of singular matrices too.
+"""Determinants as what their derivatives are taken of: cofactors, of singular matrices too.
 
     d det(a) = sum(cofactors(a) * da),   cofactors(a) = det(a) a^-T
 
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracejit.ir.derivatives import DerivativeBuilder
+from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor
 from tracejit.ir.dims import symbol
 from tracejit.ir.evaluating import EvaluatingBuilder
 from tracejit.ir.graph import Graph, GraphBuilder, Value
@@ -30,16 +30,29 @@ __all__ = ["changes", "cofactors", "determinant_jvp", "determinant_vjp", "third"
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-def determinant_jvp(c: DerivativeBuilder, a: Value, t: Value) -> Value:
+def determinant_jvp(
+    c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]
+) -> Sequence[Value | None]:
     """The sum of the cofactors times the tangent."""
-    return as_array(c, matrix_sum(c, c.mul_no_nan(t, _cofactors(c, a)), 2))
+    (t,) = tangents
+    if t is None:
+        return (None,)
+    return (as_array(c, matrix_sum(c, c.mul_no_nan(t, _cofactors(c, at.x(0))), 2)),)
 
 
-def determinant_vjp(c: DerivativeBuilder, a: Value, g: Value) -> Value:
+def determinant_vjp(
+    c: DerivativeBuilder, at: NodeAdaptor, cotangents: Sequence[Value | None]
+) -> Sequence[Value | Into | None]:
     """The cofactors times the cotangent."""
-    found = _cofactors(c, a)
+    (g,) = cotangents
+    if g is None or not at.wanted[0]:
+        return (None,)
+    found = _cofactors(c, at.x(0))
     units = c.reshape(as_array(c, g), (*shape_of(g.type), 1, 1))
-    return c.mul_no_nan(c.shaped(units, found.type), found)
+    return (c.mul_no_nan(c.shaped(units, found.type), found),)
+
+
+# Cofactors ---------------------------------------------------------------------------------------
 
 
 def _cofactors(c: DerivativeBuilder, a: Value) -> Value:

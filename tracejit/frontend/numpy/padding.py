@@ -1,0 +1,166 @@
+"""np.pad on tracers: stores into a new array, or gathers where edges show more than there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.creation import filled, iota, placeholder, with_order
+from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.memory_orders import in_order_of, memory_order
+from tracejit.frontend.numpy.registry import handles
+from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
+from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
+from tracejit.ir.dims import Dim
+
+__all__: list[str] = []
+
+
+@handles(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """The array with edges of constants, of its border, or of its mirrored or repeated elements."""
+    x = asarray(array)
+    value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
+    if mode == "empty":
+        mode = "constant"  # What the edges hold is not said.
+    if kwargs or isinstance(value, (tuple, list, TracedArray)) or not _fits(value, x.dtype):
+        raise TraceError("TJ004", f"np.pad with {sorted(kwargs) or 'constant_values'}", user_line())
+    widths = _pad_widths(pad_width, x.ndim)
+    if any(here().env.decide(w, "<", 0) for pair in widths for w in pair):
+        raise ValueError("index can't contain negative values")
+    if any(before != 0 or after != 0 for before, after in widths):
+        if (order := memory_order(x)) is not None and _reach(x, widths, mode):
+            return _stored(x, widths, mode, value, order)
+    out = x
+    for axis, (before, after) in enumerate(widths):
+        if before != 0 or after != 0:
+            out = _pad_axis(out, axis, before, after, mode, value)
+    return in_order_of(out, x)
+
+
+#: Mode -> how many of an axis of `n` elements an edge shows at most.
+_MOST: dict[str, Callable[[Dim], Dim]] = {
+    "reflect": lambda n: n - 1,
+    "symmetric": lambda n: n,
+    "wrap": lambda n: n,
+}
+
+
+def _reach(x: TracedArray, widths: Sequence[tuple[Dim, Dim]], mode: str) -> bool:
+    """Whether each edge is one slice of the array, or one value."""
+    env = here().env
+    if mode == "constant":
+        return True
+    for n, pair in zip(x.type.shape, widths, strict=True):
+        most = _MOST[mode](n) if mode in _MOST else n
+        for w in pair:
+            known = env.is_known(w, n)
+            if mode == "edge":
+                fits = env.decide(0, "<", n) if known else env.proved(0, "<", n)
+            elif mode in _MOST:
+                fits = env.decide(w, "<=", most) if known else env.proved(w, "<=", most)
+            else:
+                return False
+            if not fits:
+                return False
+    return True
+
+
+def _stored(
+    x: TracedArray, widths: Sequence[tuple[Dim, Dim]], mode: str, value: Any, order: str
+) -> TracedArray:
+    """A new array into which the elements are stored, and then the edges, axis by axis."""
+    env = here().env
+    shape = tuple(b + n + a for n, (b, a) in zip(x.type.shape, widths, strict=True))
+    out = with_order(shape, value if mode == "constant" else 0, x.dtype, order)
+    inner = [
+        slice(unwrap(b, env), unwrap(b + n, env))
+        for n, (b, _) in zip(x.type.shape, widths, strict=True)
+    ]
+    out[tuple(inner)] = x
+    if mode == "constant":
+        return out
+    for axis, (n, (before, after)) in enumerate(zip(x.type.shape, widths, strict=True)):
+        end = before + n
+
+        def along(first: Dim, count: Dim, step: int = 1, axis: int = axis) -> Any:
+            # Backwards from `first + count - 1`, for which `first - 1` is no stop where it is -1.
+            key = slice(unwrap(first, env), unwrap(first + count, env))
+            part = out[(*[slice(None)] * axis, key, *inner[axis + 1 :])]
+            return part[(*[slice(None)] * axis, slice(None, None, step))]
+
+        sources: dict[str, tuple[tuple[Dim, Dim, int], tuple[Dim, Dim, int]]] = {
+            "edge": ((before, 1, 1), (end - 1, 1, 1)),
+            "wrap": ((end - before, before, 1), (before, after, 1)),
+            "reflect": ((before + 1, before, -1), (end - 1 - after, after, -1)),
+            "symmetric": ((before, before, -1), (end - after, after, -1)),
+        }
+        left, right = sources[mode]
+        if before != 0:
+            along(0, before)[...] = along(*left)
+        if after != 0:
+            along(end, after)[...] = along(*right)
+    return out
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number can be stored as `dtype` without a warning or an error."""
+    return dtype.kind == "c" or np.asarray(placeholder(value)).dtype.kind in "biuf"
+
+
+def _pad_widths(pad_width: Any, ndim: int) -> list[tuple[Dim, Dim]]:
+    given = (list, tuple, int, np.integer, SymInt)
+    if isinstance(pad_width, bool) or not isinstance(pad_width, given):
+        raise TraceError("TJ004", f"np.pad with a {type(pad_width).__name__}", user_line())
+    if not isinstance(pad_width, (list, tuple)):
+        w = as_dim(pad_width)
+        return [(w, w)] * ndim
+    if not isinstance(pad_width[0], (list, tuple)):
+        if len(pad_width) > 2:
+            raise ValueError("operands could not be broadcast together with remapped shapes")
+        pair = [as_dim(w) for w in pad_width]
+        return [(pair[0], pair[-1])] * ndim
+    pairs = [[as_dim(w) for w in p] for p in pad_width]
+    pairs = pairs * ndim if len(pairs) == 1 else pairs
+    if len(pairs) != ndim:
+        raise ValueError("operands could not be broadcast together with remapped shapes")
+    return [(p[0], p[-1]) for p in pairs]
+
+
+def _pad_axis(
+    x: TracedArray, axis: int, before: Dim, after: Dim, mode: str, value: Any
+) -> TracedArray:
+    shape = x.type.shape
+    if mode == "constant":
+        sides = []
+        for width in (before, after):
+            edge = (*shape[:axis], width, *shape[axis + 1 :])
+            sides.append([filled(edge, value, x.dtype)] if width != 0 else [])
+        return asarray(concatenate([*sides[0], x, *sides[1]], axis=axis))
+    n = shape[axis]
+    env = here().env
+    if env.decide(n, "==", 0):
+        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
+    place: Any = elementwise(np.subtract, (iota(before + n + after), unwrap(before, env)))
+    last = unwrap(n - 1, env)
+    if mode == "edge":
+        place = np.clip(place, 0, last)
+    elif mode == "wrap":
+        place = elementwise(np.remainder, (place, unwrap(n, env)))
+    elif mode == "symmetric":
+        place = elementwise(np.remainder, (place, unwrap(2 * n, env)))
+        place = elementwise(np.minimum, (place, unwrap(2 * n - 1, env) - place))
+    elif mode == "reflect":
+        if env.decide(n, "==", 1):
+            place = np.clip(place, 0, 0)
+        else:
+            place = elementwise(np.remainder, (place, unwrap(2 * n - 2, env)))
+            place = elementwise(np.minimum, (place, unwrap(2 * n - 2, env) - place))
+    else:
+        raise TraceError("TJ004", f"np.pad with mode={mode!r}", user_line())
+    return asarray(x[(*[slice(None)] * axis, place)])
