@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,9 @@ def assert_same(got: Any, expected: Any, spec: EntrySpec) -> None:
     elif isinstance(got, dict):
         assert list(map(repr, got)) == list(map(repr, expected))
         assert_same([*got.values()], [*expected.values()], spec)
+    elif is_dataclass(got):
+        pairs = [[getattr(x, f.name) for f in fields(x)] for x in (got, expected)]
+        assert_same(*pairs, spec)
     elif isinstance(got, np.ndarray) and isinstance(expected.base, Memory):
         base = expected.base.base
         assert (got.dtype, got.shape) == (expected.dtype, expected.shape)

@@ -76,6 +76,7 @@ VIEWS: dict[str, F] = {
     "beside its base": lambda x: [(y := x + 1), y.T, y[0], x.T],
     "one array twice": lambda x: ((y := x[1:]), [y, y], (z := x * 2, z)),
     "in containers": lambda x: {"a": x.T, "b": [x[1:], (x, {3: x + 1})], None: "text", "c": ()},
+    "view": lambda x: (x.view(), x[1:].view(np.ndarray), x.view(x.dtype)),
     "of views": lambda x: x.T[::-1].reshape(2, -1, 4)[..., ::-1],
     "of what is stored into": lambda x: _stored(x).T,
 }

@@ -41,6 +41,7 @@ __all__ = [
     "AbsentLeaf",
     "ArrayLeaf",
     "CellSource",
+    "Choice",
     "Container",
     "DictItem",
     "DictLeaf",
@@ -263,14 +264,24 @@ Output: TypeAlias = OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject |
 
 @dataclass(frozen=True, eq=False)
 class Container:
-    """A new tuple, list or dict around outputs, by their numbers, and containers.
+    """A new tuple, list or dict around outputs, by their numbers, and containers; or an instance of
+    a namedtuple or a dataclass, for which nothing of the class runs.
 
-    The keys of a dict are constants whose hash runs no Python code.
+    The keys of a dict are constants whose hash runs no Python code, those of a dataclass names.
     """
 
     cls: type
     items: tuple[int | Container, ...]
     keys: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One of two results, by the truth of output number `flag`, a bool: the other is not made."""
+
+    flag: int
+    first: int | Container | Choice
+    second: int | Container | Choice
 
 
 _SCALAR_SLOTS = {"int": 1, "float": 1, "complex": 2, "bool": 1}
@@ -304,7 +315,8 @@ class EntrySpec:
 
     `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
     which is a miss. The objects in `distinct` are pairwise different ones.
-    The result is the only output, or a tuple or list of all, or one of the outputs or a container.
+    The result is the only output, or a tuple or list of all, or one of the outputs, a container or
+    a choice of these.
     `finish` makes it from the tuple that it would be; what it raises, the call raises.
     """
 
@@ -313,7 +325,7 @@ class EntrySpec:
     sizes: tuple[str, ...] = ()
     guards: tuple[SizeGuard, ...] = ()
     outputs: tuple[Output, ...] = ()
-    result: Literal["single", "tuple", "list"] | int | Container = "single"
+    result: Literal["single", "tuple", "list"] | int | Container | Choice = "single"
     work: Dim = 0
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
@@ -367,8 +379,8 @@ class EntrySpec:
             raise ValueError("only a tuple can be finished")
 
     @property
-    def made(self) -> int | Container:
-        """The result, as the number of an output or as a container."""
+    def made(self) -> int | Container | Choice:
+        """The result, as the number of an output, a container or a choice."""
         if isinstance(self.result, str):
             cls = {"tuple": tuple, "list": list}.get(self.result)
             return 0 if cls is None else Container(cls, tuple(range(len(self.outputs))))

@@ -172,9 +172,13 @@ class _Arguments:
     def _node(self, source: Source, node: Any) -> None:
         if node is LEAF:
             self.leaves.append((source, next(self._flat)))
+        elif isinstance(node, Static) and isinstance(node.value, (slice, range)):
+            # Each call makes its own: no two are one object.
+            self.leaves.append((TypeSource(source), StaticLeaf(type(node.value))))
+            for name in ("start", "stop", "step"):
+                leaf = StaticLeaf(getattr(node.value, name))
+                self.leaves.append((AttributeSource(source, name), leaf))
         elif isinstance(node, Static):
-            if isinstance(node.value, (slice, range)):
-                raise _PythonOnly  # Each call makes its own: no two are one object.
             self.leaves.append((source, StaticLeaf(node.value)))
         elif isinstance(node, Identity):
             obj = node.get()

@@ -15,11 +15,14 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
+    Choice,
     Container,
     Leaf,
     OutLeaf,
+    OutNpScalar,
     OutObject,
     Output,
+    OutPyScalar,
     OutView,
     ScalarLeaf,
 )
@@ -29,6 +32,8 @@ __all__ = ["Results", "direct_results", "make_results"]
 
 #: Classes of keys whose hash and equality run no Python code.
 _KEYS = (str, int, float, bool, bytes, type(None))
+#: Results that an entry has code for, of those that a run may choose.
+_PATHS = 16
 
 
 def make_results(traced: Traced) -> Results | None:
@@ -42,8 +47,8 @@ def direct_results(
     """The outputs of an entry that makes the results' leaves without Python, and what it returns.
 
     `outputs` are those of the program as its entry for flat leaves makes them, `numbers` those of
-    the entry's leaves, by the trace's. None where a result is on one side of an alternative, or a
-    view whose strides are not known.
+    the entry's leaves, by the trace's. None where a view's strides are not known, or the result is
+    one of too many.
     """
     out, places = list(outputs), list[int]()
     taken: dict[int, int] = {}
@@ -65,11 +70,13 @@ def direct_results(
         if plan.views and plan.geometry is None:
             return None
         places.append(place(_out_view(plan, base)) if plan.views else base)
-    if _alternates(traced.tree.root):
-        return None
     made = _made(traced.tree.root, iter(places), place)
     if made is not None:
-        return DirectResults(tuple(out), made)
+        chosen = _chosen(made, {}, out, iter(range(_PATHS)))
+        if chosen is not None:
+            return DirectResults(tuple(out), chosen)
+    if _alternates(traced.tree.root):
+        return None
     return DirectResults(tuple(out), Container(tuple, tuple(places)), Results(traced).shape)
 
 
@@ -77,7 +84,7 @@ class DirectResults(NamedTuple):
     """The fields of an `EntrySpec` of these names."""
 
     outputs: tuple[Output, ...]
-    result: int | Container
+    result: int | Container | Choice
     finish: Callable[[Sequence[Any]], Any] | None = None
 
 
@@ -106,22 +113,65 @@ def _alternates(node: Any) -> bool:
     return isinstance(node, tuple) and any(map(_alternates, node[2]))
 
 
-def _made(
-    node: Any, places: Iterator[int], place: Callable[[Output], int]
-) -> int | Container | None:
-    """The result as an entry makes it; None where a container is none of tuple, list and dict."""
+def _made(node: Any, places: Iterator[int], place: Callable[[Output], int]) -> Any:
+    """The result as containers and choices, in each other; None where an entry makes no such."""
     if node is LEAF:
         return next(places)
     if isinstance(node, Static):
         return place(OutObject(node.value))
-    if not isinstance(node, tuple) or node[0] not in (tuple, list, dict):
+    if isinstance(node, Alternative):
+        flag = next(places)
+        sides = [_made(side, places, place) for side in (node.first, node.second)]
+        return None if None in sides else Choice(flag, *sides)
+    if not isinstance(node, tuple):
         return None
     cls, keys, children = node
-    names = [key.value for key in keys if isinstance(key, Static) and type(key.value) in _KEYS]
-    items = [_made(child, places, place) for child in children]
-    if len(names) < len(keys) or None in items:
+    names = tuple(key.value if isinstance(key, Static) else key for key in keys)
+    items = tuple(_made(child, places, place) for child in children)
+    odd = keys and issubclass(cls, (tuple, list))
+    if odd or None in items or not all(type(name) in _KEYS for name in names):
         return None
-    return Container(cls, tuple(item for item in items if item is not None), tuple(names))
+    return Container(cls, items, names)
+
+
+def _chosen(
+    made: Any, known: Mapping[int, bool], outputs: Sequence[Output], left: Iterator[int]
+) -> int | Container | Choice | None:
+    """A result with its choices around its containers, where some flags are known.
+
+    None where a flag is no bool, or where none is left of the results that there may be.
+    """
+    flag = _open_flag(made, known)
+    if flag is None:
+        found: int | Container = _resolved(made, known)
+        return None if next(left, None) is None else found
+    if outputs[flag] not in (OutPyScalar("bool"), OutNpScalar(np.dtype(bool))):
+        return None
+    first = _chosen(made, {**known, flag: True}, outputs, left)
+    second = None if first is None else _chosen(made, {**known, flag: False}, outputs, left)
+    return None if first is None or second is None else Choice(flag, first, second)
+
+
+def _open_flag(made: Any, known: Mapping[int, bool]) -> int | None:
+    """The first flag that matters and is not known."""
+    if isinstance(made, Choice):
+        if made.flag not in known:
+            return made.flag
+        return _open_flag(made.first if known[made.flag] else made.second, known)
+    found = (
+        _open_flag(item, known) for item in (made.items if isinstance(made, Container) else ())
+    )
+    return next((flag for flag in found if flag is not None), None)
+
+
+def _resolved(made: Any, known: Mapping[int, bool]) -> Any:
+    """A result whose flags are all known."""
+    if isinstance(made, Choice):
+        return _resolved(made.first if known[made.flag] else made.second, known)
+    if isinstance(made, int):
+        return made
+    items = tuple(_resolved(item, known) for item in made.items)
+    return Container(made.cls, items, made.keys)
 
 
 class Results:

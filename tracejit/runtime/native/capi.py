@@ -39,11 +39,13 @@ _PYTHON = {
     "PyLong_FromLongLong": ("ptr", "i64"),
     "PyObject_CallNoArgs": ("ptr", "ptr"),
     "PyObject_CallOneArg": ("ptr", "ptr, ptr"),
+    "PyObject_GenericSetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_GetAttr": ("ptr", "ptr, ptr"),
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
     "PyTuple_New": ("ptr", "i64"),
     "PyTuple_SetItem": ("i32", "ptr, i64, ptr"),
+    "PyType_GenericAlloc": ("ptr", "ptr, i64"),
     "Py_DecRef": ("void", "ptr"),
     "Py_IncRef": ("void", "ptr"),
 }

@@ -25,7 +25,7 @@ from tracejit.runtime.call.entry_spec import (
 from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
-from tracejit.runtime.native.made import ResultEmitter
+from tracejit.runtime.native.made import ResultEmitter, Surroundings
 from tracejit.runtime.native.no_alias import RANGES, range_count
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.result_memory import array_functions
@@ -90,9 +90,15 @@ class _Writer:
         shapes = self._shapes(sizes)
         self._allocate(shapes)
         self._run(sizes)
-        self.result.place_late(self.guards.sizes, lambda: self._drop_and("bail"))
-        fail = lambda: self._drop_and("fail", False)  # noqa: E731
-        self.result.emit(self.guards.objects, self.guards.owned, fail)
+        guards = self.guards
+        around = Surroundings(
+            guards.sizes,
+            guards.objects,
+            guards.owned,
+            outside=lambda: self._drop_and("bail"),
+            fail=lambda: self._drop_and("fail", False),
+        )
+        self.result.emit(around)
         self._close()
         name = text.name
         head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
+    Choice,
     Container,
     DictLeaf,
     EntrySpec,
@@ -179,12 +181,16 @@ class PythonEntry:
             arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
             for k, output in enumerate(spec.outputs)
         ]
-        for k, output in enumerate(spec.outputs):
+        chosen = spec.made
+        while isinstance(chosen, Choice):
+            chosen = chosen.first if results[chosen.flag] else chosen.second
+        for k in _numbers(chosen):
+            output = spec.outputs[k]
             if isinstance(output, OutView):
                 results[k] = _view(output, results, sizes)
                 if results[k] is None:
                     return BAIL
-        made = _make(spec.made, results)
+        made = _make(chosen, results)
         return made if spec.finish is None else spec.finish(made)
 
 
@@ -384,11 +390,22 @@ def _view(view: OutView, results: Sequence[Any], sizes: dict[str, int]) -> Any:
     return out
 
 
+def _numbers(made: int | Container) -> set[int]:
+    """The outputs in a result."""
+    return {made} if isinstance(made, int) else set[int]().union(*map(_numbers, made.items))
+
+
 def _make(made: int | Container, results: Sequence[Any]) -> Any:
     if isinstance(made, int):
         return results[made]
     items = [_make(item, results) for item in made.items]
-    return made.cls(items) if made.cls is not dict else dict(zip(made.keys, items, strict=True))
+    if made.cls is dict:
+        return dict(zip(made.keys, items, strict=True))
+    if issubclass(made.cls, tuple):
+        return tuple.__new__(made.cls, items)
+    if made.cls is list:
+        return items
+    return build_dataclass(made.cls, dict(zip(made.keys, items, strict=True)))
 
 
 def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:
