@@ -56,6 +56,8 @@ _cos_tail = _series(
     lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
     lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
 )
+
+
 # tan(r) = r + r^3 * tan_tail(r^2)
 def _tan_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
@@ -180,6 +182,8 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
+    from benchmarks.special_coefficients import special_specs
+
     z_log = ((_SQRT_TWO - 1) / (_SQRT_TWO + 1)) ** 2
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = [Fit("log", _atanh_tail, lambda z: z, 0.0, z_log, 6, "f64")]
@@ -202,6 +206,7 @@ def specs() -> list[Fit]:
             Fit("cos", _cos_tail, lambda z: z * z, 0.0, _QUARTER**2, cos, dtype),
             Fit("erf", _erf_tail, lambda z: mp.mpf(1), 0.0, 1.0, erf, dtype),
         ]
+    fits += special_specs()
     return sorted(fits, key=lambda spec: (spec.name, spec.dtype))
 
 

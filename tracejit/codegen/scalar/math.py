@@ -24,7 +24,6 @@ LIBM: dict[str, str] = {
     "arctan2": "atan2",
     "arctanh": "atanh",
     "cbrt": "cbrt",
-    "erfc": "erfc",
     "hypot": "hypot",
 }
 

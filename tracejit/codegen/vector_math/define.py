@@ -21,10 +21,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
+    bessel,
     errors,
     exponentials,
+    gamma_functions,
     inverse_trigonometric,
     logarithms,
+    logistic,
+    normal,
     powers,
     trigonometric,
 )
@@ -47,19 +51,41 @@ class _Function:
     wide: Body | None = None
 
 
+def _over_doubles(body: Body) -> _Function:
+    return _Function(body, wide=body)
+
+
 _FUNCTIONS: dict[str, _Function] = {
     "arctan": _Function(inverse_trigonometric.arctan),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),
+    "erfc": _over_doubles(normal.erfc),
+    "erfcinv": _over_doubles(normal.erfcinv),
+    "erfinv": _over_doubles(normal.erfinv),
     "exp": _Function(exponentials.exp),
     "exp2": _Function(powers.exp2, wide=powers.exp2),
+    "expit": _over_doubles(logistic.expit),
     "expm1": _Function(exponentials.expm1),
+    "gamma": _over_doubles(gamma_functions.gamma),
+    "gammaln": _over_doubles(gamma_functions.gammaln),
+    "i0": _over_doubles(bessel.i0),
+    "i0e": _over_doubles(bessel.i0e),
+    "i1": _over_doubles(bessel.i1),
+    "i1e": _over_doubles(bessel.i1e),
+    "j0": _over_doubles(bessel.j0),
+    "j1": _over_doubles(bessel.j1),
     "log": _Function(logarithms.log),
     "log10": _Function(powers.log10, wide=powers.log10),
     "log1p": _Function(powers.log1p, wide=powers.log1p),
     "log2": _Function(powers.log2, wide=powers.log2),
+    "log_expit": _over_doubles(logistic.log_expit),
+    "log_ndtr": _over_doubles(normal.log_ndtr),
+    "logit": _over_doubles(logistic.logit),
+    "ndtr": _over_doubles(normal.ndtr),
+    "ndtri": _over_doubles(normal.ndtri),
     "power": _Function(powers.power, 2, wide=powers.power),
+    "psi": _over_doubles(gamma_functions.psi),
     "sin": _Function(trigonometric.sin),
     "sinh": _Function(exponentials.sinh),
     "tan": _Function(trigonometric.tan),
