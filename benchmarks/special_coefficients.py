@@ -108,6 +108,17 @@ def _stirling_factor(v: mp.mpf) -> mp.mpf:
         return mp.expm1(v * _stirling(v * v)) / v
 
 
+def _sine_of_turn(z: mp.mpf) -> mp.mpf:
+    """sin(pi f) / f, z = f^2."""
+    return mp.sinpi(mp.sqrt(z)) / mp.sqrt(z) if z else mp.pi
+
+
+def _cosine_of_turn(z: mp.mpf) -> mp.mpf:
+    """cos(pi f) / (1 - 4 f^2), z = f^2."""
+    with mp.extradps(30):
+        return mp.cospi(mp.sqrt(z)) / (1 - 4 * z)
+
+
 PSI_CENTRE = 1.75
 
 
@@ -251,6 +262,8 @@ def special_specs() -> list[Fit]:
         Fit("gammaln", _gammaln_core, one, -0.5, 0.5, 18, "f64"),
         Fit("gammaln_far", _stirling, one, 0.0, 1 / 6.5**2, 7, "f64"),
         Fit("gamma_far", _stirling_factor, lambda v: v, 0.0, 1 / 6.5, 8, "f64"),
+        Fit("sin_turn", _sine_of_turn, one, 0.0, 0.25, 9, "f64"),
+        Fit("cos_turn", _cosine_of_turn, one, 0.0, 0.2499999999, 8, "f64"),
         Fit("psi", _psi_core, one, -0.5, 0.5, 20, "f64"),
         Fit("psi_far", _psi_series, one, 0.0, 1 / 6.25**2, 8, "f64"),
         *(Fit(f"i{n}", _i_near(n), _i_near_weight(n), 0.0, 16.0, 15, "f64") for n in (0, 1)),

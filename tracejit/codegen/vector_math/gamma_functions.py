@@ -14,7 +14,6 @@ from tracejit.codegen.vector_math.builder import F64, Float, Int, Mask, VectorBu
 from tracejit.codegen.vector_math.exponentials import exp
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.powers import power
-from tracejit.codegen.vector_math.trigonometric import sin, tan
 
 __all__ = ["gamma", "gammaln", "psi"]
 
@@ -91,7 +90,7 @@ def gamma(e: VectorBuilder, x: Float) -> Float:
         n = (integer.at_most(172.0) + 2.0**F64.mantissa).bits() & 255
         exact = e.lookup(_GAMMA_OF_INTEGERS, n).as_float()
         fraction, sign = _fraction(v)
-        size = math.pi / (v * sin(e, fraction * math.pi))
+        size = math.pi / (v * _sine(e, fraction))
         size = -((size / first) / second).with_sign(sign)
         regular = fraction.compare("one", 0.0)
         size = regular.select(size, x.like(math.nan))
@@ -118,7 +117,7 @@ def gammaln(e: VectorBuilder, x: Float) -> Float:
 
     def reflect() -> list[Float]:
         fraction, _ = _fraction(v)
-        size = abs(v * sin(e, fraction * math.pi))
+        size = abs(v * _sine(e, fraction))
         value = log(e, math.pi / size) - y
         value = size.compare("oeq", 0.0).select(math.inf, value)
         # SciPy's, which makes no difference of the infinities' results.
@@ -139,6 +138,11 @@ def _fraction(v: Float) -> tuple[Float, Int]:
     shifted = v + base
     n = v.compare("olt", base).select(shifted - base, v)
     return v - n, shifted.bits() << (F64.bits - 1)
+
+
+def _sine(e: VectorBuilder, fraction: Float) -> Float:
+    """sin(pi x), |x| <= 1 / 2."""
+    return fraction * e.fitted("sin_turn", fraction * fraction)
 
 
 # psi ---------------------------------------------------------------------------------------------
@@ -167,8 +171,9 @@ def psi(e: VectorBuilder, x: Float) -> Float:
 
     def reflect() -> list[Float]:
         fraction, _ = _fraction(v)
-        turn = tan(e, fraction * math.pi)
-        value = (y + r) + math.pi / turn
+        z = fraction * fraction
+        cosine = e.muladd(z, -4.0, 1.0) * e.fitted("cos_turn", z)
+        value = (y + r) + (cosine * math.pi) / _sine(e, fraction)
         value = fraction.compare("one", 0.0).select(value, x.like(math.nan))
         return [reflected.select(value, y)]
 

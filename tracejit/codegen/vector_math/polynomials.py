@@ -28,6 +28,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.555555555554bp-5 -0x1.6c16c16c14fcap-10 0x1.a01a019c81b32p-16 "
             "-0x1.27e4f7e40c1b1p-22 0x1.1ee9d05997d64p-29 -0x1.8f9f8a8f4d5b5p-37"
         ),
+        "cos_turn": _hex(  # error 2^-63.4
+            "0x1.000000p+0 -0x1.de9e64df22ef3p-1 0x1.472be122434bfp-2 "
+            "-0x1.d4fcd83117bc0p-5 0x1.9f05cb00bb9f8p-8 -0x1.f309e813ec337p-12 "
+            "0x1.b2683aadf97c8p-16 -0x1.1e604ad776d3cp-20 0x1.20d7bb17b3cffp-25"
+        ),
         "cosh": _hex(  # error 2^-70.0
             "0x1.5555555555558p-5 0x1.6c16c16c14fecp-10 0x1.a01a01ad89472p-16 "
             "0x1.27e4cbf02f4f9p-22 0x1.1f8c1f3200be5p-29"
@@ -247,6 +252,12 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "sin": _hex(  # error 2^-57.8
             "-0x1.5555555555547p-3 0x1.111111110f578p-7 -0x1.a01a019badb11p-13 "
             "0x1.71de351e602f0p-19 -0x1.ae5e1e6f924a5p-26 0x1.5d7db82e1cfb9p-33"
+        ),
+        "sin_turn": _hex(  # error 2^-52.8
+            "0x1.921fb54442d18p+1 -0x1.4abbce625bdf9p+2 0x1.466bc67756005p+1 "
+            "-0x1.32d2cce32aec5p-1 0x1.5078329981107p-4 -0x1.e305eab9e15cbp-8 "
+            "0x1.e85cac68dfe1ap-12 -0x1.4a354bad32ab1p-16 -0x1.0a694d075b256p-18 "
+            "0x1.1abe7ee103d71p-18"
         ),
         "sinh": _hex(  # error 2^-65.1
             "0x1.5555555555555p-3 0x1.1111111111384p-7 0x1.a01a019ea403ep-13 "

@@ -96,7 +96,7 @@ def _instead(where: Callable[..., Any], value: Callable[..., Any]) -> Callable[.
     def compute(op: SpecialFunction, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         (x,) = inputs
         given = where(x)
-        out = np.where(given, value(np.where(given, x, 1e-301)), op.numpy(x)).astype(x.dtype)
+        out = np.where(given, value(np.where(given, x, 0.5)), op.numpy(x)).astype(x.dtype)
         return out if isinstance(x, np.ndarray) else out[()]
 
     return compute
