@@ -219,6 +219,8 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
+    from benchmarks.special_coefficients import special_specs
+
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = []
     for dtype, log in (("f64", 9), ("f32", 3)):
@@ -264,6 +266,7 @@ def specs() -> list[Fit]:
             Fit("cos", _cos_tail, lambda z: z * z, 0.0, _QUARTER**2, cos, dtype),
             Fit("erf", _erf_tail, lambda z: mp.mpf(1), 0.0, 1.0, erf, dtype),
         ]
+    fits += special_specs()
     return sorted(fits, key=lambda spec: (spec.name, spec.dtype))
 
 

@@ -1,7 +1,8 @@
-"""Transcendental functions: calls of the module's own vector code, or of libm lane by lane.
+"""Transcendental functions: calls of the module's own vector code, and of libm lane by lane.
 
-`LIBM` is the table of what goes by libm. There, a float32 goes through the double function, which
-leaves one rounding of a result that is good to 29 further bits.
+By libm, under names of their own, go the functions whose results are to be the C library's bit by
+bit. A float32 goes through the double function, which leaves one rounding of a result that is good
+to 29 further bits.
 """
 
 from __future__ import annotations
@@ -13,12 +14,7 @@ from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar.integers import ScalarEmitter
 from tracejit.codegen.vector_math.define import ARITY, define, symbol
 
-__all__ = ["LIBM", "MATH", "libm"]
-
-#: Function -> the C function that computes it, lane by lane.
-LIBM: dict[str, str] = {
-    "erfc": "erfc",
-}
+__all__ = ["MATH", "libm"]
 
 #: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
 _C_FUNCTIONS = (
@@ -102,7 +98,6 @@ def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 MATH: dict[str, ScalarEmitter] = {
     "uniform_power": _uniform_power,
-    **{name: libm(function) for name, function in LIBM.items()},
     **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
     **{name: _own(name) for name in ARITY},
 }
