@@ -62,6 +62,12 @@ _cos_tail = _series(
 )
 
 
+# (1 - e)^(-1/3) = 1 + e * cbrt_tail(e)
+_cbrt_tail = _series(
+    lambda e: (mp.cbrt(1 / (1 - e)) - 1) / e, lambda i: mp.rf(mp.mpf(1) / 3, i + 1) / mp.fac(i + 1)
+)
+
+
 # tan(r) = r + r^3 * tan_tail(r^2)
 def _tan_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
@@ -102,6 +108,10 @@ _log_power_tail = _series(
 # log2(1 + r) = r * log2_singles(r)
 _log2_singles = _series(
     lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
+)
+# log(1 + f) = f - f^2 / 2 + f^3 * log1p_tail(f)
+_log1p_tail = _series(
+    lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda i: mp.mpf((-1) ** i) / (i + 3)
 )
 # log(1 + r) = r + r^2 * log_tail(r)
 _log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
@@ -209,6 +219,8 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
+    from benchmarks.special_coefficients import special_specs
+
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = []
     for dtype, log in (("f64", 9), ("f32", 3)):
@@ -217,6 +229,7 @@ def specs() -> list[Fit]:
         fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
         fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
         fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
+    fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
     for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
@@ -243,6 +256,7 @@ def specs() -> list[Fit]:
             Fit("exp16", _exp_tail, lambda r: r * r, -step, step, exp, dtype),
             Fit("exp2", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, exp2, dtype),
         ]
+        fits += [Fit("cbrt", _cbrt_tail, lambda e: mp.mpf(0.103), -0.103, 0.103, 2, dtype)]
     for dtype, tan in (("f64", 14), ("f32", 6)):
         fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
@@ -252,6 +266,7 @@ def specs() -> list[Fit]:
             Fit("cos", _cos_tail, lambda z: z * z, 0.0, _QUARTER**2, cos, dtype),
             Fit("erf", _erf_tail, lambda z: mp.mpf(1), 0.0, 1.0, erf, dtype),
         ]
+    fits += special_specs()
     return sorted(fits, key=lambda spec: (spec.name, spec.dtype))
 
 

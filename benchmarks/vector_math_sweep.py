@@ -13,7 +13,7 @@ Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
 NAMES = (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh erf "
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh erf cbrt "
     "arcsin arccos arctan arcsinh arccosh arctanh"
 ).split()
 

@@ -1,4 +1,4 @@
-"""Library calls of a program: matrix products by BLAS, solves, inverses and factors by LAPACK.
+"""Library calls of a program: products by BLAS, solves and factors by LAPACK, sorts by NumPy.
 
 Operands whose matrices lie in rows or columns go to BLAS as they are, stacks of them one matrix
 after another; LAPACK works in place on column-major copies. What has no routine here (stacks of
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tracejit.codegen.lowering.index_maps import dense_strides
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
+from tracejit.codegen.program.sorting import emit_sort
 from tracejit.codegen.program.views import copied, strides_of
 from tracejit.codegen.support.blas import HELPERS, helper_address
 from tracejit.codegen.support.routines import array_of, helper_of
@@ -22,6 +23,7 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.linalg import Inv, LuDiagonal, MatMul, Solve
 from tracejit.ops.array.masks import TruePositions
+from tracejit.ops.array.sorting import ArgSort, Sort
 
 __all__ = ["emit_library"]
 
@@ -32,6 +34,8 @@ def emit_library(e: ProgramContext, node: Node) -> bool:
     """Emit the node's routine; False where it must run on the host."""
     if isinstance(node.op, TruePositions):
         return _positions(e, node)
+    if isinstance(node.op, (Sort, ArgSort)):
+        return emit_sort(e, node)
     name = helper_of(node)
     if name is None:
         return False

@@ -1,4 +1,4 @@
-"""Which BLAS or LAPACK routine computes a node, and the memory that it needs besides."""
+"""Which routine of a library computes a node, and the memory that it needs besides."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, dtype_name
 from tracejit.ops.array.linalg import Inv, MatMul, MatMulBoth, Solve
+from tracejit.ops.array.sorting import ArgSort, Sort
 
 __all__ = ["array_of", "has_routine", "helper_of", "scratch_sizes"]
 
@@ -54,6 +55,10 @@ def has_routine(node: Node) -> bool:
 
 def scratch_sizes(node: Node) -> list[Dim]:
     """Bytes of the temporaries that the node's routine needs."""
+    if isinstance(node.op, (Sort, ArgSort)):
+        t, axis = array_of(node.inputs[0]), node.attrs["axis"]
+        items = [t.dtype.itemsize] + [8] * isinstance(node.op, ArgSort)
+        return [] if axis == t.ndim - 1 else [t.shape[axis] * item for item in items]
     if isinstance(node.op, (MatMul, MatMulBoth)) or not has_routine(node):
         return []
     a = array_of(node.inputs[0])

@@ -10,39 +10,28 @@ import math
 
 from tracejit.codegen.vector_math.builder import F32, Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
-from tracejit.codegen.vector_math.roots import square_root
+from tracejit.codegen.vector_math.square_roots import square_root
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["arccosh", "arcsinh", "arctanh"]
 
 
 def arcsinh(e: VectorBuilder, x: Float) -> Float:
-    """log(w), w = a + c, c = sqrt(a^2 + 1). For k = 0 the quotient is a / (c + 1)."""
+    """log(c + a), c = sqrt(a^2 + 1)."""
     size = abs(x)
     big = size.compare("uge", _big(e))
     a, one = _bounded(e, big, big, size, (size, size.like(1.0)))
     square, square_low = e.multiply_add(a, a, one)
-    c, c_low = square_root(e, square, square_low)
-    w, w_low = e.ordered_sum(c, a)
-    w_low = w_low + c_low
-    k = _exponent(w)
-    half_scale = (k + e.format.encode(0.5)).as_float()
-    far = k.compare("ne", 0)
-    top = far.select(e.muladd(half_scale, -2.0, w), a)
-    half, half_low = _half_sum(e, half_scale, far.select(w, c))
-    half_low = e.muladd(far.select(w_low, c_low), 0.5, half_low)
-    inverse = 1.0 / half
-    u = top * inverse
-    rest = -e.product_error(u, half, top)
-    rest = e.muladd(-u, half_low, far.select(rest + w_low, rest))
-    total, low = _sum(e, k, u, 2)
-    low = _with_tail(e, u, e.muladd(rest, inverse, low), 2)
-    y = _scaled_back(e, big, big, size, 0.0, total, low)
-    return y.with_sign(x.sign())
+    c, excess, factor = square_root(e, square, square_low)
+    k = _exponent(c + a)
+    # Where c - 1 is small, what its correction leaves must be small against a: -1 / (2 * c).
+    factor = k.compare("ne", 0).select(factor, e.muladd(c, 0.5, -1.0))
+    total, low = _log_of_sum(e, k, c, a, (excess, factor))
+    return _scaled_back(e, big, big, size, 0.0, total, low).with_sign(x.sign())
 
 
 def arccosh(e: VectorBuilder, x: Float) -> Float:
-    """log(w), w = x + s, s = sqrt(x^2 - 1) = sqrt(t^2 + 2 * t), t = x - 1."""
+    """log(x + s), s = sqrt(x^2 - 1) = sqrt(t^2 + 2 * t), t = x - 1."""
     big = x.compare("uge", _big(e))
     # Differences of encodings of positive numbers are in the order of the numbers.
     one = e.format.encode(1.0)
@@ -50,19 +39,9 @@ def arccosh(e: VectorBuilder, x: Float) -> Float:
     t = x - 1.0
     a, t, twice_t = _bounded(e, unusual, big, x, (x, t, t + t))
     square, square_low = e.multiply_add(t, t, twice_t)
-    s, s_low = square_root(e, square, square_low)
-    k = _exponent(a + s)
-    scale = (k + one).as_float()
-    # w - 2^k = (x - 2^k) + s: for k = 0 the first part is t.
-    top, top_low = e.ordered_sum(a - scale, s)
-    top_low = top_low + s_low
-    half, half_low = _half_sum(e, scale, top)
-    half_low = e.muladd(top_low, 0.5, half_low)
-    inverse = 1.0 / half
-    u = top * inverse
-    rest = e.muladd(-u, half_low, top_low - e.product_error(u, half, top))
-    total, low = _sum(e, k, u, 2)
-    low = _with_tail(e, u, e.muladd(rest, inverse, low), 2)
+    s, *correction = square_root(e, square, square_low)
+    excess, factor = correction
+    total, low = _log_of_sum(e, _exponent(a + s), a, s, (excess, factor))
     return _scaled_back(e, unusual, big, x, 1.0, total, low)
 
 
@@ -101,16 +80,41 @@ def _scaled_back(
     return e.where_any(unusual, (y,), limits)[0]
 
 
-def _half_sum(e: VectorBuilder, a: Float, b: Float) -> tuple[Float, Float]:
-    """a + b / 2 rounded, and its error."""
-    total = e.muladd(b, 0.5, a)
-    return total, e.muladd(b, 0.5, a - total)
-
-
 def _exponent(w: Float) -> Int:
-    """k in the exponent field, sqrt(1/2) <= w / 2^k < sqrt(2)."""
+    """k in the exponent field, 11 / 16 <= w / 2^k < 11 / 8."""
     fmt = w.emitter.format
-    return (w.bits() - fmt.encode(math.sqrt(0.5))) & -(1 << fmt.mantissa)
+    return (w.bits() - fmt.encode(11 / 16)) & -(1 << fmt.mantissa)
+
+
+def _log_of_sum(
+    e: VectorBuilder, field: Int, c: Float, s: Float, correction: tuple[Float, Float]
+) -> tuple[Float, Float]:
+    """log(c + s + the product of the correction) as a sum of two, for c > s >= 0 and k given."""
+    fmt, one = e.format, e.format.encode(1.0)
+    scale = (field + one).as_float()
+    # w - 2^k = (c - 2^k) + s; for k = 0 the first is as small as s^2.
+    top, top_low = e.ordered_sum(c - scale, s)
+    top_low = e.muladd(*correction, top_low)
+    if fmt is F32:
+        # Here a longer polynomial costs less than a division.
+        inverse = (one - field).as_float()
+        return _log1p(e, field, top * inverse, top_low * inverse)
+    # (w + 2^k) / 2
+    half = e.muladd(top, 0.5, scale)
+    half_low = e.muladd(top_low, 0.5, e.muladd(top, 0.5, scale - half))
+    inverse = 1.0 / half
+    u = top * inverse
+    rest = e.muladd(-u, half_low, top_low - e.product_error(u, half, top))
+    total, low = _sum(e, field, u, 2)
+    return total, _with_tail(e, u, e.muladd(rest, inverse, low), 2)
+
+
+def _log1p(e: VectorBuilder, field: Int, f: Float, f_low: Float) -> tuple[Float, Float]:
+    """k * log(2) + log(1 + f + f_low), as a sum of two."""
+    total, low = _sum(e, field, f, 2)
+    slope = e.muladd(f, e.muladd(f, 0.8125, -1.0), 1.0)  # About 1 / (1 + f).
+    low = e.muladd(f_low, slope, low)
+    return total, e.muladd(f * f, e.muladd(f, e.fitted("log1p", f), -0.5), low)
 
 
 def _sum(e: VectorBuilder, field: Int, s: Float, factor: int) -> tuple[Float, Float]:

@@ -1,4 +1,4 @@
-"""Sorting along one axis, run by NumPy."""
+"""Sorting along one axis, by NumPy's own loops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sort(SortRules, Op):
     """The elements in ascending order along `axis`; NaNs last."""
 
     name: ClassVar[str] = "sort"
-    kind: ClassVar[str] = "host"
+    kind: ClassVar[str] = "library"
     numpy: ClassVar[Any] = np.sort
 
     def infer(
@@ -67,7 +67,7 @@ class ArgSort(Op):
     """The i64 positions that sort along `axis`; equal elements keep their order if `stable`."""
 
     name: ClassVar[str] = "argsort"
-    kind: ClassVar[str] = "host"
+    kind: ClassVar[str] = "library"
     numpy: ClassVar[Any] = np.argsort
     constant: ClassVar[bool] = True
 

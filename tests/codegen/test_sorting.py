@@ -1,0 +1,94 @@
+"""Sorts by NumPy's own loops: what they give is what NumPy gives, by another way where none is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.support.compare import assert_same
+from tests.support.layouts import LAYOUTS
+from tracejit.codegen.program import sorting
+from tracejit.codegen.support.sorting import sort_address
+from tracejit.ir.types import DTYPES
+
+AXES = (0, 1, 2, None)
+
+
+def lines(dtype: str) -> Iterator[Any]:
+    """Arrays of three axes with ties, of lengths on both sides of what is counted."""
+    random = np.random.default_rng(5)
+    for shape in ((3, 50, 4), (2, 5, 300), (60, 1, 2), (2, 0, 3), (1, 1, 1), (0, 2, 2)):
+        x = random.integers(-99, 99, shape)
+        yield x > 0 if dtype == "b1" else x.astype(DTYPES[dtype])
+
+
+def sort(x: Any, axis: Any) -> Any:
+    return np.sort(x, axis=axis)
+
+
+def argsort(x: Any, axis: Any) -> Any:
+    return np.argsort(x, axis=axis)
+
+
+def stable(x: Any, axis: Any) -> Any:
+    return np.argsort(x, axis=axis, stable=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function", [sort, argsort, stable])
+def test_lines_along_each_axis(function: Any, dtype: str) -> None:
+    jitted = tracejit.jit(function)
+    for x in lines(dtype):
+        for axis in AXES:
+            assert_same(function(x, axis), jitted(x, axis))
+
+
+@pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("swapped", "unaligned")])
+def test_layouts(layout: str) -> None:
+    x = LAYOUTS[layout](np.random.default_rng(2).random((6, 7, 5)))
+    for function in (sort, argsort):
+        jitted = tracejit.jit(function)
+        for axis in AXES:
+            assert_same(function(x, axis), jitted(x, axis))
+
+
+def test_special_values() -> None:
+    x = np.array([np.nan, -0.0, np.inf, 0.0, -np.inf, 1.0, -0.0, np.nan] * 9)
+    both = np.stack((x, x[::-1]), axis=-1).view(np.complex128)[:, 0]
+    for values in (x, x.astype(np.float32), both, x.astype(np.float16)):
+        assert_same(np.sort(values), tracejit.jit(np.sort)(values))
+
+
+def twice(x: Any) -> Any:
+    y = np.sort(x[::2])
+    y[0] = 5
+    return np.sort(y), x
+
+
+def test_operands_stay_as_they_are() -> None:
+    x = np.array([3, 1, 2, 9, 0])
+    assert_same(twice(x.copy()), tracejit.jit(twice)(x))
+    assert x.tolist() == [3, 1, 2, 9, 0]
+
+
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) >= "2.5.0", reason="its table may be without sorts"
+)
+@pytest.mark.parametrize("positions", [False, True])
+def test_every_dtype_has_a_loop(positions: bool) -> None:
+    for dtype in DTYPES:
+        for keep in (False, True):
+            assert sort_address(dtype, positions, keep)
+
+
+def test_without_a_loop_numpy_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "sort_address", lambda *_: None)
+    x = np.random.default_rng(1).random((5, 7))
+    for function in (sort, argsort):
+        jitted = tracejit.jit(function)
+        assert_same(function(x, 0), jitted(x, 0))
+        assert "runs through NumPy" in str(jitted.report())

@@ -1,0 +1,230 @@
+"""Sorts of a program: line by line through NumPy's own loops.
+
+A sort copies its operand to the result and sorts there. A line that is not along the last axis goes
+through a temporary of its length, as it does in NumPy; positions of such a line do, too. Long lines
+of bytes are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.copies import copy_array
+from tracejit.codegen.program.views import copied
+from tracejit.codegen.support.routines import array_of
+from tracejit.codegen.support.sorting import sort_address
+from tracejit.ir.dims import prod
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import c_order, dtype_name
+from tracejit.ops.array.sorting import ArgSort
+
+__all__ = ["emit_sort"]
+
+#: Elements of `size` bytes from a place to another, in steps of elements.
+_MOVE = """
+define internal void @tj_move{size}(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %a = mul i64 %i, %from_step
+  %b = mul i64 %i, %to_step
+  %source = getelementptr [{size} x i8], ptr %from, i64 %a
+  %target = getelementptr [{size} x i8], ptr %to, i64 %b
+  %x = load i{bits}, ptr %source, align {align}
+  store i{bits} %x, ptr %target, align {align}
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+_COUNT = """
+define internal void @tj_count(ptr %to, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %target = getelementptr i64, ptr %to, i64 %i
+  store i64 %i, ptr %target
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+#: Bytes in the order of what they are with `%flip`, the sign of signed ones, reversed.
+_BYTES = """
+define internal void @tj_sort_bytes(ptr %line, i64 %n, i8 %flip) {
+entry:
+  %counts = alloca [256 x i64]
+  call void @llvm.memset.p0.i64(ptr %counts, i8 0, i64 2048, i1 false)
+  br label %count
+count:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %count ]
+  %place = getelementptr i8, ptr %line, i64 %i
+  %x = load i8, ptr %place
+  %key = xor i8 %x, %flip
+  %wide = zext i8 %key to i64
+  %counter = getelementptr i64, ptr %counts, i64 %wide
+  %old = load i64, ptr %counter
+  %new = add i64 %old, 1
+  store i64 %new, ptr %counter
+  %i.next = add i64 %i, 1
+  %i.more = icmp slt i64 %i.next, %n
+  br i1 %i.more, label %count, label %write
+write:
+  %k = phi i64 [ 0, %count ], [ %k.next, %write ]
+  %at = phi i64 [ 0, %count ], [ %at.next, %write ]
+  %found = getelementptr i64, ptr %counts, i64 %k
+  %length = load i64, ptr %found
+  %narrow = trunc i64 %k to i8
+  %value = xor i8 %narrow, %flip
+  %target = getelementptr i8, ptr %line, i64 %at
+  call void @llvm.memset.p0.i64(ptr %target, i8 %value, i64 %length, i1 false)
+  %at.next = add i64 %at, %length
+  %k.next = add i64 %k, 1
+  %k.more = icmp slt i64 %k.next, 256
+  br i1 %k.more, label %write, label %done
+done:
+  ret void
+}
+"""
+#: Lines of fewer bytes are sorted sooner than 256 counters are read.
+_COUNTED = 48
+
+
+def emit_sort(e: ProgramContext, node: Node) -> bool:
+    """The code of a sort or argsort; False where NumPy has no loop to call."""
+    (x,), (out,) = node.inputs, node.outputs
+    t = array_of(x)
+    positions = isinstance(node.op, ArgSort)
+    stable = bool(node.attrs.get("stable"))
+    dtype = dtype_name(t.dtype)
+    address = sort_address(dtype, positions, stable)
+    if address is None:
+        return False
+    name = f"tj_{'argsort' if positions else 'sort'}_{dtype}{'_stable' * stable}"
+    e.module.declare(name, "i32", ["ptr"] * (1 + positions) + ["i64", "ptr"])
+    e.symbols[name] = address
+    line = _Lines(e, node, name)
+    target = e.pointer[out]
+    if not positions:
+        copy_array(e, e.scattered.get(x, x), target, c_order(t.ndim))
+        line.each(lambda place: line.sort(place, target))
+    else:
+        with _dense(e, x) as source:
+            line.each(lambda place: line.argsort(place, source, target))
+    return True
+
+
+@contextmanager
+def _dense(e: ProgramContext, x: Value) -> Iterator[str]:
+    """An operand in C order, a copy for as long as the block where it lies otherwise."""
+    if x in e.scattered or x in e.strides or not array_of(x).is_c:
+        with copied(e, x) as block:
+            yield block
+        return
+    yield e.pointer[x]
+
+
+class _Lines:
+    """The lines along the axis of a node, each sorted by the function `name`."""
+
+    def __init__(self, e: ProgramContext, node: Node, name: str) -> None:
+        t, axis = array_of(node.inputs[0]), node.attrs["axis"]
+        self.e, self.fb, self.name = e, e.fb, name
+        self.item = t.dtype.itemsize
+        self.flip = -128 if t.dtype == np.int8 else 0
+        self.outer, self.n = e.dim(prod(t.shape[:axis])), e.dim(t.shape[axis])
+        self.inner = e.dim(prod(t.shape[axis + 1 :]))
+        self.apart = axis != t.ndim - 1
+        self.scratch = e.scratch.get(node, [])
+
+    def each(self, line: Callable[[str], None]) -> None:
+        """The code of `line` for the number of the first element of every line."""
+        fb = self.fb
+
+        def column(number: str, outer: str) -> list[str]:
+            block = fb.integer("mul", fb.integer("mul", outer, self.n), self.inner)
+            line(fb.integer("add", block, number))
+            return []
+
+        def row(outer: str, _: list[str]) -> list[str]:
+            fb.do_while("0", self.inner, "1", (), lambda k, _: column(k, outer))
+            return []
+
+        def run() -> list[str]:
+            return fb.do_while("0", self.outer, "1", (), row)
+
+        size = fb.integer("mul", fb.integer("mul", self.outer, self.n), self.inner)
+        fb.if_then(fb.less("0", size), (), run)
+
+    def sort(self, place: str, target: str) -> None:
+        """Sort a line where it lies."""
+        first = self._element(target, place, self.item)
+        if not self.apart:
+            self._sort(first)
+            return
+        (buffer,) = self.scratch
+        self._move(self.item, (buffer, "1"), (first, self.inner))
+        self._sort(buffer)
+        self._move(self.item, (first, self.inner), (buffer, "1"))
+
+    def argsort(self, place: str, source: str, target: str) -> None:
+        """Write the places that sort a line."""
+        values, places = self._element(source, place, self.item), self._element(target, place, 8)
+        if not self.apart:
+            self._count(places)
+            self._call(f"ptr {values}, ptr {places}, i64 {self.n}, ptr null")
+            return
+        buffer, found = self.scratch
+        self._move(self.item, (buffer, "1"), (values, self.inner))
+        self._count(found)
+        self._call(f"ptr {buffer}, ptr {found}, i64 {self.n}, ptr null")
+        self._move(8, (places, self.inner), (found, "1"))
+
+    def _sort(self, line: str) -> None:
+        fb = self.fb
+        if self.item > 1:
+            self._call(f"ptr {line}, i64 {self.n}, ptr null")
+            return
+        module = self.e.module
+        module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        module.helper("tj_sort_bytes", lambda: module.add_function("tj_sort_bytes", _BYTES))
+
+        def few() -> list[str]:
+            self._call(f"ptr {line}, i64 {self.n}, ptr null")
+            return []
+
+        def many() -> list[str]:
+            fb.line(f"call void @tj_sort_bytes(ptr {line}, i64 {self.n}, i8 {self.flip})")
+            return []
+
+        fb.if_then(fb.less(self.n, str(_COUNTED)), (), few)
+        fb.if_then(fb.less(str(_COUNTED - 1), self.n), (), many)
+
+    def _element(self, base: str, number: str, item: int) -> str:
+        return self.fb.emit(f"getelementptr [{item} x i8], ptr {base}, i64 {number}")
+
+    def _call(self, arguments: str) -> None:
+        status = self.fb.emit(f"call i32 @{self.name}({arguments})")
+        self.fb.check(self.fb.emit(f"icmp slt i32 {status}, 0"))
+
+    def _move(self, item: int, to: tuple[str, str], source: tuple[str, str]) -> None:
+        text = _MOVE.format(size=item, bits=8 * item, align=min(item, 8))
+        module, name = self.e.module, f"tj_move{item}"
+        symbol = module.helper(name, lambda: module.add_function(name, text))
+        moved = f"ptr {to[0]}, i64 {to[1]}, ptr {source[0]}, i64 {source[1]}, i64 {self.n}"
+        self.fb.line(f"call void {symbol}({moved})")
+
+    def _count(self, places: str) -> None:
+        module = self.e.module
+        symbol = module.helper("tj_count", lambda: module.add_function("tj_count", _COUNT))
+        self.fb.line(f"call void {symbol}(ptr {places}, i64 {self.n})")
