@@ -346,3 +346,13 @@ def test_sizes_found_late_that_do_not_fit_are_numpys_error() -> None:
             with pytest.raises(ValueError):
                 linked.native(x)
         assert sys.getrefcount(x) == before
+
+
+def test_code_grows_by_as_much_with_each_view() -> None:
+    def lines(count: int) -> int:
+        views = [OutView(0, None, (N,), (8,)) for _ in range(count)]
+        spec = unary(ArrayLeaf(F8, ("n",)), OutLeaf(0), *views, result="list").spec
+        return native.entry_ir(spec, "program", "entry")[0].count("\n")
+
+    few, more, most = lines(10), lines(30), lines(50)
+    assert most - more == more - few
