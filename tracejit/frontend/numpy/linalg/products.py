@@ -182,7 +182,7 @@ def vdot(a: Any, b: Any, /) -> Any:
 def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
     """conj(x) * y summed over the last axis: as they are read, the conjugate is no array."""
     products = elementwise(np.multiply, (elementwise(np.conjugate, (x,)), y))
-    return np.sum(products, axis=-1)  # type: ignore[call-overload]
+    return np.sum(products, axis=-1)
 
 
 @handles(np.linalg.outer)
