@@ -143,7 +143,7 @@ class Memory:
         stride = _unit_stride(values, offset)
         names = []
         if stride is None or (stride > 1 and (values.masks is not None or stride > values.width)):
-            step = even_step(values, dtype, offset)
+            step = even_step(values, dtype, offset, loaded=True)
             if step is not None:
                 first = self._address(values, buffer, dtype, offset)
                 return load_apart(values, first, step, dtype, floor)

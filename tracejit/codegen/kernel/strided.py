@@ -1,7 +1,8 @@
 """Elements in even steps that lie apart: a load or store for each lane of a vector.
 
-A gather of eight numbers takes longer than eight loads, on many machines four times as long. Where
-the lanes that are left over are masked, the others read a zero that is no part of the array.
+A gather of eight numbers takes longer than eight loads, on many machines four times as long; those
+that have fast ones gather. Where the lanes that are left over are masked, the others read a zero
+that is no part of the array.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ def moved(values: Values, pointer: KernelValue, dtype: str, elements: KernelValu
     )
 
 
-def even_step(values: Values, dtype: str, offset: Dim) -> Dim | None:
+def even_step(values: Values, dtype: str, offset: Dim, loaded: bool = False) -> Dim | None:
     """How far lanes are apart that are better accessed one by one; None if together is as good."""
     assert values.vector is not None
-    if not values.fb.module.target.is_x86:
+    target = values.fb.module.target
+    if not target.is_x86 or loaded and bits(dtype) >= 32 and target.gathers:
         return None
     split = split_linear(offset, values.vector)
     if split is None or any(values.varies(part) for part in split):
