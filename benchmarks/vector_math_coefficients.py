@@ -47,6 +47,10 @@ def _series(function: Function, coefficients: Callable[[int], mp.mpf]) -> Functi
 
 # exp(r) = 1 + r + r^2 * exp_tail(r)
 _exp_tail = _series(lambda r: (mp.exp(r) - 1 - r) / r**2, lambda i: 1 / mp.factorial(i + 2))
+# 2^r = 1 + r * exp2_tail(r)
+_exp2_tail = _series(
+    lambda r: (mp.mpf(2) ** r - 1) / r, lambda i: mp.log(2) ** (i + 1) / mp.factorial(i + 1)
+)
 # sin(r) = r + r^3 * sin_tail(r^2);  cos(r) = 1 - r^2 / 2 + r^4 * cos_tail(r^2)
 _sin_tail = _series(
     lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
@@ -56,6 +60,14 @@ _cos_tail = _series(
     lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
     lambda i: mp.mpf((-1) ** i) / mp.factorial(2 * i + 4),
 )
+
+
+# (1 - e)^(-1/3) = 1 + e * cbrt_tail(e)
+_cbrt_tail = _series(
+    lambda e: (mp.cbrt(1 / (1 - e)) - 1) / e, lambda i: mp.rf(mp.mpf(1) / 3, i + 1) / mp.fac(i + 1)
+)
+
+
 # tan(r) = r + r^3 * tan_tail(r^2)
 def _tan_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
@@ -75,14 +87,40 @@ _arctan_tail = _series(
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     lambda i: mp.mpf((-1) ** (i + 1)) / (2 * i + 3),
 )
-# log((1 + s) / (1 - s)) = 2 * s + s * z * atanh_tail(z), z = s^2
-_atanh_tail = _series(
-    lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda i: mp.mpf(2) / (2 * i + 3)
+
+
+# arcsin(s) = s + s^3 * arcsin_tail(s^2)
+def _arcsin_tail(z: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        root = mp.sqrt(z)
+        return (mp.asin(root) / root - 1) / z
+
+
+# artanh(s) = s + s^3 * artanh_tail(s^2)
+_artanh_tail = _series(
+    lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: mp.mpf(1) / (2 * i + 3)
 )
-# log(1 + f) = f - f^2 / 2 + f^3 * log_tail(f)
-_log_tail = _series(
+# log(1 + r) = r - r^2 / 2 + r^3 / 3 + r^4 * log_power_tail(r)
+_log_power_tail = _series(
+    lambda r: (mp.log1p(r) - r + r**2 / 2 - r**3 / 3) / r**4,
+    lambda i: mp.mpf((-1) ** (i + 1)) / (i + 4),
+)
+# log2(1 + r) = r * log2_singles(r)
+_log2_singles = _series(
+    lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
+)
+# log(1 + f) = f - f^2 / 2 + f^3 * log1p_tail(f)
+_log1p_tail = _series(
     lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda i: mp.mpf((-1) ** i) / (i + 3)
 )
+# log(1 + r) = r + r^2 * log_tail(r)
+_log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) ** (i + 1)) / (i + 2))
+
+
+def _log_tail_in(base: int) -> Function:
+    return lambda r: _log_tail(r) / mp.log(base)
+
+
 # erf(x) = x + x * erf_tail(x^2)
 _erf_tail = _series(
     lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
@@ -165,8 +203,9 @@ def fit(spec: Fit) -> tuple[list[float], float]:
 ERFC_CENTRE = 2.5
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
-_EIGHTH = 0.41425  # tan(pi / 8), and what the borders of arctan add
-_SQRT_HALF, _SQRT_TWO = 0.7071067, 1.4142136
+_ARTANH_Z = 0.0405  # Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086
+_TAN_HALF = 0.546875  # tan(1 / 2), and the next short number
+_REST_LOW, _REST_HIGH = 0.0323, 0.0426  # of logarithms: what the 16 inverses leave
 
 
 def _erfcx_of_offset(t: mp.mpf) -> mp.mpf:
@@ -180,19 +219,44 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
-    z_log = ((_SQRT_TWO - 1) / (_SQRT_TWO + 1)) ** 2
+    from benchmarks.special_coefficients import special_specs
+
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
-    fits = [Fit("log", _atanh_tail, lambda z: z, 0.0, z_log, 6, "f64")]
-    fits += [Fit("log", _log_tail, lambda f: f * f, _SQRT_HALF - 1, _SQRT_TWO - 1, 8, "f32")]
+    fits = []
+    for dtype, log in (("f64", 9), ("f32", 3)):
+        # The weights make the errors relative to r where it is largest.
+        bounds = (-_REST_LOW, _REST_HIGH, log, dtype)
+        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
+        fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
+        fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
+    fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
-    for dtype, sinh, cosh, arctan in (("f64", 5, 4, 10), ("f32", 2, 1, 4)):
+    for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
         z = _HALF_LN2**2
         fits += [
             Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
             Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
-            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _EIGHTH**2, arctan, dtype),
         ]
+    for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 2)):
+        fits += [
+            Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
+            Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
+            Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z, artanh, dtype),
+        ]
+    rest = (-_REST_LOW, _REST_HIGH)
+    fits += [
+        Fit("log_power", _log_power_tail, lambda r: mp.mpf(_REST_HIGH) ** 3, *rest, 9, "f64"),
+        Fit("log2_singles", _log2_singles, lambda r: mp.log(2), *rest, 6, "f64"),
+        Fit("exp2_singles", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, 3, "f64"),
+    ]
+    for dtype, exp, exp2 in (("f64", 4, 6), ("f32", 1, 3)):
+        step = mp.log(2) / 32 * mp.mpf("1.001")
+        fits += [
+            Fit("exp16", _exp_tail, lambda r: r * r, -step, step, exp, dtype),
+            Fit("exp2", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, exp2, dtype),
+        ]
+        fits += [Fit("cbrt", _cbrt_tail, lambda e: mp.mpf(0.103), -0.103, 0.103, 2, dtype)]
     for dtype, tan in (("f64", 14), ("f32", 6)):
         fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
@@ -202,6 +266,7 @@ def specs() -> list[Fit]:
             Fit("cos", _cos_tail, lambda z: z * z, 0.0, _QUARTER**2, cos, dtype),
             Fit("erf", _erf_tail, lambda z: mp.mpf(1), 0.0, 1.0, erf, dtype),
         ]
+    fits += special_specs()
     return sorted(fits, key=lambda spec: (spec.name, spec.dtype))
 
 
@@ -222,6 +287,11 @@ def constants(dtype: str) -> dict[str, list[float]]:
     return {
         "ln2": parts(mp.log(2), [42 if dtype == "f64" else 16, bits]),
         "log2_e": parts(1 / mp.log(2), [bits]),
+        "sixteenth": parts(16 / mp.log(2), [bits])
+        + parts(mp.log(2) / 16, [37 if dtype == "f64" else 12, bits]),
+        "per_log 2": parts(1 / mp.log(2), [bits] * 2),
+        "per_log 10": parts(1 / mp.log(10), [bits] * 2),
+        "log10_2": parts(mp.log10(2), [42 if dtype == "f64" else 16, bits]),
         "two_over_pi": parts(2 / mp.pi, [bits]),
         "half_pi_fused": parts(mp.pi / 2, [bits] * 3),
         "half_pi_plain": parts(mp.pi / 2, [33 if dtype == "f64" else 13] * 3 + [bits]),

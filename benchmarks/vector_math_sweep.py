@@ -12,9 +12,30 @@ import numpy.typing as npt
 Floats = npt.NDArray[Any]  # float64 or float32
 
 DTYPES: dict[str, Any] = {"f64": np.float64, "f32": np.float32}
-NAMES = ("exp", "log", "sin", "cos", "tanh", "erf", "expm1", "sinh", "cosh", "arctan", "tan")
+NAMES = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh erf cbrt "
+    "arcsin arccos arctan arcsinh arccosh arctanh"
+).split()
 
-_EXPONENTIALS = ("exp", "expm1", "sinh", "cosh")
+#: What mpmath has under another name, or lacks.
+FUNCTIONS: dict[str, Callable[[mp.mpf], mp.mpf]] = {
+    "arccos": mp.acos,
+    "arccosh": mp.acosh,
+    "arcsin": mp.asin,
+    "arcsinh": mp.asinh,
+    "arctan": mp.atan,
+    "arctanh": mp.atanh,
+    "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+    "exp2": lambda x: mp.mpf(2) ** x,
+    "log2": lambda x: mp.log(x, 2),
+}
+#: Function -> ends of its domain, where it is not the whole line.
+_DOMAIN = {"log": (0.0, np.inf), "log2": (0.0, np.inf), "log10": (0.0, np.inf)}
+_DOMAIN |= {"arcsin": (-1.0, 1.0), "arccos": (-1.0, 1.0), "log1p": (-1.0, np.inf)}
+_DOMAIN |= {"arccosh": (1.0, np.inf), "arctanh": (-1.0, 1.0)}
+#: Arguments of infinite results.
+_POLES = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "arctanh": 1.0}
+_EXPONENTIALS = ("exp", "exp2", "expm1", "sinh", "cosh")
 
 
 def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
@@ -54,7 +75,18 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
             magnitudes(-digits - 2, 1),
             between(over - 1, over),
         ]
-    elif name == "log":
+    elif name == "exp2":
+        groups = [between(-1, 1), between(least - 2, most + 2), between(least - 1, info.minexp + 1)]
+        groups += [near(1 / 32, 64 * info.maxexp), magnitudes(-digits - 2, 1)]
+    elif name == "log1p":
+        groups = [between(-1, 1), between(-0.04, 0.1), magnitudes(-digits - 5, 1)]
+        groups += [lambda n: np.abs(magnitudes(-2, most)(n)), near(1 / 64, 128)]
+        groups += [lambda n: np.abs(magnitudes(-digits, 0)(n)) - 1]
+    elif name == "cbrt":
+        groups = [between(-1, 1), between(-1000, 1000), magnitudes(least, most)]
+        groups += [lambda n: np.asarray(draw.integers(-(2**17), 2**17, n), np.float64) ** 3]
+        groups += [magnitudes(least, info.minexp)]
+    elif name in ("log", "log2", "log10"):
         groups = [between(0.5, 2), between(0.99, 1.01), between(0.7, 0.715), between(1.4, 1.42)]
         groups += [lambda n: np.abs(magnitudes(least, most)(n))]
         groups += [lambda n: 1 + magnitudes(-digits, 0)(n)]
@@ -70,9 +102,25 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
         groups += [magnitudes(-digits - 2, 1), between(over - 1, over), between(-40, 40)]
         groups += [magnitudes(-digits / 2 - 2, -digits / 2 + 2)]
     elif name == "arctan":
-        groups = [between(-1, 1), between(-10, 10), between(0.41, 0.42), between(2.41, 2.42)]
+        groups = [between(-1, 1), between(-10, 10), between(0.54, 0.58), between(1.99, 2.01)]
         groups += [between(0.99, 1.01), magnitudes(-digits - 2, digits + 8)]
         groups += [magnitudes(least, most)]
+    elif name in ("arcsin", "arccos"):
+        groups = [between(-1, 1), between(-1.01, -0.9), between(0.49, 0.51), between(0.5, 0.55)]
+        groups += [magnitudes(-digits - 2, 0), lambda n: 1 - np.abs(magnitudes(-digits, -1)(n))]
+        groups += [lambda n: np.abs(magnitudes(-digits, -1)(n)) - 1]
+    elif name == "arcsinh":
+        groups = [between(-2, 2), between(-50, 50), between(0.3, 0.4), magnitudes(-digits - 2, 1)]
+        groups += [magnitudes(least, most), magnitudes(most / 2 - 1, most / 2 + 1)]
+    elif name == "arccosh":
+        groups = [between(0.99, 3), between(1, 1.1), between(-5, 50), between(1.4, 1.8)]
+        groups += [lambda n: 1 + np.abs(magnitudes(-digits, 1)(n)), magnitudes(0, most)]
+        groups += [lambda n: np.abs(magnitudes(0, most)(n))]
+        groups += [lambda n: np.abs(magnitudes(most / 2 - 1, most / 2 + 1)(n))]
+    elif name == "arctanh":
+        groups = [between(-1, 1), between(0.16, 0.17), between(0.4, 0.6), between(0.99, 1.01)]
+        groups += [magnitudes(-digits - 2, 0), lambda n: 1 - np.abs(magnitudes(-digits, -1)(n))]
+        groups += [lambda n: np.abs(magnitudes(-digits, -1)(n)) - 1]
     elif name == "tanh":
         one = 0.5 * digits * np.log(2)
         groups = [between(-1, 1), between(-25, 25), near(half_log2 / 2, 120), between(0.1, 0.2)]
@@ -96,12 +144,15 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
     """
     head = np.empty_like(x)
     rest = np.zeros(x.shape)
-    function: Callable[[mp.mpf], mp.mpf] = getattr(mp, {"arctan": "atan"}.get(name, name))
+    function = FUNCTIONS.get(name) or getattr(mp, name)
     with np.errstate(all="ignore"), mp.workprec(160):
         for i, value in enumerate(x.tolist()):
-            if not np.isfinite(value) or (name == "log" and value <= 0):
+            low, high = _DOMAIN.get(name, (-np.inf, np.inf))
+            if not low <= value <= high:
+                head[i] = np.nan
+            elif np.isinf(value) or _is_pole(name, value):
                 head[i] = _limit(name, value)
-            elif name in _EXPONENTIALS and abs(value) > 800:
+            elif name in _EXPONENTIALS and abs(value) > 1100:
                 head[i] = _limit(name, np.copysign(np.inf, value))
             else:
                 exact = function(mp.mpf(value))
@@ -112,17 +163,26 @@ def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
     return head, rest
 
 
+def _is_pole(name: str, value: float) -> bool:
+    pole = _POLES.get(name)
+    return pole is not None and (value == pole or (name == "arctanh" and value == -pole))
+
+
 def _limit(name: str, value: float) -> float:
-    if name == "log":
-        return -np.inf if value == 0 else np.inf if value > 0 else np.nan
-    if np.isnan(value) or name in ("sin", "cos", "tan"):
+    if name in _POLES:
+        return -np.inf if _is_pole(name, value) and name != "arctanh" else value * np.inf
+    if name in ("sin", "cos", "tan"):
         return np.nan
-    if name == "exp":
+    if name in ("exp", "exp2"):
         return 0.0 if value < 0 else np.inf
     if name == "expm1" and value < 0:
         return -1.0
+    if name == "cbrt":
+        return value
     if name in _EXPONENTIALS:
         return np.inf if name == "cosh" else value
+    if name in ("arcsinh", "arccosh", "arctanh"):
+        return float(np.copysign(np.inf, value))
     if name == "arctan":
         return float(np.copysign(np.pi / 2, value))
     return float(np.sign(value))

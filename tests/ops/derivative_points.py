@@ -17,6 +17,7 @@ _ANY = (0.45, -0.8, 1.7, -2.3, 0.9)
 _OTHER = (-1.2, 1.9, 0.6, -0.7, 2.6)
 _POSITIVE = (0.45, 0.8, 1.7, 2.3, 3.1)
 _INSIDE = (0.3, -0.6, 0.1, -0.25, 0.65)
+_FRACTIONS = (0.3, 0.6, 0.15, 0.25, 0.65)
 _BEYOND = (1.4, 1.8, 2.2, 3.0, 5.0)
 #: Quotients that stay away from whole numbers.
 _QUOTIENTS = ((3.0, -0.8, 2.5, 1.1, -4.4), (2.0, 1.6, -1.7, 2.2, -3.0))
@@ -26,6 +27,10 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     **dict.fromkeys(("sqrt", "root_of_squares", "log", "log2", "log10"), (_POSITIVE,)),
     **dict.fromkeys(("arcsin", "arccos", "arctanh", "log1p", "tan"), (_INSIDE,)),
     "arccosh": (_BEYOND,),
+    "erfinv": (_INSIDE,),
+    **dict.fromkeys(("erfcinv", "logit", "ndtri"), (_FRACTIONS,)),
+    **dict.fromkeys(("entr", "gamma", "gammaln", "psi"), (_POSITIVE,)),
+    **dict.fromkeys(("xlogy", "xlog1py"), (_ANY, _POSITIVE)),
     **dict.fromkeys(
         ("power", "float_power", "uniform_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))
     ),

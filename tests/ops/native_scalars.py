@@ -17,12 +17,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import special as scipy_special
 
 from tests.ops.native_op_cases import special
 from tests.ops.op_parity import parity_bound, tolerance, zeros_are_open
 from tests.ops.op_references import REFERENCES
 from tests.support.compare import assert_same
+from tests.support.special_values import PRECISE
 from tracejit.codegen.llvm.engine import compile_module, host_target, libm_address
 from tracejit.codegen.llvm.lanes import Lanes, bits, from_memory, memory_type, to_memory
 from tracejit.codegen.llvm.text import FunctionBuilder, Module
@@ -128,8 +128,10 @@ MEANINGS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[str, ...], str]],
         [((d, d), d) for d in FLOATS],
         OPS["uniform_power"].parity,
     ),
-    "erf": (scipy_special.erf, [((d,), d) for d in ("f32", "f64")], OPS["erf"].parity),
-    "erfc": (_c_function("erfc"), [((d,), d) for d in FLOATS], "exact"),
+    **{
+        name: (_of_scalars(name), [((d,), d) for d in ("f32", "f64")], OPS[name].parity)
+        for name in sorted(FLOAT.keys() & PRECISE)
+    },
     "power_exceeds": (_power_exceeds, [(("i64", "i64"), "b1")], "exact"),
     **{
         f"{name}_overflows": (_leaves(operation), [((d, d), "b1") for d in INTEGERS], "exact")
@@ -286,7 +288,7 @@ def check_scalar(case: ScalarCase) -> int:
     library = compile_module(module.text(), {}, names)
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(columns) + 1))
     bound = parity_bound(parity)
-    if case.fn in OPS and case.fn not in MEANINGS:
+    if case.fn in OPS and (case.fn not in MEANINGS or case.fn in PRECISE):
         bound = tolerance(OPS[case.fn], columns, {})
     for width, name in zip(widths, names, strict=True):
         found = _run(kind(library.address(name)), width, columns, out)

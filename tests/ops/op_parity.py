@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from tracejit.ir.op import OPS, Op
 
@@ -35,6 +36,9 @@ def tolerance(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str,
             both = [np.where(np.isfinite(x), np.abs(x), 0) for x in inputs]
             scale = np.maximum(np.maximum(*both), 1)
         return {"parity": "order", "ulp": bound["ulp"], "scale": scale}
+    if op.name in _SIZES:
+        with np.errstate(all="ignore"):
+            return {"parity": "order", "ulp": bound["ulp"], "scale": _SIZES[op.name](*inputs)}
     if bound["parity"] != "order":
         return bound
     # Two sums in any order differ by at most n - 1 roundings each of the sum of magnitudes; trees
@@ -54,6 +58,34 @@ def tolerance(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str,
             return {"parity": "order", "ulp": 2 * x.shape[-1] + 2, "scale": scale}
     # Well conditioned matrices of at most four rows.
     return {"parity": "order", "ulp": 64}
+
+
+def _finite(x: Any) -> Any:
+    return np.where(np.isfinite(x), np.abs(x), 0)
+
+
+def _wave(x: Any) -> Any:
+    """The size of the Bessel functions' waves."""
+    return np.minimum(1, 1 / np.sqrt(np.maximum(np.abs(x), 1)))
+
+
+#: Functions of SciPy -> the size that the errors of its results and of ours are small against.
+_SIZES: dict[str, Any] = {
+    # Zeros at irrational numbers.
+    "gammaln": lambda x: _finite(special.gammaln(x)) + np.where(x < 0, 4, 0),
+    "psi": lambda x: _finite(special.psi(x)) + np.where(x < 0, 4, 0),
+    # SciPy rounds the phase, of the size of x.
+    "j0": lambda x: _wave(x) * (1 + _finite(x)),
+    "j1": lambda x: (
+        np.minimum(_wave(x), np.abs(x)) * (1 + _finite(x)) + 64 * np.finfo(x.dtype).tiny
+    ),
+    # SciPy rounds the square in exp(-x**2).
+    "erfc": lambda x: special.erfc(x) * (1 + np.minimum(np.square(x), 800)),
+    "ndtr": lambda x: special.ndtr(x) * (1 + np.minimum(np.square(x), 1600)),
+    "log_ndtr": lambda x: _finite(special.log_ndtr(x)) * (1 + np.minimum(np.square(x), 1600)),
+    # SciPy's exp(-x) is infinite where the result is subnormal.
+    "expit": lambda x: special.expit(x) + np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps,
+}
 
 
 def tolerances(op: Op, inputs: Sequence[Any]) -> list[dict[str, Any]]:

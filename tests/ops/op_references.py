@@ -17,6 +17,7 @@ import mpmath
 import numpy as np
 from scipy import special
 
+from tests.support.special_values import PRECISE, rounded
 from tracejit.ir.graph import ConstArray
 from tracejit.ir.types import DTYPES
 
@@ -532,6 +533,21 @@ def _(inputs, attrs):
 def _(inputs, attrs):
     found = [k for k, x in enumerate(inputs[0]) if x]
     return np.array(found, np.int64)
+
+
+# Special functions -----------------------------------------------------------------------------
+
+
+def _precise(name):
+    def value(inputs, attrs):
+        columns = [np.atleast_1d(x).ravel() for x in inputs]
+        out = rounded(name, columns).reshape(np.shape(inputs[0]))
+        return out if isinstance(inputs[0], np.ndarray) else out[()]
+
+    return value
+
+
+REFERENCES.update({name: _precise(name) for name in PRECISE})
 
 
 # The module math --------------------------------------------------------------------------------

@@ -334,6 +334,35 @@ def test_what_may_raise_stays_though_nobody_reads_it() -> None:
     assert kept == ["a", "d", "e", "g", "l"]
 
 
+def test_rows_that_nobody_reads_are_only_looked_for() -> None:
+    text = """
+def f(n: size, m: size, x: f64[n, m, 4], i: i64, j: i64[2]):
+    a: f64[m, 4] = gather(x, i)
+    b: f64[2, m, 4] = gather(x, j)
+    return i
+"""
+    graph = parse(text)
+    after = dce(graph)
+    verify(after, "dce")
+    assert dce(after) is after
+    assert [
+        str(node.outputs[0].type.shape) for node in after.nodes if node.op.name == "gather"
+    ] == [
+        "(min(1, m), 1)",
+        "(2, min(1, m), 1)",
+    ]
+    for shape in (3, 2, 4), (3, 0, 4):
+        x = np.zeros(shape)
+        for i, j in ((2, [0, -3]), (-3, [1, 2]), (3, [0, 0]), (0, [0, 3]), (-4, [0, 1])):
+            args = [x, np.int64(i), np.array(j)]
+            if -3 <= i < 3 and max(j) < 3:
+                assert evaluate(after, args) == evaluate(graph, args)
+                continue
+            for one in graph, after:
+                with pytest.raises(Bailout):
+                    evaluate(one, args)
+
+
 COND = """
 def f(n: size, p: bool, x: f64[n], y: f64[n], z: f64[n]):
     u: f64[n] = exp(y)

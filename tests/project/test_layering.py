@@ -80,6 +80,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "ir.op",
             "ir.types",
             "ops",
+            "ops.array.elementwise",
             "passes.analysis.fusable",
             "runtime.compile.graph_call",
             "runtime.native",
@@ -111,6 +112,9 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
     "most programs have no host call that a derivative goes through": {
         "ops.host.call": ("ops.host.derivatives.lookup",),
         "ops.host.determinant": ("ops.host.derivatives.determinants",),
+    },
+    "few programs have a derivative of a special function": {
+        "ops.host.special": ("ops.host.derivatives.partials",),
     },
     "what is compiled runs nothing operation by operation": {
         "transforms.api.custom": ("transforms.api.custom_eager",),

@@ -257,7 +257,7 @@ def checkpointed(a):
 
 @program(np.abs(V) + 0.1, np.array([0.5, 2.0, 3.0]), subsets=BOTH, apart=False)
 def special_functions(x, p):
-    return scipy.special.gammaln(x), scipy.special.gammainc(p, x), scipy.special.j0(p)
+    return scipy.special.rgamma(x), scipy.special.gammainc(p, x), scipy.special.y0(p)
 
 
 # Effects: in each lane those of a Python loop over the batch --------------------------------------

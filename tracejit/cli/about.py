@@ -87,7 +87,10 @@ def _order(name: str) -> tuple[str, str]:
 
 
 def _row(op: Any) -> tuple[str, str, str, str, str, str]:
-    meaning = getattr(type(op).__dict__.get("numpy", op.numpy), "__name__", "")
+    from tracejit.ops.array.elementwise import ImportedUfunc
+
+    given = inspect.getattr_static(op, "numpy")
+    meaning = given.path(op) if isinstance(given, ImportedUfunc) else getattr(given, "__name__", "")
     if op.kind in ("scalar", "control", "fusion", "dataflow", "stack"):
         return (op.name, op.kind, meaning, op.parity, "all", "")
     compiled: set[str] = set()

@@ -10,6 +10,7 @@ scalar function is NumPy's ufunc of that name on NumPy scalars. `run_kernel` exe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from tracejit.ir.kernel import (
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.host.special import special_op
 
 __all__ = ["OutOfRange", "print_kernel", "run_kernel"]
 
@@ -174,7 +176,8 @@ def _expr(expr: Expr, strides: _Strides) -> str:
             operands = ", ".join(_expr(a, strides) for a in args)
             if fn in ("cast", "bitwise_count"):
                 return f"{fn}({operands}, {_type(dtype)})"
-            return f"{fn}({operands})"
+            # A loop variable may be called i0.
+            return f"{'special.' * (special_op(fn) is not None)}{fn}({operands})"
 
 
 # Meaning.
@@ -202,20 +205,12 @@ def _op(name: str) -> Callable[..., Any]:
     return lambda *args: OPS[name].evaluate(args, {})[0]
 
 
-def _special(name: str) -> Callable[[Any], Any]:
-    def call(x: Any) -> Any:
-        from scipy import special
-
-        return getattr(special, name)(x)
-
-    return call
-
-
 def _functions() -> dict[str, Any]:
     ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
     return {
         **{name: _op(name) for name, op in OPS.items() if isinstance(op, Elementwise)},
         **ufuncs,
+        "special": SimpleNamespace(**{name: _op(name) for name in OPS if special_op(name)}),
         "np": np,
         "wrap_index": _wrap_index,
         "fma": fma,
@@ -224,7 +219,6 @@ def _functions() -> dict[str, Any]:
         "cast": _cast,
         "unlikely": lambda condition: condition,
         "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),
-        "erfc": _special("erfc"),
         "reduce": _reduce_terms,
     }
 

@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tracejit.runtime.call.entry_spec import (
     OutObject,
     Positional,
 )
+from tracejit.runtime.native.python_entry import Memory
 
 F8, I8, C16 = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.complex128)
 N, M = symbol("n"), symbol("m")
@@ -114,12 +116,31 @@ class Linked:
         return got
 
 
+def _start(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 def assert_same(got: Any, expected: Any, spec: EntrySpec) -> None:
     assert type(got) is type(expected)
     if isinstance(got, (tuple, list)) and spec.result != "single":
         assert len(got) == len(expected)
         for a, b in zip(got, expected, strict=True):
-            assert_same(a, b, EntrySpec((), 0, outputs=(OutObject(None),)))
+            assert_same(a, b, spec)
+    elif isinstance(got, dict):
+        assert list(map(repr, got)) == list(map(repr, expected))
+        assert_same([*got.values()], [*expected.values()], spec)
+    elif is_dataclass(got):
+        pairs = [[getattr(x, f.name) for f in fields(x)] for x in (got, expected)]
+        assert_same(*pairs, spec)
+    elif isinstance(got, np.ndarray) and isinstance(expected.base, Memory):
+        base = expected.base.base
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        assert got.strides == expected.strides and not got.flags.owndata
+        for name in ("_writeable_no_warn", "c_contiguous", "f_contiguous", "aligned"):
+            assert getattr(got.flags, name) == getattr(expected.flags, name)
+        # New arrays are new ones in each result.
+        moved = 0 if np.may_share_memory(got.base, base) else _start(base) - _start(got.base)
+        assert _start(expected) - _start(got) == moved
     elif isinstance(got, np.ndarray) and got is not expected:
         assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
         assert got.flags.owndata and got.flags.writeable and got.flags.aligned

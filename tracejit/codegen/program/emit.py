@@ -78,10 +78,12 @@ def emit_program(
     target: Any,
     *,
     may_zero: bool = False,
+    maker: int = 0,
 ) -> Program:
     """The native program of a fused graph, or of its flat form.
 
     With `may_zero` it may rely on results that the caller has to fill with zeros: see `Program`.
+    `maker` is the address of what makes results of late sizes; without it Python makes them.
 
     `inputs` place the graph's inputs, `out_slots` its outputs but for those that are what an
     argument holds at the end; `sizes` its size symbols (and the stride symbols of `inputs`). Raises
@@ -92,7 +94,7 @@ def emit_program(
     plan = plan_buffers(flat, frozenset(sizes), strides)
     zeroed = zero_results(flat, plan) if may_zero else {}
     e = ProgramContext(flat, plan, size_ranges(flat, strides), zeroed.keys(), name, target)
-    driver = _Driver(e, inputs, out_slots, sizes)
+    driver = _Driver(e, inputs, out_slots, sizes, maker)
     driver.run()
     outputs = [driver.numbers.index(k) for k in zeroed.values()]
     text = e.module.text()
@@ -108,8 +110,9 @@ class _Driver:
         inputs: Sequence[InputSlot],
         out_slots: Sequence[int],
         sizes: Mapping[str, int],
+        maker: int,
     ) -> None:
-        self.e, self.inputs, self.sizes = e, inputs, sizes
+        self.e, self.inputs, self.sizes, self.maker = e, inputs, sizes, maker
         self.memory = ProgramMemory(e)
         e.pointer = self.memory
         self.stacks = Stacks(e)
@@ -192,7 +195,8 @@ class _Driver:
                 e.store_scalar(e.scalars[v], self._slot("%out", slot))
                 continue
             if is_made_late(v, self.sizes):
-                self.memory.outputs[number] = emit_new_array(e, v, self._slot("%out", slot))
+                at = self._slot("%out", slot)
+                self.memory.outputs[number] = emit_new_array(e, v, at, self.maker)
             transfers += self.memory.to_output(v, number)
         transfers += self.memory.to_arguments(list(self.written.items()))
         transfer_all(e, transfers)

@@ -1,7 +1,8 @@
-"""Transcendental functions: calls of the module's own vector code, or of libm lane by lane.
+"""Transcendental functions: calls of the module's own vector code, and of libm lane by lane.
 
-`LIBM` is the table of what goes by libm. There, a float32 goes through the double function, which
-leaves one rounding of a result that is good to 29 further bits.
+By libm, under names of their own, go the functions whose results are to be the C library's bit by
+bit. A float32 goes through the double function, which leaves one rounding of a result that is good
+to 29 further bits.
 """
 
 from __future__ import annotations
@@ -13,20 +14,7 @@ from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar.integers import ScalarEmitter
 from tracejit.codegen.vector_math.define import ARITY, define, symbol
 
-__all__ = ["LIBM", "MATH", "libm"]
-
-#: Function -> the C function that computes it, lane by lane.
-LIBM: dict[str, str] = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "cbrt": "cbrt",
-    "erfc": "erfc",
-    "hypot": "hypot",
-}
+__all__ = ["MATH", "libm"]
 
 #: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
 _C_FUNCTIONS = (
@@ -64,7 +52,10 @@ def _own(name: str) -> ScalarEmitter:
         own = symbol(name, r, s.width)
 
         def build() -> None:
-            definition = define(name, r, s.width, module.target.has_fma)
+            target = module.target
+            definition = define(
+                name, r, s.width, target.has_fma, target.is_x86 and "avx512f" in target.features
+            )
             for line in definition.all_declarations():
                 module.declare_line(line)
             for key, text in definition.everything().items():
@@ -105,54 +96,8 @@ def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.helper(f"uniform_power.{r}", r, t, a, build)
 
 
-#: The features with which NumPy has a cube root of its own for vectors, on Linux.
-_OWN_CUBE_ROOT = frozenset({"avx512f", "avx512cd", "avx512vl", "avx512bw", "avx512dq"})
-
-
-def _cube_root(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    """The C library's, which is NumPy's too; doubles are corrected where NumPy's has 1 ULP.
-
-    The C library's may be off by 4. One step of Newton's method, with t * t * t to twice the
-    precision: t + (x - t**3) / (3 * t**2).
-    """
-    c_function = libm("cbrt")
-    target = s.fb.module.target
-    has_own = "linux" in target.triple and target.features >= _OWN_CUBE_ROOT
-    if r != "f64" or not has_own:
-        return c_function(s, a, t, r)
-
-    def build(s: Lanes, a: list[str]) -> str:
-        (x,) = a
-        first = c_function(s, a, t, r)
-        # Powers of 2 keep the rests normal, and the cube finite.
-        size = s.intrinsic("fabs", r, x)
-        small = s.compare("olt", r, size, s.const(2.0**-900, r))
-        large = s.compare("ogt", r, size, s.const(2.0**900, r))
-
-        def scale(power: int) -> str:
-            up, down = s.const(2.0**power, r), s.const(2.0**-power, r)
-            return s.select(small, r, up, s.select(large, r, down, s.const(1.0, r)))
-
-        x, root = s.op("fmul", r, x, scale(180)), s.op("fmul", r, first, scale(60))
-        square = s.op("fmul", r, root, root)
-        square_rest = s.intrinsic("fma", r, root, root, s.op("fneg", r, square))
-        cube = s.op("fmul", r, square, root)
-        cube_rest = s.intrinsic("fma", r, square, root, s.op("fneg", r, cube))
-        cube_rest = s.intrinsic("fma", r, square_rest, root, cube_rest)
-        error = s.op("fsub", r, s.op("fsub", r, x, cube), cube_rest)
-        step = s.op("fdiv", r, error, s.op("fmul", r, s.const(3.0, r), square))
-        better = s.op("fmul", r, s.op("fadd", r, root, step), scale(-60))
-        # Of 0, the infinities and NaN there is no rest.
-        valid = s.compare("ord", r, step, step)
-        return s.select(valid, r, better, first)
-
-    return s.helper("cube_root.f64", r, t, a, build)
-
-
 MATH: dict[str, ScalarEmitter] = {
     "uniform_power": _uniform_power,
-    **{name: libm(function) for name, function in LIBM.items()},
-    "cbrt": _cube_root,
     **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
     **{name: _own(name) for name in ARITY},
 }

@@ -7,110 +7,20 @@ contracted, reordered or folded: every operator is one instruction, rounded by i
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar, cast
 
+from tracejit.codegen.vector_math.formats import F64, Definition, Format, literal, symbol
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 
-__all__ = [
-    "F32",
-    "F64",
-    "FORMATS",
-    "Definition",
-    "Float",
-    "Format",
-    "Int",
-    "Mask",
-    "Value",
-    "VectorBuilder",
-    "literal",
-    "symbol",
-]
+__all__ = ["Float", "Int", "Mask", "Value", "VectorBuilder"]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A binary floating-point format: its LLVM types and the fields of its encoding."""
-
-    name: str
-    type: str
-    bits: int
-    mantissa: int
-
-    @property
-    def bias(self) -> int:
-        """Of the exponent field."""
-        return (1 << (self.bits - self.mantissa - 2)) - 1
-
-    @property
-    def integer(self) -> str:
-        """The LLVM integer type of the same size."""
-        return f"i{self.bits}"
-
-    @property
-    def sign_mask(self) -> int:
-        """Encoding of -0.0."""
-        return 1 << (self.bits - 1)
-
-    @property
-    def tiny(self) -> float:
-        """The least normal number."""
-        return 2.0 ** (1 - self.bias)
-
-    @property
-    def magic(self) -> float:
-        """1.5 * 2**mantissa: adding it rounds to an integer, kept in the sum's low bits."""
-        return 1.5 * 2.0**self.mantissa
-
-    def encode(self, value: float) -> int:
-        """The bits of the nearest number of the format."""
-        code, layout = ("<d", "<Q") if self.bits == 64 else ("<f", "<I")
-        encoded: int = struct.unpack(layout, struct.pack(code, value))[0]
-        return encoded
-
-
-F64 = Format("f64", "double", 64, 52)
-F32 = Format("f32", "float", 32, 23)
-FORMATS = {"f64": F64, "f32": F32}
-
-
-def literal(value: float) -> str:
-    """LLVM's spelling of a constant; a `float` constant is written as the double it equals."""
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def symbol(name: str, dtype: str, width: int) -> str:
-    """Name of the function over `width` elements: `symbol("exp", "f64", 8)` is "tj_exp_f64x8"."""
-    return f"tj_{name}_{dtype}x{width}"
-
-
-@dataclass(frozen=True)
-class Definition:
-    """LLVM IR text of the function `symbol`, the `declare` lines that it needs, and what it calls.
-
-    A module may hold one definition of each symbol.
-    """
-
-    symbol: str
-    text: str
-    declarations: tuple[str, ...]
-    helpers: tuple[Definition, ...] = ()
-
-    def everything(self) -> dict[str, str]:
-        """The texts of this function and of all that it calls, by symbol."""
-        texts: dict[str, str] = {}
-        for helper in self.helpers:
-            texts |= helper.everything()
-        return texts | {self.symbol: self.text}
-
-    def all_declarations(self) -> dict[str, None]:
-        """The `declare` lines of this function and of all that it calls, each once."""
-        lines = dict.fromkeys(self.declarations)
-        for helper in self.helpers:
-            lines |= helper.all_declarations()
-        return lines
+#: What a function takes, gives and carries from block to block.
+Value: TypeAlias = "Float | Int"
+_Values = TypeVar("_Values", bound=tuple["Value", ...])
 
 
 @dataclass
@@ -128,20 +38,27 @@ class VectorBuilder:
     """Instructions of one function over vectors of `width` elements.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element): `muladd` then rounds twice, and `product_error` splits its factors.
+    each element): `muladd` then rounds twice, and `product_error` splits its factors. With
+    `permutes` it has AVX-512's permutations, which read small tables faster than memory does.
     """
 
     def __init__(
-        self, fmt: Format, width: int, fma: bool, function: _Function | None = None
+        self,
+        fmt: Format,
+        width: int,
+        fma: bool,
+        permutes: bool = False,
+        function: _Function | None = None,
     ) -> None:
         self.format = fmt
         self.width = width
         self.fma = fma
+        self.permutes = permutes
         self._function = function or _Function()
 
     def doubles(self) -> VectorBuilder:
         """A builder of the same function whose values are float64."""
-        return VectorBuilder(F64, self.width, self.fma, self._function)
+        return VectorBuilder(F64, self.width, self.fma, self.permutes, self._function)
 
     def definition(
         self, name: str, parameters: Sequence[str], results: Sequence[Float | Int]
@@ -167,21 +84,47 @@ class VectorBuilder:
     def shared(
         self, name: str, argument: Float, body: Callable[[VectorBuilder, Float], Sequence[Value]]
     ) -> list[Value]:
-        """Call a function of the module's own, which all that need it share; its results."""
-        own = symbol(name, self.format.name, self.width)
-        inner = VectorBuilder(self.format, self.width, self.fma)
-        results = body(inner, inner.argument("%x"))
-        definition = inner.definition(own, [f"{self.float_type} %x"], results)
-        self._function.helpers.setdefault(own, definition)
-        types = [result.type for result in results]
-        kind = f"{{ {', '.join(types)} }}"
-        value = self.emit(f"call {kind} @{own}({self.float_type} {argument.name})")
-        parts = (self.emit(f"extractvalue {kind} {value}, {i}") for i in range(len(types)))
-        return [type(r)(self, part) for r, part in zip(results, parts, strict=True)]
+        """Call a function of the module's own, which all that need it share; its results.
 
-    def where_any(
-        self, mask: Mask, usual: Sequence[Value], unusual: Callable[[], Sequence[Value]]
-    ) -> list[Value]:
+        It takes at most 8 lanes, so that wide vectors cost no more code.
+        """
+        lanes = min(self.width, 8)
+        own = symbol(name, self.format.name, lanes)
+        inner = VectorBuilder(self.format, lanes, self.fma, self.permutes)
+        results = body(inner, inner.argument("%x"))
+        definition = inner.definition(own, [f"{inner.float_type} %x"], results)
+        self._function.helpers.setdefault(own, definition)
+        kind = f"{{ {', '.join(result.type for result in results)} }}"
+        parts: list[list[str]] = [[] for _ in results]
+        for start in range(0, self.width, lanes):
+            part = self._lanes_from(self.format.type, argument.name, start, lanes)
+            value = self.emit(f"call {kind} @{own}({inner.float_type} {part})")
+            for i, values in enumerate(parts):
+                values.append(self.emit(f"extractvalue {kind} {value}, {i}"))
+        return [
+            type(r)(self, self._joined(r.element, values, lanes))
+            for r, values in zip(results, parts, strict=True)
+        ]
+
+    def _lanes_from(self, element: str, value: str, start: int, count: int) -> str:
+        """`count` lanes of a vector of this builder's width."""
+        if count == self.width:
+            return value
+        kind, places = self.vector(element), ", ".join(f"i32 {start + i}" for i in range(count))
+        return self.emit(f"shufflevector {kind} {value}, {kind} poison, <{count} x i32> <{places}>")
+
+    def _joined(self, element: str, parts: Sequence[str], size: int) -> str:
+        """Vectors of `size` lanes end to end; as many as a power of 2."""
+        while len(parts) > 1:
+            kind, places = f"<{size} x {element}>", ", ".join(f"i32 {i}" for i in range(2 * size))
+            parts = [
+                self.emit(f"shufflevector {kind} {a}, {kind} {b}, <{2 * size} x i32> <{places}>")
+                for a, b in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            size *= 2
+        return parts[0]
+
+    def where_any(self, mask: Mask, usual: _Values, unusual: Callable[[], _Values]) -> _Values:
         """What `unusual` builds in a branch of its own where a lane of `mask` is set, else `usual`.
 
         `unusual` gives values for all lanes.
@@ -198,13 +141,14 @@ class VectorBuilder:
         after = function.block
         function.lines += [f"  br label %{label}.none", f"{label}.none:"]
         function.block = f"{label}.none"
-        return [
+        merged = (
             type(u)(
                 u.emitter,
                 self.emit(f"phi {u.type} [ {u.name}, %{before} ], [ {o.name}, %{after} ]"),
             )
             for u, o in zip(usual, others, strict=True)
-        ]
+        )
+        return cast("_Values", tuple(merged))
 
     def vector(self, element: str) -> str:
         """The type of a value whose elements have type `element`."""
@@ -242,8 +186,7 @@ class VectorBuilder:
         fmt = self.format
         suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
         function = f"{self.float_type} @llvm.{name}.{suffix}"
-        types = ", ".join([self.float_type] * len(operands))
-        self._function.declarations[f"declare {function}({types})"] = None
+        self._declare(function, *[self.float_type] * len(operands))
         arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
         return Float(self, self.emit(f"call {function}({arguments})"))
 
@@ -254,20 +197,44 @@ class VectorBuilder:
         name = f"tj_table_{kind}_{zlib.crc32(entries.encode()):08x}"
         text = f"@{name} = internal constant [{count} x {kind}] [{entries}]"
         self._function.helpers.setdefault(name, Definition(name, text, ()))
-        pointers = self.vector("ptr")
+        pointers, flags = self.vector("ptr"), self.vector("i1")
         address = self.emit(f"getelementptr {kind}, ptr @{name}, {self.int_type} {index.name}")
         if self.width == 1:
             return Int(self, self.emit(f"load {kind}, ptr {address}"))
         function = f"{self.int_type} @llvm.masked.gather.v{self.width}{kind}.v{self.width}p0"
-        flags = self.vector("i1")
-        self._function.declarations[f"declare {function}({pointers}, {flags}, {self.int_type})"] = (
-            None
-        )
+        self._declare(function, pointers, flags, self.int_type)
         gathered = self.emit(
             f"call {function}({pointers} align {self.format.bits // 8} {address}, "
             f"{flags} splat (i1 true), {self.int_type} poison)"
         )
         return Int(self, gathered)
+
+    def permuted(self, table: Sequence[float], index: Int) -> Float:
+        """Each lane's entry of a table of 16 numbers, by the low 4 bits of the index."""
+        lanes = 512 // self.format.bits
+        if not self.permutes or self.width % lanes:
+            bits = [self.format.encode(value) for value in table]
+            return self.lookup(bits, index & 15).as_float()
+        kind = self.format.type
+        entries = [f"{kind} {literal(value)}" for value in table]
+        parts = [f"<{', '.join(entries[i : i + lanes])}>" for i in range(0, 16, lanes)]
+        chunk, indices = f"<{lanes} x {kind}>", f"<{lanes} x {self.format.integer}>"
+        name = "vpermi2var.pd" if len(parts) == 2 else "permvar.sf"
+        function = f"{chunk} @llvm.x86.avx512.{name}.512"
+        self._declare(function, *([chunk, indices, chunk] if len(parts) == 2 else [chunk, indices]))
+
+        def chunk_at(start: int) -> str:
+            part = self._lanes_from(self.format.integer, index.name, start, lanes)
+            operands = [f"{chunk} {parts[0]}", f"{indices} {part}"]
+            operands += [f"{chunk} {p}" for p in parts[1:]]
+            return self.emit(f"call {function}({', '.join(operands)})")
+
+        found = [chunk_at(start) for start in range(0, self.width, lanes)]
+        return Float(self, self._joined(kind, found, lanes))
+
+    def _declare(self, function: str, *types: str) -> None:
+        """An external function, by its result's type and its name."""
+        self._function.declarations[f"declare {function}({', '.join(types)})"] = None
 
     def any(self, mask: Mask) -> str:
         """An `i1` that is true where any lane is."""
@@ -283,9 +250,9 @@ class VectorBuilder:
             return self.intrinsic("fma", a, a.like(b), a.like(c))
         return a * b + c
 
-    def fitted(self, name: str, x: Float) -> Float:
-        """The polynomial of that name for this format."""
-        return self.polynomial(x, POLYNOMIALS[self.format.name][name])
+    def fitted(self, name: str, x: Float, skip: int = 0) -> Float:
+        """The polynomial of that name for this format, without its first `skip` coefficients."""
+        return self.polynomial(x, POLYNOMIALS[self.format.name][name][skip:])
 
     def ordered_sum(self, a: Float, b: Float) -> tuple[Float, Float]:
         """a + b rounded, and its error: |a| >= |b|, or a is 0 or a multiple of b's last place.
@@ -297,7 +264,11 @@ class VectorBuilder:
         return total, b - (total - a)
 
     def multiply_add(self, a: Float, b: Float | float, c: Float | float) -> tuple[Float, Float]:
-        """a * b + c rounded, and its error: c and the product are as `ordered_sum` asks."""
+        """a * b + c rounded, and its error: c less the sum must be exact.
+
+        It is where c is 0 or the sum within a factor of 2 of c (Sterbenz), and where the product is
+        exact and the two are as `ordered_sum` asks.
+        """
         b, c = a.like(b), a.like(c)
         if self.fma:
             total = self.muladd(a, b, c)
@@ -305,6 +276,17 @@ class VectorBuilder:
         product = a * b
         total, low = self.ordered_sum(c, product)
         return total, low + self.product_error(a, b, product)
+
+    def short_muladd(self, a: Float, b: Float, c: Float) -> Float:
+        """a * b + c rounded once, fused or not.
+
+        `b` has at most 9 significant bits, and the sum of `c` and the product of b with the upper
+        half of a is exact.
+        """
+        if self.fma:
+            return self.muladd(a, b, c)
+        high = self._high_half(a)
+        return (high * b + c) + (a - high) * b
 
     def polynomial(self, x: Float, coefficients: Sequence[float]) -> Float:
         """Sum of c[i] * x**i: even and odd powers in two chains of Horner's steps.
@@ -363,6 +345,11 @@ class Mask:
     def __xor__(self, other: Mask) -> Mask:
         return self._with("xor", other)
 
+    def negated(self) -> Mask:
+        e = self.emitter
+        one = "true" if e.width == 1 else "splat (i1 true)"
+        return Mask(e, e.emit(f"xor {e.vector('i1')} {self.name}, {one}"))
+
     def select_int(self, true: Int, false: Int) -> Int:
         """`true` where the mask is set, else `false`."""
         e = self.emitter
@@ -387,6 +374,10 @@ class Int:
     name: str
 
     @property
+    def element(self) -> str:
+        return self.emitter.format.integer
+
+    @property
     def type(self) -> str:
         return self.emitter.int_type
 
@@ -400,6 +391,10 @@ class Int:
 
     def __sub__(self, other: Int | int) -> Int:
         return self._operation("sub", other)
+
+    def __rsub__(self, other: int) -> Int:
+        e = self.emitter
+        return Int(e, e.emit(f"sub {e.int_type} {e.int_constant(other)}, {self.name}"))
 
     def __and__(self, other: Int | int) -> Int:
         return self._operation("and", other)
@@ -430,6 +425,11 @@ class Int:
         e = emitter
         return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
 
+    def converted(self) -> Float:
+        """The nearest floating-point number."""
+        e = self.emitter
+        return Float(e, e.emit(f"sitofp {e.int_type} {self.name} to {e.float_type}"))
+
     def as_float(self) -> Float:
         """The number with these bits."""
         e = self.emitter
@@ -442,6 +442,10 @@ class Float:
 
     emitter: VectorBuilder
     name: str
+
+    @property
+    def element(self) -> str:
+        return self.emitter.format.type
 
     @property
     def type(self) -> str:
@@ -521,7 +525,3 @@ class Float:
     def with_sign(self, sign: Int) -> Float:
         """Change the sign where `sign` has its sign bit set and no other bit."""
         return (self.bits() ^ sign).as_float()
-
-
-#: What a function takes, gives and carries from block to block.
-Value = Float | Int

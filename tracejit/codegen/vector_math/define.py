@@ -21,14 +21,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
+    bessel,
+    cube_roots,
     errors,
     exponentials,
+    gamma_functions,
+    inverse_hyperbolic,
     inverse_trigonometric,
     logarithms,
+    logistic,
+    normal,
     powers,
+    square_roots,
     trigonometric,
 )
-from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
+from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.formats import FORMATS, Definition, symbol
 
 __all__ = ["ARITY", "define", "symbol"]
 
@@ -47,19 +55,49 @@ class _Function:
     wide: Body | None = None
 
 
+def _over_doubles(body: Body) -> _Function:
+    return _Function(body, wide=body)
+
+
 _FUNCTIONS: dict[str, _Function] = {
+    "arccos": _Function(inverse_trigonometric.arccos),
+    "arccosh": _Function(inverse_hyperbolic.arccosh),
+    "arcsin": _Function(inverse_trigonometric.arcsin),
+    "arcsinh": _Function(inverse_hyperbolic.arcsinh),
     "arctan": _Function(inverse_trigonometric.arctan),
+    "arctan2": _Function(inverse_trigonometric.arctan2, 2),
+    "arctanh": _Function(inverse_hyperbolic.arctanh),
+    "cbrt": _Function(cube_roots.cbrt),
     "cos": _Function(trigonometric.cos),
     "cosh": _Function(exponentials.cosh),
     "erf": _Function(errors.erf),
+    "erfc": _over_doubles(normal.erfc),
+    "erfcinv": _over_doubles(normal.erfcinv),
+    "erfinv": _over_doubles(normal.erfinv),
     "exp": _Function(exponentials.exp),
-    "exp2": _Function(powers.exp2, wide=powers.exp2),
+    "exp2": _Function(exponentials.exp2),
+    "expit": _over_doubles(logistic.expit),
     "expm1": _Function(exponentials.expm1),
+    "gamma": _over_doubles(gamma_functions.gamma),
+    "gammaln": _over_doubles(gamma_functions.gammaln),
+    "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
+    "i0": _over_doubles(bessel.i0),
+    "i0e": _over_doubles(bessel.i0e),
+    "i1": _over_doubles(bessel.i1),
+    "i1e": _over_doubles(bessel.i1e),
+    "j0": _over_doubles(bessel.j0),
+    "j1": _over_doubles(bessel.j1),
     "log": _Function(logarithms.log),
-    "log10": _Function(powers.log10, wide=powers.log10),
-    "log1p": _Function(powers.log1p, wide=powers.log1p),
-    "log2": _Function(powers.log2, wide=powers.log2),
-    "power": _Function(powers.power, 2, wide=powers.power),
+    "log10": _Function(logarithms.log10),
+    "log1p": _Function(logarithms.log1p),
+    "log2": _Function(logarithms.log2),
+    "log_expit": _over_doubles(logistic.log_expit),
+    "log_ndtr": _over_doubles(normal.log_ndtr),
+    "logit": _over_doubles(logistic.logit),
+    "ndtr": _over_doubles(normal.ndtr),
+    "ndtri": _over_doubles(normal.ndtri),
+    "power": _Function(powers.power, 2, wide=powers.power_of_singles),
+    "psi": _over_doubles(gamma_functions.psi),
     "sin": _Function(trigonometric.sin),
     "sinh": _Function(exponentials.sinh),
     "tan": _Function(trigonometric.tan),
@@ -69,17 +107,20 @@ _FUNCTIONS: dict[str, _Function] = {
 ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
 
 
-def define(name: str, dtype: str, width: int, fma: bool = True) -> Definition:
+def define(
+    name: str, dtype: str, width: int, fma: bool = True, permutes: bool = False
+) -> Definition:
     """The function `symbol(name, dtype, width)`.
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
     returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    the same bounds. `permutes` says whether it has AVX-512F, on which results do not depend. Raises
+    KeyError for an unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
     function = _FUNCTIONS[name]
-    e = VectorBuilder(FORMATS[dtype], width, fma)
+    e = VectorBuilder(FORMATS[dtype], width, fma, permutes)
     names = ["%x", "%y"][: function.arity]
     arguments = [e.argument(n) for n in names]
     if function.wide is not None and dtype == "f32":

@@ -2,24 +2,96 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
 from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
-from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+from tracejit.codegen.vector_math.formats import FORMATS
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]
 
 
 def exp(e: VectorBuilder, x: Float) -> Float:
-    """exp(x) = 2^n * exp(r); the bounds on x make overflow and underflow come out by themselves."""
     t = TABLES[e.format.name]
-    x = x.at_least(t.exp_low).at_most(t.exp_high)
-    r, r_low, biased = reduce_exp(e, x, 2 * e.format.bias)
-    head = r + 1.0
-    tail = e.muladd(r * r, e.fitted("exp", r), ((1.0 - head) + r) + r_low)
-    # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
-    half = biased >> 1
-    first, second = power_of_two(half), power_of_two(biased - half)
-    return e.muladd(tail, first, head * first) * second
+    n, count = nearest_integer(e, x, t.sixteenth[0])
+    rest = e.muladd(n, -t.sixteenth[1], x)  # Exact, fused or not.
+    return exp_of_rest(e, x, count, e.muladd(n, -t.sixteenth[2], rest))
+
+
+def exp_of_rest(e: VectorBuilder, x: Float, count: Int, r: Float) -> Float:
+    """exp(x), x = n * log(2) / 16 + r, with n in the low half of `count`."""
+
+    def tail(low: Float) -> Float:
+        return e.muladd(r * r, e.fitted("exp16", r), r + low)
+
+    return _scaled(e, x, count, tail, TABLES[e.format.name].exp_normal, math.log(2))
+
+
+def exp2(e: VectorBuilder, x: Float) -> Float:
+    """2^(n / 16) * 2^r: the remainder r is exact."""
+    n, count = nearest_integer(e, x, 16.0)
+    r = e.muladd(n, -0.0625, x)
+
+    def tail(low: Float) -> Float:
+        return e.muladd(r, e.fitted("exp2", r), low)
+
+    return _scaled(e, x, count, tail, float(e.format.bias - 12), 1.0)
+
+
+def _scaled(
+    e: VectorBuilder,
+    x: Float,
+    count: Int,
+    tail: Callable[[Float], Float],
+    most: float,
+    log_2: float,
+) -> Float:
+    """2^(n / 16) * (1 + tail(low)), low being the table's relative error.
+
+    For |x| <= most the result is normal and its last place, too; a doubled result is one of
+    x + log_2.
+    """
+    fmt = e.format
+    powers, low = sixteenths(fmt.name)
+    bits = e.permuted(powers, count).bits() + (count << (fmt.mantissa - 4))
+    rest = tail(e.permuted(low, count))
+    scale = bits.as_float()
+    usual = e.muladd(scale, rest, scale)
+    beyond = abs(x).compare("ogt", most)
+
+    def at_the_ends() -> tuple[Float]:
+        # The exponent is moved into the range of normal numbers and back in floating point.
+        shift = fmt.mantissa + 8
+        least = -fmt.rounded((fmt.bias + shift - 1.5) * log_2)
+        move, large = shift << fmt.mantissa, x.compare("ogt", 0.0)
+        moved = large.select_int(bits - move, bits + move).as_float()
+        y = e.muladd(moved, rest, moved) * large.select(2.0**shift, x.like(2.0**-shift))
+        y = x.compare("ogt", most + 16.0).select(math.inf, y)
+        y = x.compare("olt", least).select(0.0, y)
+        return (beyond.select(y, usual),)
+
+    (y,) = e.where_any(beyond, (usual,), at_the_ends)
+    return y
+
+
+@functools.cache
+def sixteenths(dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """2^(j / 16) as numbers whose encodings lack j sixteenths, and the relative errors of these."""
+    fmt = FORMATS[dtype]
+    powers, low = [], []
+    for j in range(16):
+        # Four square roots of 2^j, in fixed point.
+        root = 1 << (j + 16 * 128)
+        for _ in range(4):
+            root = math.isqrt(root)
+        exact = Fraction(root, 1 << 128)
+        nearest = fmt.rounded(float(exact))
+        powers.append(fmt.decode(fmt.encode(nearest) - (j << (fmt.mantissa - 4))))
+        low.append(fmt.rounded(float(exact / Fraction(nearest) - 1)))
+    return tuple(powers), tuple(low)
 
 
 def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int]:
@@ -50,52 +122,41 @@ def power_of_two(biased: Int) -> Float:
 def tanh(e: VectorBuilder, x: Float) -> Float:
     """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
     t = TABLES[e.format.name]
-    v = abs(x).at_most(t.tanh_one) * -2.0
-    r, r_low, biased = reduce_exp(e, v, e.format.bias)
-    # m = (scale - 1) + scale * (exp(r) - 1)
-    scale = power_of_two(biased)
+    scale, r, r_low = _scale_and_rest(e, abs(x).at_most(t.tanh_one) * -2.0)
     head = scale - 1.0
-    m, m_low = _grown(e, r, r_low, scale, head, scale - (head + 1.0))
-    below = m + 2.0
-    below_low = ((2.0 - below) + m) + m_low
+    m, m_low = _less_one(e, scale, r, r_low, head, scale - (head + 1.0))
+    m, m_low = e.ordered_sum(m, m_low)
+    below, below_low = e.ordered_sum(m.like(2.0), m)
     reciprocal = 1.0 / below
     quotient = -m * reciprocal
     excess = e.product_error(quotient, below, -m)
-    excess = excess + e.muladd(quotient, below_low, m_low)
-    return abs(quotient - excess * reciprocal).with_sign(x.sign())  # The quotient may be -0.
+    excess = excess + e.muladd(quotient, below_low + m_low, m_low)
+    return abs(e.muladd(-excess, reciprocal, quotient)).with_sign(x.sign())
 
 
-def _grown(
-    e: VectorBuilder, r: Float, r_low: Float, scale: Float, head: Float, head_low: Float
+def _scale_and_rest(e: VectorBuilder, x: Float, exponent: int = 0) -> tuple[Float, Float, Float]:
+    """2^(n + exponent), r and its rounding error, x = n * log(2) + r."""
+    r, r_low, biased = reduce_exp(e, x, e.format.bias + exponent)
+    return power_of_two(biased), r, r_low
+
+
+def _less_one(
+    e: VectorBuilder, scale: Float, r: Float, r_low: Float, head: Float, head_low: Float
 ) -> tuple[Float, Float]:
     """head + head_low + scale * (exp(r + r_low) - 1), as a sum of two."""
-    t = TABLES[e.format.name]
-    half_r = r * 0.5
-    h = half_r * r
-    tail = e.muladd(
-        h * (r + r),
-        e.polynomial(r, POLYNOMIALS[e.format.name]["exp"][1:]),
-        r_low + e.product_error(half_r, r, h),
-    )
-    curve = h + tail
-    first = r + curve
-    first_low = ((r - first) + curve) + ((h - curve) + tail)
-    m = head + scale * first
-    m_low = ((head - m) + scale * first) + (scale * first_low + head_low)
-    return m, m_low
+    z = r * r
+    curve = e.muladd(z * r, e.fitted("exp", r, skip=1), e.muladd(z, 0.5, r_low))
+    total, low = e.multiply_add(scale, r, head)
+    return total, e.muladd(scale, curve, low + head_low)
 
 
 def expm1(e: VectorBuilder, x: Float) -> Float:
     """exp(x) - 1, halved until the end, so that the last finite results are found."""
     t = TABLES[e.format.name]
     v = x.at_least(t.expm1_low).at_most(t.exp_high)
-    r, r_low, biased = reduce_exp(e, v, e.format.bias - 1)
-    scale = power_of_two(biased)
+    scale, r, r_low = _scale_and_rest(e, v, -1)
     head = scale - 0.5
-    # Either of the two may be the larger: Knuth's sum of two.
-    taken = head - scale
-    head_low = (scale - (head - taken)) - (taken + 0.5)
-    m, m_low = _grown(e, r, r_low, scale, head, head_low)
+    m, m_low = _less_one(e, scale, r, r_low, head, (scale - head) - 0.5)
     # So small that x^2 / 2 is below half a place of x: also keeps the sign of zero.
     tiny = abs(x).compare("olt", 2.0 ** -(e.format.mantissa + 2))
     return tiny.select(x, (m + m_low) * 2.0)
@@ -106,9 +167,7 @@ def sinh(e: VectorBuilder, x: Float) -> Float:
     # d * cosh(r) + s * sinh(r), d = up - down, s = up + down
     d, s = up - down, up + down
     d_low = (up - d) - down
-    line = s * r
-    head = d + line
-    low = ((d - head) + line) + e.product_error(s, r, line)
+    head, low = e.multiply_add(s, r, d)
     low = low + e.muladd(s, e.muladd(odd, r, r_low), e.muladd(d, even, d_low))
     tiny = abs(x).compare("olt", TABLES[e.format.name].sinh_tiny)
     return tiny.select(abs(x), (head + low) * 4.0).with_sign(x.sign())
@@ -119,9 +178,7 @@ def cosh(e: VectorBuilder, x: Float) -> Float:
     # s * cosh(r) + d * sinh(r)
     d, s = up - down, up + down
     s_low = (up - s) + down
-    line = d * r
-    head = s + line
-    low = ((s - head) + line) + e.product_error(d, r, line)
+    head, low = e.multiply_add(d, r, s)
     low = low + e.muladd(d, e.muladd(odd, r, r_low), e.muladd(s, even, s_low))
     return (head + low) * 4.0
 

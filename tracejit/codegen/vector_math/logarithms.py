@@ -1,50 +1,153 @@
-"""log."""
+"""log, log2, log10 and log1p.
+
+Each takes the argument as 2^k * m, m near 1, and m * c as 1 + r, c being one of 16 numbers with
+known logarithms; then log(1 + r) = r + r^2 * polynomial(r). Where m is within 1/64 of 1, c is 1.
+The sums keep their rounding errors, so that only r^2 and its polynomial round.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.logarithm_tables import START, centres
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["log"]
+__all__ = ["Reduced", "log", "log1p", "log2", "log10", "not_ordinary", "reduce", "reduce_any"]
 
 
-def log(e: VectorBuilder, x: Float) -> Float:
-    """log(x) = k * log(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
+@dataclass(frozen=True)
+class Reduced:
+    """A positive argument 2^k * m; the low 4 bits of `interval` count that of m."""
 
-    f - f^2 / 2 is kept as an exact sum of two numbers, so that only the tail f^3 / 3 - ... rounds.
-    """
-    fmt, t = e.format, TABLES[e.format.name]
-    lift = fmt.mantissa + 2
-    subnormal = x.compare("olt", fmt.tiny)
-    normal = subnormal.select(x * 2.0**lift, x)
-    # Counting from sqrt(1/2) instead of 1 moves the step of the exponent field there.
-    start = fmt.encode(math.sqrt(0.5))
-    shifted = normal.bits() + (fmt.encode(1.0) - start)
-    f = ((shifted & ((1 << fmt.mantissa) - 1)) + start).as_float() - 1.0
+    m: Float
+    k: Float
+    field: Int
+    interval: Int
+
+
+def reduce(e: VectorBuilder, bits: Int) -> Reduced:
+    """The number with these bits, positive and normal."""
+    fmt = e.format
+    # Counting from START instead of 1 moves the step of the exponent field there.
+    start = fmt.encode(START)
+    shifted = bits + (fmt.encode(1.0) - start)
+    m = ((shifted & ((1 << fmt.mantissa) - 1)) + start).as_float()
     # The integer k + bias becomes a float as the low bits of 2^mantissa.
     base = 2.0**fmt.mantissa
-    offset = base + fmt.bias
-    k = ((shifted >> fmt.mantissa) | fmt.encode(base)).as_float()
-    k = k - subnormal.select(offset + lift, f.like(offset))
+    field = shifted >> fmt.mantissa
+    k = (field | fmt.encode(base)).as_float() - (base + fmt.bias)
+    return Reduced(m, k, field, shifted >> (fmt.mantissa - 4))
 
-    half_f = f * 0.5
-    h = half_f * f
-    h_low = e.product_error(half_f, f, h)
-    head = f - h
-    head_low = ((f - head) - h) - h_low
-    k_high = k * t.ln2[0]
-    total = k_high + head
-    low = e.muladd(k, t.ln2[1], (head - (total - k_high)) + head_low)
-    if fmt.bits == 64:
-        s = f / (f + 2.0)
-        z = s * s
-        low = e.muladd(s, e.muladd(z, e.fitted("log", z), h), low)
+
+def not_ordinary(e: VectorBuilder, bits: Int) -> Mask:
+    """All but positive, normal, finite numbers."""
+    least = e.format.encode(e.format.tiny)
+    return (bits - least).compare("uge", e.format.encode(math.inf) - least)
+
+
+def _sum(
+    e: VectorBuilder, x: Reduced, base: int | None, less_one: tuple[Float, Float] | None = None
+) -> Float:
+    """log(x) to that base; m - 1 as a sum of two where it is known better than m."""
+    t, fmt = TABLES[e.format.name], e.format.name
+    k, interval = x.k, x.interval
+    table = centres(fmt, base)
+    inverse = e.permuted(table.inverse, interval)
+    high = e.permuted(table.log_high, interval)
+    low = e.permuted(table.log_low, interval)
+    if less_one is None:
+        r = e.short_muladd(x.m, inverse, k.like(-1.0))
     else:
-        low = e.muladd(f * f * f, e.fitted("log", f), low)
-    y = total + low
+        f, f_low = less_one
+        product = f * inverse
+        r = product + (inverse - 1.0)  # Exact: the two are within a factor of 2, or one is 0.
+        low = low + e.muladd(f_low, inverse, e.product_error(f, inverse, product))
+    if base == 2:
+        whole = k + high
+    else:
+        log_2 = t.ln2 if base is None else t.log10_2
+        whole = e.muladd(k, log_2[0], high)
+        low = e.muladd(k, log_2[1], low)
+    if base is None:
+        total, error = e.ordered_sum(whole, r)
+        low = low + error
+    else:
+        factor, factor_low = t.per_log[base]
+        total, error = e.multiply_add(r, factor, whole)
+        low = e.muladd(r, factor_low, low + error)
+    return total + e.muladd(r * r, e.fitted(f"log{base or ''}", r), low)
 
-    y = x.compare("olt", math.inf).select(y, x)  # +inf and NaN are their own logarithms.
-    pole = x.compare("oeq", 0.0).select(-math.inf, x.like(math.nan))
-    return x.compare("ole", 0.0).select(pole, y)
+
+def reduce_any(e: VectorBuilder, x: Float) -> Reduced:
+    """Any positive, finite number."""
+    usual = reduce(e, x.bits())
+
+    def of_subnormal() -> tuple[Float, Float, Int]:
+        lift = e.format.mantissa + 2
+        subnormal = x.compare("olt", e.format.tiny)
+        lifted = reduce(e, (x * 2.0**lift).bits())
+        k = subnormal.select(lifted.k - float(lift), usual.k)
+        m = subnormal.select(lifted.m, usual.m)
+        return m, k, subnormal.select_int(lifted.interval, usual.interval)
+
+    m, k, interval = e.where_any(
+        not_ordinary(e, x.bits()), (usual.m, usual.k, usual.interval), of_subnormal
+    )
+    return Reduced(m, k, usual.field, interval)
+
+
+def _logarithm(base: int | None) -> Callable[[VectorBuilder, Float], Float]:
+    def body(e: VectorBuilder, x: Float) -> Float:
+        y = _sum(e, reduce_any(e, x), base)
+
+        def special() -> tuple[Float]:
+            # +inf and NaN are their own logarithms.
+            finite = x.compare("olt", math.inf).select(y, x)
+            pole = x.compare("oeq", 0.0).select(-math.inf, x.like(math.nan))
+            return (x.compare("ole", 0.0).select(pole, finite),)
+
+        (result,) = e.where_any(not_ordinary(e, x.bits()), (y,), special)
+        return result
+
+    return body
+
+
+log = _logarithm(None)
+log2 = _logarithm(2)
+log10 = _logarithm(10)
+
+
+def log1p(e: VectorBuilder, x: Float) -> Float:
+    """log(2^k * (1 + f)), f = (2^-k - 1) + 2^-k * x with its rounding error, k from 1 + x.
+
+    2^-k - 1 is exact up to k = mantissa, and from there on hardly matters.
+    """
+    fmt = e.format
+    most = 2.0 ** (fmt.mantissa + 8)
+    u = x + 1.0
+    reduced = reduce(e, u.bits())
+    # 2^-k has bias - k in the exponent field: ~n is -n - 1.
+    scale = (((reduced.field ^ -1) + (2 * fmt.bias + 1)) << fmt.mantissa).as_float()
+    less_one = e.multiply_add(x, scale, scale - 1.0)
+    least = fmt.encode(fmt.tiny)
+    rare = (u.bits() - least).compare("uge", fmt.encode(most) - least)
+
+    def large() -> tuple[Float, Float]:
+        beyond = x.compare("ogt", most / 2)
+        f, f_low = less_one
+        return beyond.select(reduced.m - 1.0, f), beyond.select(0.0, f_low)
+
+    less_one = e.where_any(rare, less_one, large)
+    y = _sum(e, reduced, None, less_one)
+    y = abs(y).with_sign(x.sign())  # The sign of zero.
+
+    def special() -> tuple[Float]:
+        finite = x.compare("olt", math.inf).select(y, x)
+        pole = x.compare("oeq", -1.0).select(-math.inf, x.like(math.nan))
+        return (x.compare("ole", -1.0).select(pole, finite),)
+
+    (result,) = e.where_any(rare, (y,), special)
+    return result

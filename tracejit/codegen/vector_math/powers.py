@@ -1,176 +1,94 @@
-"""log2, log10, log1p, exp2 and power become LLVM IR: float64, over vectors of one width.
+"""power: exp(y * log(|x|)), the logarithm and the product each a sum of two numbers.
 
-They share a logarithm that is a sum of two numbers, good to about 2^-64 of itself: the product
-with a power's exponent, up to 700, must still be as exact as a double. Results are then within
-0.6 ULP, and exact where they are representable. Arithmetic on such sums is Dekker's, "A
-floating-point technique for extending the available precision" (1971). Special values are those
-of the C functions (annex F of the standard), which NumPy has too.
+The product, up to 700, must still be as exact as a double: the logarithm is good to about 2^-64 of
+itself. Results are then within 0.7 ULP, and exact where they are representable. Arithmetic on sums
+of two is Dekker's, "A floating-point technique for extending the available precision" (1971).
+Special values are those of the C function (annex F of the standard), which NumPy has too.
+
+float32 goes through doubles: there a logarithm to base 2 good to 2^-35 will do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from tracejit.codegen.vector_math.builder import F64, Float, Int, VectorBuilder
-from tracejit.codegen.vector_math.exponentials import nearest_integer, power_of_two, reduce_exp
+from tracejit.codegen.vector_math.builder import Float, Mask, VectorBuilder
+from tracejit.codegen.vector_math.exponentials import exp_of_rest, nearest_integer, sixteenths
+from tracejit.codegen.vector_math.logarithm_tables import centres
+from tracejit.codegen.vector_math.logarithms import Reduced, not_ordinary, reduce, reduce_any
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["exp2", "log1p", "power", "log2", "log10"]
+__all__ = ["power", "power_of_singles"]
 
-#: 1 / 3, 1 / log(2), 1 / log(10) and log(2), each as a sum of two numbers.
-_THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
-_PER_LOG_2 = (float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56"))
-_PER_LOG_10 = (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57"))
-_LOG_2 = (float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56"))
-#: The series of artanh(s) / s from s^4 on: 1 / 5, 1 / 7, ...; s^2 is at most 0.0295.
-_ARTANH = tuple(1.0 / n for n in range(5, 29, 2))
 _T = TABLES["f64"]
+#: 1 / 3 as a sum of two numbers.
+_THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """high + low, low being at most about half a unit in the last place of high."""
+def _log(e: VectorBuilder, x: Reduced) -> tuple[Float, Float]:
+    """log(x), good to about 2^-64 of itself.
 
-    high: Float
-    low: Float
-
-    def times(self, factor: tuple[float, float]) -> _Sum:
-        """The product with a constant that is a sum itself."""
-        e = self.high.emitter
-        constant = self.high.like(factor[0])
-        high = self.high * constant
-        error = e.product_error(self.high, constant, high)
-        return _Sum(high, error + e.muladd(self.low, factor[0], self.high * factor[1]))
-
-
-def _ordered_sum(a: Float, b: Float) -> _Sum:
-    """a + b exactly, where |a| >= |b| or a is 0 (Dekker's Fast2Sum)."""
-    high = a + b
-    return _Sum(high, b - (high - a))
-
-
-def _log(e: VectorBuilder, x: Float, x_low: Float | None = None) -> _Sum:
-    """log(x + x_low) for positive, finite x; x_low is at most half a unit in the last place of x.
-
-    x = 2^k * m, sqrt(1/2) <= m < sqrt(2); log(m) = 2 * artanh(s), s = (m - 1) / (m + 1), and
-    artanh(s) = s + s * (s^2 / 3 + s^4 * (1 / 5 + s^2 / 7 + ...)). Of s^2 / 3 only the first number
-    need be exact in full: what follows is small against 1.
+    log(1 + r + r_low) = r - r^2 / 2 + r^3 / 3 - r^4 * polynomial(r), the first three terms as sums
+    of two.
     """
-    lift = F64.mantissa + 2
-    subnormal = x.compare("olt", F64.tiny)
-    normal = subnormal.select(x * 2.0**lift, x)
-    start = F64.encode(math.sqrt(0.5))
-    shifted = normal.bits() + (F64.encode(1.0) - start)
-    m = ((shifted & ((1 << F64.mantissa) - 1)) + start).as_float()
-    base = 2.0**F64.mantissa
-    field = shifted >> F64.mantissa
-    offset = base + F64.bias
-    k = (field | F64.encode(base)).as_float() - subnormal.select(offset + lift, x.like(offset))
+    table = centres("f64", None)
+    inverse = e.permuted(table.inverse, x.interval)
+    product = x.m * inverse
+    r_low = e.product_error(x.m, inverse, product)
+    r = product - 1.0
+    z = r * r
+    z_low = e.muladd(r + r, r_low, e.product_error(r, r, z))
+    third = r * _THIRD[0]
+    third_low = e.muladd(r, _THIRD[1], e.product_error(r, r.like(_THIRD[0]), third))
+    third_low = e.muladd(r_low, _THIRD[0], third_low)
+    cube = z * third
+    cube_low = e.product_error(z, third, cube) + e.muladd(z, third_low, z_low * third)
 
-    f = m - 1.0
-    below = m + 1.0
-    below_low = m - (below - 1.0)
-    f_low = None
-    if x_low is not None:
-        # 2^(1 - k), or 0 for the largest k, where x_low no longer matters: ~n is -n - 1.
-        scale = (field ^ -1) + (2 * F64.bias + 2)
-        scaled = (x_low * 0.5) * (scale << F64.mantissa).as_float()
-        both = _ordered_sum(f, scaled)
-        f, f_low = both.high, both.low
-        below_low = below_low + scaled
-    inverse = 1.0 / below
-    s = f * inverse
-    rest = -e.product_error(s, below, f)
-    if f_low is not None:
-        rest = rest + f_low
-    s_low = (rest - s * below_low) * inverse
-
-    z = s * s
-    z_low = e.product_error(s, s, z) + (s + s) * s_low
-    third = _Sum(z, z_low).times(_THIRD)
-    tail = (z * z) * e.polynomial(z, _ARTANH)
-    curve = _ordered_sum(third.high, tail)
-    curve_low = curve.low + third.low
-    twice, twice_low = s + s, s_low + s_low
-    bend = twice * curve.high
-    bend_low = e.product_error(twice, curve.high, bend) + e.muladd(
-        twice, curve_low, twice_low * curve.high
-    )
-    line = _ordered_sum(twice, bend)
-    # k * ln2[0] is exact, and at least 0.69 where it is not 0.
-    whole = _ordered_sum(k * _T.ln2[0], line.high)
-    low = whole.low + e.muladd(k, _T.ln2[1], line.low + (bend_low + twice_low))
-    return _ordered_sum(whole.high, low)
-
-
-def _exp(e: VectorBuilder, x: _Sum) -> Float:
-    """exp(x.high + x.low), infinite or 0 beyond the range of results; NaN for a NaN."""
-    # Where the high number is infinite or NaN, the low one is anything.
-    low = abs(x.high).compare("olt", 2.0**11).select(x.low, x.high.like(0.0))
-    high = x.high.at_least(_T.exp_low).at_most(_T.exp_high)
-    r, r_low, biased = reduce_exp(e, high, 2 * F64.bias)
-    rest = _ordered_sum(r, r_low + low)
-    return _exp_of_rest(e, rest, biased)
-
-
-def _exp_of_rest(e: VectorBuilder, r: _Sum, biased: Int) -> Float:
-    """2^n * exp(r), |r| <= log(2) / 2, with n + 2 * bias in the low half of `biased`."""
-    head = r.high + 1.0
-    tail = ((1.0 - head) + r.high) + r.low
-    tail = e.muladd(r.high * r.high, e.fitted("exp", r.high), tail)
-    # Two factors, since 2^n alone may be beyond the format; products with the first are exact.
-    half = biased >> 1
-    first, second = power_of_two(half), power_of_two(biased - half)
-    return e.muladd(tail, first, head * first) * second
-
-
-def _logarithm(per_log: tuple[float, float]) -> Callable[[VectorBuilder, Float], Float]:
-    def body(e: VectorBuilder, x: Float) -> Float:
-        value = _log(e, x).times(per_log)
-        y = value.high + value.low
-        y = x.compare("oeq", math.inf).select(x, y)
-        y = x.compare("olt", 0.0).select(math.nan, y)
-        y = x.compare("oeq", 0.0).select(-math.inf, y)
-        return x.compare("uno", 0.0).select(x, y)
-
-    return body
-
-
-def log1p(e: VectorBuilder, x: Float) -> Float:
-    """log(u + error), u = 1 + x rounded and its error found exactly (Knuth's 2Sum)."""
-    u = x + 1.0
-    one = u - x
-    error = (1.0 - one) + (x - (u - one))
-    value = _log(e, u, error)
-    y = value.high + value.low
-    y = x.compare("oeq", math.inf).select(x, y)
-    y = x.compare("olt", -1.0).select(math.nan, y)
-    y = x.compare("oeq", -1.0).select(-math.inf, y)
-    # The next term, x^2 / 2, is below half a unit in the last place; and -0 stays.
-    y = abs(x).compare("olt", 2.0**-54).select(x, y)
-    return x.compare("uno", 0.0).select(x, y)
-
-
-def exp2(e: VectorBuilder, x: Float) -> Float:
-    bounded = x.at_least(-1100.0).at_most(1025.0)
-    n, biased = nearest_integer(e, bounded, 1.0, 2 * F64.bias)
-    rest = bounded - n
-    exact = _Sum(rest, rest.like(0.0)).times(_LOG_2)
-    return _exp_of_rest(e, exact, biased)
+    whole = e.muladd(x.k, _T.ln2[0], e.permuted(table.log_high, x.interval))
+    low = e.muladd(x.k, _T.ln2[1], e.permuted(table.log_low, x.interval))
+    first, first_low = e.ordered_sum(whole, r)
+    second, second_low = e.ordered_sum(first, z * -0.5)
+    third_sum, third_sum_low = e.ordered_sum(second, cube)
+    tail = e.muladd(z * z, e.fitted("log_power", r), e.muladd(z_low, -0.5, cube_low))
+    low = ((first_low + second_low) + (third_sum_low + low)) + (r_low + tail)
+    return e.ordered_sum(third_sum, low)
 
 
 def power(e: VectorBuilder, x: Float, y: Float) -> Float:
-    """|x|^y = exp(y * log(|x|)), negative where x is and y is odd."""
     size = abs(x)
-    log = _log(e, size)
-    high = size.compare("oeq", 0.0).select(-math.inf, log.high)
-    high = size.compare("oeq", math.inf).select(math.inf, high)
-    high = size.compare("uno", 0.0).select(size, high)
-    product = y * high
-    error = e.product_error(y, high, product)
-    result = _exp(e, _Sum(product, e.muladd(y, log.low, error)))
+    log, log_low = _log(e, reduce_any(e, size))
+    product = y * log
+    low = e.muladd(y, log_low, e.product_error(y, log, product))
+    n, count = nearest_integer(e, product, _T.sixteenth[0])
+    rest = e.muladd(n, -_T.sixteenth[1], product)
+    small = abs(product).compare("olt", _T.exp_normal)
+    result = exp_of_rest(e, product, count, e.muladd(n, -_T.sixteenth[2], rest) + low)
+    # Where the product is infinite or beyond the range of results, its low part is anything.
+    rare = not_ordinary(e, x.bits()) | small.negated()
+
+    def special() -> tuple[Float]:
+        return (_special(e, x, y, product, small, result),)
+
+    (result,) = e.where_any(rare, (result,), special)
+    return result
+
+
+def _special(
+    e: VectorBuilder, x: Float, y: Float, product: Float, small: Mask, result: Float
+) -> Float:
+    """The result for bases that are not positive and normal, and for products that are not small.
+
+    `product` is y * log(|x|) for finite, nonzero x, and `result` its exponential.
+    """
+    size = abs(x)
+    # Only the sign of the logarithm matters where it or the exponent is infinite.
+    sign = size.compare("ogt", 1.0).select(math.inf, size.like(-math.inf))
+    edge = size.compare("oeq", 0.0) | size.compare("oeq", math.inf)
+    edge = edge | abs(y).compare("oeq", math.inf)
+    grows = edge.select(y * sign, product).compare("ogt", 0.0)
+    limit = grows.select(math.inf, size.like(0.0))
+    result = edge.select(limit, result)
+    result = size.compare("uno", y).select(size + y, result)
     # 1 to an infinite power: infinity times log(1).
     result = size.compare("oeq", 1.0).select(1.0, result)
 
@@ -188,5 +106,25 @@ def power(e: VectorBuilder, x: Float, y: Float) -> Float:
     return x.compare("oeq", 1.0).select(1.0, result)
 
 
-log2 = _logarithm(_PER_LOG_2)
-log10 = _logarithm(_PER_LOG_10)
+def power_of_singles(e: VectorBuilder, x: Float, y: Float) -> Float:
+    """power of float32 numbers as doubles, where every finite size but 0 is normal."""
+    size = abs(x)
+    reduced = reduce(e, size.bits())
+    table = centres("f64", 2)
+    r = e.short_muladd(reduced.m, e.permuted(table.inverse, reduced.interval), x.like(-1.0))
+    whole = reduced.k + e.permuted(table.log_high, reduced.interval)
+    log = e.muladd(r, e.fitted("log2_singles", r), whole)
+    product = (y * log).at_least(-1000.0).at_most(1000.0)
+    n, count = nearest_integer(e, product, 16.0)
+    r = e.muladd(n, -0.0625, product)
+    scale = (e.permuted(sixteenths("f64")[0], count).bits() + (count << 48)).as_float()
+    result = e.muladd(scale * r, e.fitted("exp2_singles", r), scale)
+    # The clamped product of an infinity or a NaN is anything.
+    rare = not_ordinary(e, x.bits()) | abs(y).compare("ult", math.inf).negated()
+
+    def special() -> tuple[Float]:
+        small = abs(product).compare("olt", 1000.0)
+        return (_special(e, x, y, product, small, result),)
+
+    (y,) = e.where_any(rare, (result,), special)
+    return y

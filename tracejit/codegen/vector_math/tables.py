@@ -37,6 +37,15 @@ class Tables:
     #: log 2 in two parts; the product of the first with any exponent is exact.
     ln2: tuple[float, ...]
     log2_e: tuple[float, ...]
+    #: 16 / log(2), and log(2) / 16 in two parts; the product of the first of these with 16 times
+    #: any exponent is exact.
+    sixteenth: tuple[float, ...]
+    #: exp: up to this size of the argument the result is normal, and its last place, too.
+    exp_normal: float
+    #: 1 / log(2) and 1 / log(10) in two parts, by the base.
+    per_log: dict[int, tuple[float, ...]]
+    #: log10(2) in two parts; the product of the first with any exponent is exact.
+    log10_2: tuple[float, ...]
     two_over_pi: tuple[float, ...]
     #: pi / 2 in parts of full length.
     half_pi_fused: tuple[float, ...]
@@ -63,6 +72,13 @@ _F64 = Tables(
     trig_limit_plain=2.0**20,
     ln2=_hex("0x1.62e42fefa3800p-1 0x1.ef35793c76730p-45"),
     log2_e=_hex("0x1.71547652b82fep+0"),
+    sixteenth=_hex("0x1.71547652b82fep+4 0x1.62e42fefa0000p-5 0x1.cf79abc9e3b3ap-44"),
+    exp_normal=700.0,
+    per_log={
+        2: _hex("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56"),
+        10: _hex("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57"),
+    },
+    log10_2=_hex("0x1.34413509f7800p-2 0x1.fef311f12b358p-46"),
     two_over_pi=_hex("0x1.45f306dc9c883p-1"),
     half_pi_fused=_hex("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed8fbcp-110"),
     half_pi_plain=_hex(
@@ -82,6 +98,13 @@ _F32 = Tables(
     trig_limit_plain=2.0**11,
     ln2=_hex("0x1.62e400p-1 0x1.7f7d1cp-20"),
     log2_e=_hex("0x1.715476p+0"),
+    sixteenth=_hex("0x1.715476p+4 0x1.62e000p-5 0x1.0bfbe8p-19"),
+    exp_normal=83.0,
+    per_log={
+        2: _hex("0x1.715476p+0 0x1.4ae0c0p-26"),
+        10: _hex("0x1.bcb7b2p-2 -0x1.5b235ep-27"),
+    },
+    log10_2=_hex("0x1.344200p-2 -0x1.95ec10p-19"),
     two_over_pi=_hex("0x1.45f306p-1"),
     half_pi_fused=_hex("0x1.921fb6p+0 -0x1.777a5cp-25 -0x1.ee59dap-50"),
     half_pi_plain=_hex("0x1.922000p+0 -0x1.2af000p-18 0x1.0b4000p-34 0x1.84698ap-48"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer
 from tracejit.codegen.vector_math.huge_angles import reduce_huge
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["cos", "sin", "tan"]
@@ -26,13 +27,16 @@ def tan(e: VectorBuilder, x: Float) -> Float:
     """tan(r), a sum of two, or -1 / tan(r) in the odd quadrants."""
     r, r_low, quadrant = _reduce(e, abs(x))
     z = r * r
-    head, low = e.multiply_add(z * e.fitted("tan", z), r, r)
+    first, *rest = POLYNOMIALS[e.format.name]["tan"]
+    z_low = e.product_error(r, r, z)
+    bend = e.muladd(z * z, e.polynomial(z, rest), z_low * first)
+    head, low = e.multiply_add(e.muladd(z, first, bend), r, r)
     low = low + e.muladd(head * r_low, head, r_low)  # r_low * (1 + tan(r)^2)
     # Beside a pole r_low is not small against r.
     head, low = e.ordered_sum(head, low)
     reciprocal = 1.0 / head
-    rest = e.muladd(reciprocal, low, e.product_error(reciprocal, head, head.like(1.0)))
-    inverse = e.muladd(-reciprocal, rest, reciprocal)
+    excess = e.muladd(reciprocal, low, e.product_error(reciprocal, head, head.like(1.0)))
+    inverse = e.muladd(-reciprocal, excess, reciprocal)
     y = _is_odd(quadrant).select(inverse, head)
     return y.with_sign((quadrant << (e.format.bits - 1)) ^ x.sign())
 
@@ -77,9 +81,7 @@ def _reduce(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
             beyond.select_int(quadrant, near[2]),
         )
 
-    r, r_low, quadrant = e.where_any(beyond, near, far)
-    assert isinstance(r, Float) and isinstance(r_low, Float) and isinstance(quadrant, Int)
-    return r, r_low, quadrant
+    return e.where_any(beyond, near, far)
 
 
 def _reduce_near(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:

@@ -242,10 +242,11 @@ class PhiBuilder:
         if not region.encloses(view.trace):
             return lambda outs: view
         attrs = {k: self._size_attr(a, side) for k, a in view.attrs.items()}
+        corner: Any = self._size_attr(view.corner, side)
         with self.sides[side].reopened():
             numbers = [self.one_side(side, v) for v in view.indices_in(region)]
         return lambda outs: ViewStep(
-            self.parent, view.op, tuple(outs[k] for k in numbers), attrs, view.writeable
+            self.parent, view.op, tuple(outs[k] for k in numbers), attrs, view.writeable, corner
         )
 
     def _cell(self, a: Storage | None, b: Storage | None) -> Callable[[Sequence[Value]], Storage]:

@@ -25,6 +25,7 @@ from tracejit.frontend.python.numbers import python_number
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient
 from tracejit.frontend.tracing.trace import innermost
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, TracedScalar, Tracer, ViewStep
+from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.op import OPS
 
@@ -138,13 +139,18 @@ class ConcreteArray(_Concrete, TracedArray):
         return ConcreteArray(trace, Storage(trace, value, -1, self.storage))
 
     def view(
-        self, op: Any = None, *indices: Any, writeable: bool | None = True, **attrs: Any
+        self,
+        op: Any = None,
+        *indices: Any,
+        writeable: bool | None = True,
+        corner: tuple[Dim, ...] = (),
+        **attrs: Any,
     ) -> Any:
         """A view through an index op; of the program's own calls, what `ndarray.view` gives."""
         if type(op) is not str or op not in OPS:
             return self._seen_as(*((op, *indices) if op is not None else indices), **attrs)
         trace = innermost(self.trace)
-        added = ViewStep(trace, op, indices, attrs, writeable)
+        added = ViewStep(trace, op, indices, attrs, writeable, corner)
         return ConcreteArray(trace, self.storage, (*self.views, added))
 
     def _seen_as(self, *args: Any, **kwargs: Any) -> Any:

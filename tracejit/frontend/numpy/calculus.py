@@ -1,4 +1,4 @@
-"""Differences, derivatives and integrals of sampled functions: NumPy's formulas on tracers."""
+"""Differences and integrals of sampled functions, sinc and i0: NumPy's formulas on tracers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.errors import TraceError
+from tracejit.frontend.numpy.conversion import asarray, astype, operand
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_k_order
 from tracejit.frontend.numpy.registry import NOT_GIVEN, handles
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.shape import ravel
-from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import TracedArray, here, is_number
+from tracejit.frontend.numpy.ufuncs import apply, apply_to_arrays, elementwise
+from tracejit.frontend.tracing.tracer import TracedArray, here, is_number, user_line
+from tracejit.ir.types import shape_of
 
 __all__: list[str] = []
 
@@ -190,3 +192,24 @@ def _derivative(x: TracedArray, axis: int, formulas: Any, kind: np.dtype[Any]) -
         ends[0] = _between(x, axis, -3, -2)
     parts.append(last(*ends))
     return concatenate([astype(asarray(p), kind) for p in parts], axis=axis)
+
+
+@handles(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x)."""
+    v = asarray(x)
+    return apply("sinc", [operand(v, _float_dtype("np.sinc", v))], shape_of(v.type), (v,))
+
+
+@handles(np.i0)
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0; an array, of a scalar one without axes."""
+    v = asarray(x)
+    return apply_to_arrays("i0", [operand(v, _float_dtype("np.i0", v))], shape_of(v.type), (v,))
+
+
+def _float_dtype(name: str, x: TracedArray) -> np.dtype[Any]:
+    """float32 or float64. Raises TraceError for half precision and complex numbers."""
+    if x.dtype.kind not in "biuf" or x.dtype == np.float16:
+        raise TraceError("TJ002", f"{name} of {x.dtype}", user_line())
+    return x.dtype if x.dtype.kind == "f" else np.dtype(float)

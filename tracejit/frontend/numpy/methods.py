@@ -19,6 +19,7 @@ from tracejit.frontend.numpy.memory_orders import (
 from tracejit.frontend.numpy.registry import HANDLERS, call_function, plain_options
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.numpy.sequences import is_sequence
+from tracejit.frontend.numpy.shape import whole_view
 from tracejit.frontend.numpy.stores import TracedFlat, sort_in_place
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.dispatch import DISPATCH
@@ -145,6 +146,13 @@ def _part(x: Any, name: str) -> Any:
     return zeros.view("reshape", shape=zeros.type.shape, writeable=False)
 
 
+def _seen_as(x: TracedArray, dtype: Any = np.ndarray, type: Any = np.ndarray) -> Any:
+    """`x.view()`: another array over the same elements."""
+    if type is not np.ndarray or dtype is not np.ndarray and np.dtype(dtype) != x.dtype:
+        raise TraceError("TJ004", "ndarray.view", user_line())
+    return whole_view(x)
+
+
 def _bound(x: Tracer, name: str) -> Any:
     if name in _EXTRA:
         f = _EXTRA[name]
@@ -165,6 +173,8 @@ def array_attribute(x: TracedArray, name: str) -> Any:
         return _part(x, name)
     if name == "flat":
         return TracedFlat(x)
+    if name == "view":
+        return lambda *args, **kwargs: _seen_as(x, *args, **kwargs)
     if name == "sort":
         return lambda *args, **kwargs: sort_in_place(x, *args, **kwargs)
     bound = _bound(x, name)

@@ -14,6 +14,8 @@ from tracejit.frontend.numpy.number_operators import is_python_number
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import as_operand, as_scalar
 from tracejit.frontend.numpy.ufuncs import elementwise
+from tracejit.frontend.tracing.checks import CONTAINERS
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
     here,
@@ -130,6 +132,26 @@ def shape(a: Any) -> Any:
 def ndim(a: Any) -> int:
     """The number of axes."""
     return 0 if is_number(a) else asarray(a).ndim
+
+
+@handles(np.isscalar)
+def isscalar(element: Any) -> bool:
+    """Whether it is a number of Python's or NumPy's, or text."""
+    if isinstance(element, TracedArray):
+        return False
+    return is_number(element) or isinstance(element, TracedText) or np.isscalar(element)
+
+
+@handles(np.iterable)
+def iterable(y: Any) -> bool:
+    """Whether it can be iterated over."""
+    if isinstance(y, TracedArray):
+        return y.ndim > 0
+    if is_number(y) or y is None:
+        return False
+    if not isinstance(y, (*CONTAINERS, str, bytes, range, TracedText)):
+        raise TraceError("TJ004", f"np.iterable of a {type(y).__name__}", user_line())
+    return True
 
 
 @handles(np.size)

@@ -31,6 +31,7 @@ __all__ = [
     "permuted",
     "reshaped",
     "shape_dims",
+    "whole_view",
     "with_axes",
 ]
 

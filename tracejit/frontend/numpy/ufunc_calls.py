@@ -24,7 +24,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
 )
 from tracejit.ir.types import shape_of
-from tracejit.ops.array.elementwise import UFUNC_OPS
+from tracejit.ops.array.elementwise import op_of
 
 __all__ = ["array_ufunc"]
 
@@ -131,7 +131,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
         new = lift(call_ufunc(ufunc, (selected, *operands[1:])))
         store_masked(selected, new, True, "unsafe", name)
         return
-    op = UFUNC_OPS.get(ufunc)
+    op = op_of(ufunc)
     if ufunc.nin != 2 or len(operands) != 2 or op is None or ufunc is np.power:
         raise TraceError("TJ004", name, user_line())
     loop = resolve(ufunc, tuple(x.dtype for x in operands), None)

@@ -41,11 +41,13 @@ from tracejit.ir.types import (
     dtype_of,
     shape_of,
 )
-from tracejit.ops.array.elementwise import UFUNC_OPS
+from tracejit.ops.array.elementwise import UFUNC_OPS, op_of
 from tracejit.ops.array.numpy_formulas import FORMULAS, UNIFORM_POWERS
 
 __all__ = [
     "DEFINED",
+    "apply",
+    "apply_to_arrays",
     "call_ufunc",
     "check_casting",
     "elementwise",
@@ -103,7 +105,7 @@ def elementwise(
     that the ufunc stands for, if any: NumPy computes those of scalars by themselves. Raises what
     NumPy raises for dtypes without a loop and shapes that do not broadcast.
     """
-    op = UFUNC_OPS.get(ufunc)
+    op = op_of(ufunc)
     if op is None:
         raise TraceError("TJ002", f"np.{ufunc.__name__}", user_line())
     operands = [x if is_static_number(x) else lift(x) for x in inputs]
@@ -111,6 +113,8 @@ def elementwise(
     resolved = resolve(ufunc, tuple(_operand_dtype(x) for x in operands), signature, casting)
     for d in resolved:
         check_dtype(d)
+    if resolved[0].kind == "c" and not op.takes_complex:
+        raise TraceError("TJ002", f"{ufunc.__name__} of complex numbers", user_line())
     shapes = [shape_of(x.type) for x in operands if isinstance(x, Tracer)]
     _check_python_ints(ufunc, operands, resolved)
     shape = broadcast_dims(shapes)
@@ -186,17 +190,7 @@ def call_ufunc(
     rewrite = DEFINED.get(ufunc)
     if rewrite is not None and dtype is None:
         return rewrite(*inputs)
-    if getattr(ufunc, "__name__", "") == "erf" and ufunc not in UFUNC_OPS:
-        return _erf(ufunc, inputs[0])
     return elementwise(ufunc, inputs, dtype)
-
-
-def _erf(ufunc: Any, x: Any) -> Tracer:
-    x = lift(x)
-    (_, out) = resolve(ufunc, (_operand_dtype(x),), None)
-    if out.kind == "c":
-        raise TraceError("TJ002", "scipy.special.erf of complex numbers", user_line())
-    return apply("erf", [operand(x, check_dtype(out))], shape_of(x.type), (x,))
 
 
 def _logical(ufunc: Any) -> Callable[..., Any]:

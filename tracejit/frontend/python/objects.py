@@ -101,10 +101,10 @@ def _tracer_attribute(x: Tracer, name: str) -> Any:
     cls = class_of(x)
     if name == "__class__":
         return cls
-    if name.startswith("__") or name in ("view", "__dict__"):
-        raise TraceError("TJ004", f"{cls.__name__}.{name}", user_line())
-    if name == "trace" and isinstance(x, TracedArray):
+    if name in ("view", "trace") and isinstance(x, TracedArray):
         return array_attribute(x, name)
+    if name.startswith("__") or name == "view":
+        raise TraceError("TJ004", f"{cls.__name__}.{name}", user_line())
     if name in _TRACER_OWN:
         raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
     return getattr(x, name)

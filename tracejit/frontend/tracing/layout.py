@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tracejit.errors import GraphError
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.tracer import TracedArray, ViewStep
 from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import attr_sizes
 from tracejit.ir.op import OPS
 from tracejit.ir.types import ArrayType
 from tracejit.ops.array.elementwise import k_order
 
 __all__ = [
+    "Geometry",
     "axis_signs",
     "broadcast_order",
     "copy_order",
     "is_c_contiguous",
     "is_packed",
     "is_view_after_reshape",
+    "view_geometry",
 ]
 
 
@@ -28,6 +35,62 @@ class _Unknown(Exception):
 
 #: Shape and strides, counted in elements.
 Layout = tuple[tuple[Dim, ...], tuple[Dim, ...]]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Where the elements of a view lie: strides and an offset, counted in elements of `dtype`.
+
+    `picks` are the lengths and the strides of axes along which a number known at run time moves it.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    offset: Dim
+    picks: tuple[tuple[Dim, Dim], ...]
+
+    @property
+    def sizes(self) -> set[str]:
+        """The size symbols it is made of."""
+        return attr_sizes((self.shape, self.strides, self.offset, self.picks))
+
+
+def view_geometry(x: TracedArray) -> Geometry | None:
+    """Where the elements of `x` lie in its storage, which has the axis order of its value.
+
+    None where no strides say that, or where they rest on what the trace has not decided.
+    """
+    env, t = x.trace.env, x.storage.value.type
+    assert isinstance(t, ArrayType)
+    own = x.storage.strides
+    layout = _packed(t.shape, t.order) if own is None else (t.shape, own)
+    offset: Dim = 0
+    picks: list[tuple[Dim, Dim]] = []
+    guards = len(env.guards)
+    for view in x.views:
+        steps = layout[1]
+        if view.op in ("real", "imag"):
+            offset = offset * 2 + int(view.op == "imag")
+            picks = [(n, step * 2) for n, step in picks]
+        elif view.op == "slice" or view.corner:
+            start = view.corner or view.attrs["start"]
+            offset = offset + _linear(start, steps)
+        elif view.op == "gather":
+            if isinstance(view.indices[0].type, ArrayType):
+                return None
+            picks += zip(layout[0], steps[: len(view.indices)], strict=False)
+        try:
+            found = _through(layout, view, env)
+        except _Unknown:
+            return None
+        if found is None:
+            return None
+        layout = found
+    if len(env.guards) > guards:
+        del env.guards[guards:]
+        return None
+    return Geometry(x.type.dtype, *layout, offset, tuple(picks))
 
 
 def is_view_after_reshape(x: TracedArray, shape: Sequence[Dim]) -> bool | None:
@@ -277,6 +340,14 @@ def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
     return None
 
 
+def _linear(index: Sequence[Dim], strides: Sequence[Dim]) -> Dim:
+    """How far from the first element an element lies."""
+    out: Dim = 0
+    for i, step in zip(index, strides, strict=False):
+        out = out + i * step
+    return out
+
+
 def _dense_strides(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The element strides of an array in C order without gaps."""
     return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
@@ -292,6 +363,9 @@ def _reshape_strides(
     """
     if strides == _dense_strides(shape):
         return _dense_strides(new)
+    wide = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
+    if [d for d, _ in wide] == [d for d in new if d != 1]:
+        return _with_axes(new, [s for _, s in wide])
     if any(_holds(env, d, "==", 0) for d in shape):
         return (0,) * len(new)
     old = [(d, s) for d, s in zip(shape, strides, strict=True) if not _holds(env, d, "==", 1)]
@@ -320,3 +394,13 @@ def _reshape_strides(
             step = step * new[k]
         i, j = old_end, new_end
     return tuple(out)
+
+
+def _with_axes(shape: tuple[Dim, ...], strides: list[Dim]) -> tuple[Dim, ...]:
+    """The strides of axes, which those of one element do not have; NumPy gives them some, too."""
+    out: list[Dim] = []
+    step: Dim = 1
+    for d in reversed(shape):
+        out.append(step if d == 1 else strides.pop())
+        step = out[-1] * d
+    return tuple(reversed(out))

@@ -378,42 +378,53 @@ def unflatten(
     part of the tree by identity. Of an alternative, only the leaves of the side that is chosen are
     read.
     """
-    at = 0
+    return _Unflattener(leaves, made, static).build(tree.root)
 
-    def build(node: _Node) -> Any:
-        nonlocal at
+
+class _Unflattener:
+    """Builds a value from its leaves. (A function that calls itself would keep them in a cycle.)"""
+
+    def __init__(
+        self,
+        leaves: Sequence[Any],
+        made: Callable[[Any], None] | None,
+        static: Callable[[Any], None] | None,
+    ) -> None:
+        self.leaves, self.made, self.static = leaves, made, static
+        self.at = 0
+
+    def build(self, node: _Node) -> Any:
+        """The value of a node, whose leaves come next."""
         if node is LEAF:
-            at += 1
-            return leaves[at - 1]
+            self.at += 1
+            return self.leaves[self.at - 1]
         if isinstance(node, Static):
             return node.value
         if isinstance(node, Identity):
             obj = node.get()
-            if static is not None:
-                static(obj)
+            if self.static is not None:
+                self.static(obj)
             return obj
         if isinstance(node, Alternative):
-            at += 1
-            holds = bool(leaves[at - 1])
-            at += 0 if holds else node.counts[0]
-            chosen = build(node.first if holds else node.second)
-            at += node.counts[1] if holds else 0
+            self.at += 1
+            holds = bool(self.leaves[self.at - 1])
+            self.at += 0 if holds else node.counts[0]
+            chosen = self.build(node.first if holds else node.second)
+            self.at += node.counts[1] if holds else 0
             return chosen
         cls, keys, children = node
         new: Any
         if cls is dict:
-            new = {_plain_key(k): build(c) for k, c in zip(keys, children, strict=True)}
+            new = {_plain_key(k): self.build(c) for k, c in zip(keys, children, strict=True)}
         elif cls is list:
-            new = [build(c) for c in children]
+            new = [self.build(c) for c in children]
         elif keys or not issubclass(cls, tuple):
-            new = build_dataclass(cls, dict(zip(keys, map(build, children), strict=True)))
+            new = build_dataclass(cls, dict(zip(keys, map(self.build, children), strict=True)))
         else:
-            return tuple.__new__(cls, [build(c) for c in children])
-        if made is not None:
-            made(new)
+            return tuple.__new__(cls, [self.build(c) for c in children])
+        if self.made is not None:
+            self.made(new)
         return new
-
-    return build(tree.root)
 
 
 def _plain_key(key: Any) -> Any:

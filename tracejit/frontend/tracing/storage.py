@@ -140,10 +140,11 @@ def laid_out(trace: Trace, value: Value, order: tuple[int, ...]) -> Value:
 class ViewStep:
     """One step from a base to a view: an index op, its indices (of a trace) and its attributes.
 
-    `writeable` is None for what only NumPy may store into, where it warns.
+    `writeable` is None for what only NumPy may store into, where it warns. A gather along a
+    diagonal knows its `corner`, the indices of its first element along the first two axes.
     """
 
-    __slots__ = ("attrs", "indices", "op", "trace", "writeable")
+    __slots__ = ("attrs", "corner", "indices", "op", "trace", "writeable")
 
     def __init__(
         self,
@@ -152,9 +153,10 @@ class ViewStep:
         indices: tuple[Value, ...],
         attrs: dict[str, Attr],
         writeable: bool | None,
+        corner: tuple[Dim, ...] = (),
     ) -> None:
         self.trace, self.op, self.indices = trace, op, indices
-        self.attrs, self.writeable = attrs, writeable
+        self.attrs, self.writeable, self.corner = attrs, writeable, corner
 
     def indices_in(self, trace: Trace) -> tuple[Value, ...]:
         """The indices as values of `trace`."""

@@ -159,11 +159,16 @@ class TracedArray(Tracer):
         return TracedArray(trace, Storage(trace, value, -1, self.storage))
 
     def view(
-        self, op: str, *indices: Value, writeable: bool | None = True, **attrs: Attr
+        self,
+        op: str,
+        *indices: Value,
+        writeable: bool | None = True,
+        corner: tuple[Dim, ...] = (),
+        **attrs: Attr,
     ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
-        view = ViewStep(trace, op, indices, attrs, writeable)
+        view = ViewStep(trace, op, indices, attrs, writeable, corner)
         return TracedArray(trace, self.storage, (*self.views, view), self)
 
     def add_view(self, view: ViewStep) -> None:

@@ -8,6 +8,9 @@ says so).
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,10 +38,47 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder
 
-__all__ = ["UFUNC_OPS", "Element", "Elementwise", "element_strides", "k_order", "parts_dtype"]
+__all__ = [
+    "UFUNC_OPS",
+    "Element",
+    "Elementwise",
+    "ImportedUfunc",
+    "edge_values",
+    "element_strides",
+    "k_order",
+    "op_of",
+    "parts_dtype",
+]
 
-#: NumPy ufunc -> the op that means it.
+#: ufunc -> the op that means it.
 UFUNC_OPS: dict[Any, Elementwise] = {}
+#: By the ufunc's name: the module that has it, and the op. They are not imported for this.
+_ELSEWHERE: dict[str, tuple[str, Elementwise]] = {}
+
+
+class ImportedUfunc:
+    """As an op's `numpy`: the ufunc of the op's name, imported when it is asked for."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def path(self, op: Op) -> str:
+        """The ufunc's name with its module."""
+        return f"{self.module}.{op.name}"
+
+    def __get__(self, op: Op | None, owner: type[Op]) -> Any:
+        return getattr(importlib.import_module(self.module), owner.name)
+
+
+def op_of(ufunc: Any) -> Elementwise | None:
+    """The op that means a ufunc, if there is one."""
+    op = UFUNC_OPS.get(ufunc)
+    if op is None:
+        name = getattr(ufunc, "__name__", "")
+        module, found = _ELSEWHERE.get(name, ("", None))
+        if found is not None and getattr(sys.modules.get(module), name, None) is ufunc:
+            op = UFUNC_OPS[ufunc] = found
+    return op
 
 
 def element_strides(t: ArrayType) -> list[int]:
@@ -103,6 +143,8 @@ class Elementwise(ElementwiseDerivative):
     fused: ClassVar[str] = "element"
     arity: ClassVar[int] = 1
     work: ClassVar[float] = 1.0
+    #: Whether there are operands that are complex numbers.
+    takes_complex: ClassVar[bool] = True
     #: Gives the complex element from pairs of parts; a real result is a single expression.
     complex_rule: ClassVar[Any] = None
     #: What kernels compute it for: the dtypes, or the beginnings of their names.
@@ -270,8 +312,12 @@ def ufunc_op(
 
 
 def _note_ufunc(op: Op) -> None:
-    if isinstance(op, Elementwise) and isinstance(op.numpy, np.ufunc):
-        UFUNC_OPS[op.numpy] = op
+    if isinstance(op, Elementwise):
+        meaning = inspect.getattr_static(op, "numpy")
+        if isinstance(meaning, ImportedUfunc):
+            _ELSEWHERE[op.name] = meaning.module, op
+        elif isinstance(meaning, np.ufunc):
+            UFUNC_OPS[meaning] = op
 
 
 for_each_op(_note_ufunc)
@@ -344,28 +390,6 @@ class Power(Elementwise):
             signed = x.dtype.kind == "i"
             out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
         return out
-
-
-@register
-class Erf(Elementwise):
-    """The error function, `scipy.special.erf`; real f32 and f64."""
-
-    name = "erf"
-    partials = PARTIALS["erf"]
-    parity = "ulp(3)"
-    work = 20.0
-
-    def result_dtype(self, dtypes: tuple[np.dtype[Any], ...], attrs: Attrs) -> np.dtype[Any]:
-        require(dtypes[0] in (DTYPES["f32"], DTYPES["f64"]), "erf: operand must be f32 or f64")
-        return dtypes[0]
-
-    def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        from scipy.special import erf
-
-        return erf(inputs[0])
-
-    def samples(self) -> Sequence[tuple[Sequence[Any], dict[str, Any]]]:
-        return [([edge_values(DTYPES[d], 0)], {}) for d in ("f32", "f64")]
 
 
 @register

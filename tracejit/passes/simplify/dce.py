@@ -5,6 +5,7 @@
     a, b = while_loop(x, y){ x, y -> x + 1, y + x };   ->   a = while_loop(x){ x -> x + 1 };
     return a                                                return a
     update(update(x, v, region), w, region)            ->   update(x, w, region)
+    v1 = gather(x, i); return x                        ->   v1 = gather(x[:, :1], i); return x
 
 A size is read by the attributes and result types of live nodes and by the sizes that a graph
 returns. A node stays where Python or NumPy could raise an exception in its place, read or not, and
@@ -16,9 +17,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from tracejit.ir.dims import minimum
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_sizes, keep, replay
-from tracejit.ir.types import type_sizes
-from tracejit.ops.array.indexing import UpdateSlice
+from tracejit.ir.op import OPS
+from tracejit.ir.types import shape_of, type_sizes
+from tracejit.ops.array.indexing import Gather, UpdateSlice
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.control.regions import Cond, WhileLoop
 from tracejit.passes.analysis.effects import is_barrier, may_raise
@@ -50,11 +53,9 @@ def _without_unread(graph: Graph) -> Graph:
     steps = iter(plan.steps)
 
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        step = next(steps)
-        if step is None:
-            # The old outputs stand for the results: nothing reads them.
-            return node.outputs
-        keep(builder, step)
+        for step in next(steps):
+            keep(builder, step)
+        # Where they stand for no results, nothing reads them.
         return node.outputs
 
     return replay(graph, emit)
@@ -94,7 +95,7 @@ def _below(
 
 
 class _Plan:
-    """What becomes of each node: `steps` holds it, a smaller one, or None where it goes."""
+    """What becomes of each node: `steps` holds it, smaller ones, or none where it goes."""
 
     def __init__(self, graph: Graph) -> None:
         self._values = set(graph.outputs)
@@ -102,23 +103,23 @@ class _Plan:
         self._defines_sizes = any(node.binds for node in graph.nodes)
         backwards = [self._step(node) for node in reversed(graph.nodes)]
         self.steps = backwards[::-1]
-        self.changes = any(a is not b for a, b in zip(self.steps, graph.nodes, strict=True))
+        self.changes = any(a != (b,) for a, b in zip(self.steps, graph.nodes, strict=True))
 
-    def _step(self, node: Node) -> Node | None:
+    def _step(self, node: Node) -> tuple[Node, ...]:
+        read = not self._values.isdisjoint(node.outputs)
         needed = (
-            not self._values.isdisjoint(node.outputs)
-            or not self._sizes.isdisjoint(node.binds)
-            or may_raise(node)
-            or is_barrier(node)
+            read or not self._sizes.isdisjoint(node.binds) or may_raise(node) or is_barrier(node)
         )
         if not needed:
-            return None
-        if node.regions:
-            node = self._shrink(node)
-        self._values.update(node.inputs)
-        if self._defines_sizes:
-            self._sizes |= node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
-        return node
+            return ()
+        steps: tuple[Node, ...] = (self._shrink(node),) if node.regions else (node,)
+        if isinstance(node.op, Gather) and not read:
+            steps = _only_checks(node)
+        for step in steps:
+            self._values.update(step.inputs)
+            if self._defines_sizes:
+                self._sizes |= step.sizes().union(*(type_sizes(v.type) for v in step.outputs))
+        return steps
 
     def _shrink(self, node: Node) -> Node:
         """The node with its regions cleaned, without results and captures that nobody reads."""
@@ -167,6 +168,21 @@ class _Plan:
             outputs=[node.outputs[k] for k in numbers],
             regions=[with_inputs(test, kept), with_inputs(inner, kept)],
         )
+
+
+def _only_checks(node: Node) -> tuple[Node, ...]:
+    """A gather that nothing reads, of one element of each row: it checks its indices."""
+    x = node.inputs[0]
+    shape, count = shape_of(x.type), len(node.inputs) - 1
+    size = (*shape[:count], *(minimum(d, 1) for d in shape[count:]))
+    if size == shape:
+        return (node,)
+    builder = GraphBuilder(node.op.name)
+    first = builder.one(
+        OPS["slice"], (x,), start=(0,) * len(size), size=size, step=(1,) * len(size)
+    )
+    builder.emit(node.op, (first, *node.inputs[1:]), node.attrs, where=node.where)
+    return tuple(builder.nodes)
 
 
 def _needed(body: Graph, wanted: set[int], count: int) -> set[int]:

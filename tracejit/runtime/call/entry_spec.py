@@ -41,6 +41,8 @@ __all__ = [
     "AbsentLeaf",
     "ArrayLeaf",
     "CellSource",
+    "Choice",
+    "Container",
     "DictItem",
     "DictLeaf",
     "EntrySpec",
@@ -55,6 +57,7 @@ __all__ = [
     "OutNpScalar",
     "OutObject",
     "OutPyScalar",
+    "OutView",
     "Output",
     "Positional",
     "RereadItem",
@@ -229,7 +232,57 @@ class OutLeaf:
     index: int
 
 
-Output: TypeAlias = OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf
+@dataclass(frozen=True)
+class OutView:
+    """A view of output number `base`, which is an array or a leaf; strides and offset in bytes.
+
+    `dtype` is None for that of the base. It can be stored into where the base can, unless it is not
+    `writeable`; None has NumPy warn of that. `sizes` are the symbols that outputs hold, with their
+    numbers. For each of `picks`, the output with an index, the length of an axis and its stride,
+    the view lies so many strides further, those of a negative index counted from the end.
+    """
+
+    base: int
+    dtype: np.dtype[Any] | None
+    shape: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    offset: Dim = 0
+    writeable: bool | None = True
+    sizes: tuple[tuple[str, int], ...] = ()
+    picks: tuple[tuple[int, Dim, Dim], ...] = ()
+
+    @property
+    def symbols(self) -> set[str]:
+        """The size symbols that leaves bind."""
+        picked = (d for _, *pair in self.picks for d in pair)
+        found = map(free_symbols, (*self.shape, *self.strides, self.offset, *picked))
+        return set[str]().union(*found) - {name for name, _ in self.sizes}
+
+
+Output: TypeAlias = OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf | OutView
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """A new tuple, list or dict around outputs, by their numbers, and containers; or an instance of
+    a namedtuple or a dataclass, for which nothing of the class runs.
+
+    The keys of a dict are constants whose hash runs no Python code, those of a dataclass names.
+    """
+
+    cls: type
+    items: tuple[int | Container, ...]
+    keys: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One of two results, by the truth of output number `flag`, a bool: the other is not made."""
+
+    flag: int
+    first: int | Container | Choice
+    second: int | Container | Choice
+
 
 _SCALAR_SLOTS = {"int": 1, "float": 1, "complex": 2, "bool": 1}
 
@@ -262,7 +315,9 @@ class EntrySpec:
 
     `reread`, called once the arguments fit, gives the tuple that `RereadItem`s refer to; or None,
     which is a miss. The objects in `distinct` are pairwise different ones.
-    `finish` makes the result from the tuple of the outputs; what it raises, the call raises.
+    The result is the only output, or a tuple or list of all, or one of the outputs, a container or
+    a choice of these.
+    `finish` makes it from the tuple that it would be; what it raises, the call raises.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -270,7 +325,7 @@ class EntrySpec:
     sizes: tuple[str, ...] = ()
     guards: tuple[SizeGuard, ...] = ()
     outputs: tuple[Output, ...] = ()
-    result: Literal["single", "tuple", "list"] = "single"
+    result: Literal["single", "tuple", "list"] | int | Container | Choice = "single"
     work: Dim = 0
     keywords: tuple[str, ...] = ()
     reread: Callable[[], tuple[Any, ...] | None] | None = None
@@ -299,6 +354,8 @@ class EntrySpec:
         for output in self.outputs:
             if isinstance(output, OutArray):
                 used |= set().union(*map(free_symbols, output.shape))
+            elif isinstance(output, OutView):
+                used |= output.symbols
             if isinstance(output, OutLeaf) and not 0 <= output.index < len(leaves):
                 raise ValueError(f"there is no leaf {output.index}")
         if used - bound:
@@ -316,10 +373,18 @@ class EntrySpec:
                 raise ValueError(f"there is no argument {source.index}")
             if isinstance(source, RereadItem) and self.reread is None:
                 raise ValueError("nothing is read again")
-        if self.finish is not None and self.result != "tuple":
-            raise ValueError("only a tuple can be finished")
         if self.result == "single" and len(self.outputs) != 1:
             raise ValueError("a single result has exactly one output")
+        if self.finish is not None and getattr(self.made, "cls", None) is not tuple:
+            raise ValueError("only a tuple can be finished")
+
+    @property
+    def made(self) -> int | Container | Choice:
+        """The result, as the number of an output, a container or a choice."""
+        if isinstance(self.result, str):
+            cls = {"tuple": tuple, "list": list}.get(self.result)
+            return 0 if cls is None else Container(cls, tuple(range(len(self.outputs))))
+        return self.result
 
     @property
     def size_slot(self) -> int:

@@ -104,7 +104,7 @@ def _spec(
     numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
     direct = direct_results(traced, flat.outputs, dict(enumerate(numbers)))
     if direct is not None:
-        return dataclasses.replace(spec, result=direct[0], outputs=direct[1])
+        return dataclasses.replace(spec, **direct._asdict())
     leaves = tuple(OutLeaf(numbers[k]) for k in results.leaves)
     return dataclasses.replace(spec, outputs=(*flat.outputs, *leaves), finish=results.finish)
 
@@ -172,9 +172,13 @@ class _Arguments:
     def _node(self, source: Source, node: Any) -> None:
         if node is LEAF:
             self.leaves.append((source, next(self._flat)))
+        elif isinstance(node, Static) and isinstance(node.value, (slice, range)):
+            # Each call makes its own: no two are one object.
+            self.leaves.append((TypeSource(source), StaticLeaf(type(node.value))))
+            for name in ("start", "stop", "step"):
+                leaf = StaticLeaf(getattr(node.value, name))
+                self.leaves.append((AttributeSource(source, name), leaf))
         elif isinstance(node, Static):
-            if isinstance(node.value, (slice, range)):
-                raise _PythonOnly  # Each call makes its own: no two are one object.
             self.leaves.append((source, StaticLeaf(node.value)))
         elif isinstance(node, Identity):
             obj = node.get()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,25 @@ from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
+    Choice,
+    Container,
     Leaf,
     OutLeaf,
+    OutNpScalar,
     OutObject,
     Output,
+    OutPyScalar,
+    OutView,
     ScalarLeaf,
 )
 from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["Results", "direct_results", "make_results"]
+
+#: Classes of keys whose hash and equality run no Python code.
+_KEYS = (str, int, float, bool, bytes, type(None))
+#: Results that an entry has code for, of those that a run may choose.
+_PATHS = 16
 
 
 def make_results(traced: Traced) -> Results | None:
@@ -33,40 +43,135 @@ def make_results(traced: Traced) -> Results | None:
 
 def direct_results(
     traced: Traced, outputs: Sequence[Output], numbers: Mapping[int, int]
-) -> tuple[Literal["single", "tuple", "list"], tuple[Output, ...]] | None:
-    """The outputs of an entry that makes the user's result without Python, and what they make.
+) -> DirectResults | None:
+    """The outputs of an entry that makes the results' leaves without Python, and what it returns.
 
     `outputs` are those of the program as its entry for flat leaves makes them, `numbers` those of
-    the entry's leaves, by the trace's. None where anything but whole
-    outputs, whole leaves and constants is in the result, or anything but one tuple or list around
-    them.
+    the entry's leaves, by the trace's. None where a view's strides are not known, or the result is
+    one of too many.
     """
-    root = traced.tree.root
-    whole = isinstance(root, tuple) and root[0] in (tuple, list)
-    plans, made = iter(traced.plans), iter(enumerate(outputs))
-    out: list[Output] = []
-    for node in root[2] if whole else [root]:
-        if isinstance(node, Static):
-            out.append(OutObject(node.value))
-            continue
-        if node is not LEAF:
-            return None
-        plan = next(plans)
-        if plan.same_as is not None:
-            plan = traced.plans[plan.same_as]
-        if plan.views:
-            return None
-        if plan.leaf is not None:
-            out.append(OutLeaf(numbers[plan.leaf]))
-            continue
-        # Each output is one object: it is shown once, and in order, as the program stores them.
-        k, output = next(made, (None, None))
-        if output is None or plan.index != k:
-            return None
+    out, places = list(outputs), list[int]()
+    taken: dict[int, int] = {}
+
+    def place(output: Output) -> int:
         out.append(output)
-    if next(made, None) is not None:
+        return len(out) - 1
+
+    for plan in traced.plans:
+        if plan.same_as is not None:
+            places.append(places[plan.same_as])
+            continue
+        base = plan.index
+        if plan.leaf is not None:
+            if plan.leaf not in taken:
+                taken[plan.leaf] = place(OutLeaf(numbers[plan.leaf]))
+            base = taken[plan.leaf]
+        assert base is not None
+        if plan.views and plan.geometry is None:
+            return None
+        places.append(place(_out_view(plan, base)) if plan.views else base)
+    made = _made(traced.tree.root, iter(places), place)
+    if made is not None:
+        chosen = _chosen(made, {}, out, iter(range(_PATHS)))
+        if chosen is not None:
+            return DirectResults(tuple(out), chosen)
+    if _alternates(traced.tree.root):
         return None
-    return ("single" if not whole else "tuple" if root[0] is tuple else "list"), tuple(out)
+    return DirectResults(tuple(out), Container(tuple, tuple(places)), Results(traced).shape)
+
+
+class DirectResults(NamedTuple):
+    """The fields of an `EntrySpec` of these names."""
+
+    outputs: tuple[Output, ...]
+    result: int | Container | Choice
+    finish: Callable[[Sequence[Any]], Any] | None = None
+
+
+def _out_view(plan: ResultPlan, base: int) -> OutView:
+    """The output that a plan with known strides is."""
+    g = plan.geometry
+    assert g is not None
+    size = g.dtype.itemsize
+    flags = {view.writeable for view in plan.views}
+    return OutView(
+        base,
+        g.dtype if any(view.op in ("real", "imag") for view in plan.views) else None,
+        g.shape,
+        tuple(step * size for step in g.strides),
+        g.offset * size,
+        False if False in flags else None if None in flags else True,
+        plan.sizes,
+        tuple((k, n, step * size) for k, (n, step) in zip(plan.operands, g.picks, strict=True)),
+    )
+
+
+def _alternates(node: Any) -> bool:
+    """Whether results may be missing."""
+    if isinstance(node, Alternative):
+        return True
+    return isinstance(node, tuple) and any(map(_alternates, node[2]))
+
+
+def _made(node: Any, places: Iterator[int], place: Callable[[Output], int]) -> Any:
+    """The result as containers and choices, in each other; None where an entry makes no such."""
+    if node is LEAF:
+        return next(places)
+    if isinstance(node, Static):
+        return place(OutObject(node.value))
+    if isinstance(node, Alternative):
+        flag = next(places)
+        sides = [_made(side, places, place) for side in (node.first, node.second)]
+        return None if None in sides else Choice(flag, *sides)
+    if not isinstance(node, tuple):
+        return None
+    cls, keys, children = node
+    names = tuple(key.value if isinstance(key, Static) else key for key in keys)
+    items = tuple(_made(child, places, place) for child in children)
+    odd = keys and issubclass(cls, (tuple, list))
+    if odd or None in items or not all(type(name) in _KEYS for name in names):
+        return None
+    return Container(cls, items, names)
+
+
+def _chosen(
+    made: Any, known: Mapping[int, bool], outputs: Sequence[Output], left: Iterator[int]
+) -> int | Container | Choice | None:
+    """A result with its choices around its containers, where some flags are known.
+
+    None where a flag is no bool, or where none is left of the results that there may be.
+    """
+    flag = _open_flag(made, known)
+    if flag is None:
+        found: int | Container = _resolved(made, known)
+        return None if next(left, None) is None else found
+    if outputs[flag] not in (OutPyScalar("bool"), OutNpScalar(np.dtype(bool))):
+        return None
+    first = _chosen(made, {**known, flag: True}, outputs, left)
+    second = None if first is None else _chosen(made, {**known, flag: False}, outputs, left)
+    return None if first is None or second is None else Choice(flag, first, second)
+
+
+def _open_flag(made: Any, known: Mapping[int, bool]) -> int | None:
+    """The first flag that matters and is not known."""
+    if isinstance(made, Choice):
+        if made.flag not in known:
+            return made.flag
+        return _open_flag(made.first if known[made.flag] else made.second, known)
+    found = (
+        _open_flag(item, known) for item in (made.items if isinstance(made, Container) else ())
+    )
+    return next((flag for flag in found if flag is not None), None)
+
+
+def _resolved(made: Any, known: Mapping[int, bool]) -> Any:
+    """A result whose flags are all known."""
+    if isinstance(made, Choice):
+        return _resolved(made.first if known[made.flag] else made.second, known)
+    if isinstance(made, int):
+        return made
+    items = tuple(_resolved(item, known) for item in made.items)
+    return Container(made.cls, items, made.keys)
 
 
 class Results:
@@ -81,7 +186,7 @@ class Results:
         views = [view for plan in self.plans for view in plan.views]
         leaves = traced.specialization.leaves
         self._sized: dict[int, Leaf] = {}
-        if any(_has_sizes(tuple(view.attrs.values())) for view in views):
+        if any(_has_sizes((*view.attrs.values(), view.corner)) for view in views):
             self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
         #: The numbers of the leaves that the results are made from.
         self.leaves = sorted({p.leaf for p in self.plans if p.leaf is not None} | {*self._sized})
@@ -103,15 +208,15 @@ class Results:
     def finish(self, values: Sequence[Any]) -> Any:
         """The result from the outputs followed by the leaves `self.leaves`."""
         if self._places is not None:
-            return self._shape([values[k] for k in self._places])
+            return self.shape([values[k] for k in self._places])
         given = values[self._count :]
         return self(values, dict(zip(self.leaves, given, strict=True)))
 
     def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
         """The user's result."""
-        return self._shape(_Parts(self, outputs, leaves))
+        return self.shape(_Parts(self, outputs, leaves))
 
-    def _shape(self, parts: Sequence[Any]) -> Any:
+    def shape(self, parts: Sequence[Any]) -> Any:
         """The containers around the parts, of which some are chosen."""
         if self._choose is not None:
             return self._choose(parts)
@@ -264,12 +369,15 @@ def apply_views(
             attrs = {k: _concrete(a, sizes) for k, a in attrs.items()}
         if view.op == "broadcast_to":
             array = _broadcast(array, attrs["shape"], view.writeable)
-        elif view.op == "gather":
-            count = len(view.indices)
-            base, array = array, _gathered(array, remaining[:count])
+        elif view.corner:
+            row, column = _concrete(view.corner, sizes)
+            base, array = array, np.moveaxis(np.diagonal(array, column - row), -1, 0)
             # NumPy's diagonals are read-only views unless einsum gives them.
             if view.writeable and base.flags.writeable:
                 array.flags.writeable = True
+        elif view.op == "gather":
+            count = len(view.indices)
+            array = array[(*(int(i) for i in remaining[:count]), ...)]
             del remaining[:count]
         elif view.op in ("real", "imag"):
             array = getattr(array, view.op)
@@ -285,13 +393,3 @@ def _broadcast(array: Any, shape: tuple[int, ...], writeable: bool | None) -> An
         return np.broadcast_to(array, shape)
     # NumPy lets these be stored into, and warns: the shape is that of the array it is beside.
     return np.broadcast_arrays(array, np.broadcast_to(False, shape))[0]
-
-
-def _gathered(array: Any, indices: Sequence[Any]) -> Any:
-    """The view at numbers, or along the diagonal that index arrays step through."""
-    if not np.ndim(indices[0]):
-        return array[(*(int(i) for i in indices), ...)]
-    first, second = indices
-    if not first.size:
-        return np.moveaxis(np.diagonal(array)[..., :0], -1, 0)
-    return np.moveaxis(np.diagonal(array, int(second[0] - first[0])), -1, 0)

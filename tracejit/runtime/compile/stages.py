@@ -13,7 +13,7 @@ from tracejit import config
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.interpreter.entry import trace_function
-from tracejit.frontend.tracing.layout import is_packed
+from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -36,6 +36,7 @@ from tracejit.locks import once_computed
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
+from tracejit.runtime import native
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     EntrySpec,
@@ -71,6 +72,8 @@ class ResultPlan:
     operands: tuple[int, ...] = ()
     #: The outputs that hold the sizes of the views that are known only at run time.
     sizes: tuple[tuple[str, int], ...] = ()
+    #: Where the elements of the views lie, if it is known.
+    geometry: Geometry | None = None
     #: The result is the very object of an earlier result.
     same_as: int | None = None
 
@@ -240,21 +243,22 @@ def _plan_results(
     shared = _count_cells(flat, root)
     bases: dict[int, int] = {}
 
-    def add_operands(x: TracedArray) -> tuple[int, ...]:
+    def add_views(x: TracedArray, plan: ResultPlan) -> None:
+        if x.views and (plan.leaf is None or x.storage in trace.memory):
+            plan.geometry = view_geometry(x)
         first = len(values)
         for view in x.views:
-            values.extend(view.indices_in(trace))
-            outputs.extend(_output(v) for v in view.indices)
-        return tuple(range(first, len(values)))
-
-    def add_sizes(x: TracedArray) -> tuple[tuple[str, int], ...]:
-        read = set().union(*(attr_sizes(a) for view in x.views for a in view.attrs.values()))
-        out = []
+            if not view.corner:
+                values.extend(view.indices_in(trace))
+                outputs.extend(_output(v) for v in view.indices)
+        plan.operands = tuple(range(first, len(values)))
+        read = set() if plan.geometry is None else plan.geometry.sizes
+        for view in x.views:
+            read |= attr_sizes((*view.attrs.values(), view.corner))
         for name in sorted(s for s in read if not trace.env.is_known(symbol(s))):
-            out.append((name, len(values)))
+            plan.sizes += ((name, len(values)),)
             values.append(number_of(trace, symbol(name)).value())
             outputs.append(_output(values[-1]))
-        return tuple(out)
 
     # All of them live until the end: results are told apart by identity.
     flat = [lift(x) if isinstance(x, SymInt) else x for x in flat]
@@ -267,7 +271,7 @@ def _plan_results(
         objects[id(x)] = k
         if isinstance(x, TracedArray) and x.storage.input is not None and x.storage.input >= 0:
             plans.append(ResultPlan(leaf=x.storage.input, views=x.views))
-            plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
+            add_views(x, plans[-1])
             continue
         if isinstance(x, TracedArray) and (shared[id(x.storage)] > 1 or _is_view(x)):
             # Results that share memory: the base is an output, its views are made from it.
@@ -276,7 +280,7 @@ def _plan_results(
                 values.append(x.storage.value)
                 outputs.append(_output(x.storage.value))
             plans.append(ResultPlan(index=bases[id(x.storage)], views=x.views))
-            plans[-1].operands, plans[-1].sizes = add_operands(x), add_sizes(x)
+            add_views(x, plans[-1])
             continue
         plans.append(ResultPlan(index=len(outputs)))
         v = x.value()
@@ -389,6 +393,7 @@ class Lowered:
             self.name,
             host_target(),
             may_zero=True,
+            maker=native.late_array_address(),
         )
         self.seconds["program"] = time.perf_counter() - start
         return program

@@ -30,6 +30,7 @@ from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
+from tracejit.runtime.native.result_memory import array_functions
 
 __all__ = [
     "BAIL",
@@ -42,6 +43,7 @@ __all__ = [
     "errors_are_quiet",
     "flat_callable",
     "jit_type",
+    "late_array_address",
     "python_entry",
     "resume",
     "stand_aside",
@@ -108,6 +110,14 @@ def entry_ir(spec: EntrySpec, program: str, entry_name: str) -> tuple[str, dict[
 def entry_exports(entry_name: str) -> tuple[str, str]:
     """The symbols that the library of an entry must export."""
     return entry_name, next_cell(entry_name)
+
+
+def late_array_address() -> int:
+    """The address of `tj_late_array`, or 0 where native entries are not available."""
+    environment = _environment()
+    if isinstance(environment, str):
+        return 0
+    return array_functions(environment.functions, environment.layout)["tj_late_array"]
 
 
 def jit_type(cls: type[Any]) -> type[Any]:

@@ -19,14 +19,18 @@ _PYTHON = {
     "PyCapsule_GetPointer": ("ptr", "ptr, ptr"),
     "PyComplex_FromDoubles": ("ptr", "double, double"),
     "PyContextVar_Get": ("i32", "ptr, ptr, ptr"),
+    "PyDict_New": ("ptr", ""),
     "PyDict_Next": ("i32", "ptr, ptr, ptr, ptr"),
     "PyDict_Size": ("i64", "ptr"),
     "PyDict_GetItemWithError": ("ptr", "ptr, ptr"),
+    "PyDict_SetItem": ("i32", "ptr, ptr, ptr"),
     "PyErr_BadInternalCall": ("void", ""),
     "PyErr_Clear": ("void", ""),
     "PyErr_Occurred": ("ptr", ""),
     "PyEval_RestoreThread": ("void", "ptr"),
     "PyEval_SaveThread": ("ptr", ""),
+    "PyGILState_Ensure": ("i32", ""),
+    "PyGILState_Release": ("void", "i32"),
     "PyFloat_FromDouble": ("ptr", "double"),
     "PyList_GetItem": ("ptr", "ptr, i64"),
     "PyList_New": ("ptr", "i64"),
@@ -35,16 +39,19 @@ _PYTHON = {
     "PyLong_FromLongLong": ("ptr", "i64"),
     "PyObject_CallNoArgs": ("ptr", "ptr"),
     "PyObject_CallOneArg": ("ptr", "ptr, ptr"),
+    "PyObject_GenericSetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_GetAttr": ("ptr", "ptr, ptr"),
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
     "PyTuple_New": ("ptr", "i64"),
     "PyTuple_SetItem": ("i32", "ptr, i64, ptr"),
+    "PyType_GenericAlloc": ("ptr", "ptr, i64"),
     "Py_DecRef": ("void", "ptr"),
     "Py_IncRef": ("void", "ptr"),
 }
 #: NumPy's functions by their slot in the `_ARRAY_API` table, which its ABI fixes.
 _NUMPY = {
+    "PyArray_SetBaseObject": (282, "i32", "ptr, ptr"),
     "PyArray_Scalar": (60, "ptr", "ptr, ptr, ptr"),
     "PyArray_Zeros": (183, "ptr", "i32, ptr, ptr, i32"),
     "PyArray_NewFromDescr": (94, "ptr", "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"),
@@ -52,10 +59,12 @@ _NUMPY = {
 }
 _ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 
-#: name -> (result, parameters) of everything in `function_addresses()`.
+#: name -> (result, parameters) of everything in `function_addresses()`, and of `tj_new_array`
+#: in `runtime/native/result_memory.py`.
 PROTOTYPES: dict[str, tuple[str, str]] = {
     **_PYTHON,
     **{name: (result, parameters) for name, (_, result, parameters) in _NUMPY.items()},
+    "tj_new_array": _NUMPY["PyArray_NewFromDescr"][1:],
 }
 
 
@@ -120,8 +129,26 @@ def _check_allocation(addresses: dict[str, int]) -> None:
         array.flags.f_contiguous and array.flags.owndata and not array.any()
     ):
         raise LayoutError("PyArray_Zeros made something else")
+    _check_view(array, new, addresses)
     scalar = ctypes.PYFUNCTYPE(obj, pointer, obj, pointer)(addresses["PyArray_Scalar"])
     value = ctypes.c_int64(-5)
     made = scalar(ctypes.byref(value), np.dtype(np.int64), None)
     if type(made) is not np.int64 or made != -5:
         raise LayoutError("PyArray_Scalar made something else")
+
+
+def _check_view(array: Any, new: Callable[..., Any], addresses: dict[str, int]) -> None:
+    """Make a view of an array of complex64 as an entry does. Raises LayoutError for another."""
+    dtype = np.dtype(np.float32)
+    dims, strides = (ctypes.c_int64 * 1)(2), (ctypes.c_int64 * 1)(-8)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))
+    place = array.ctypes.data + 8
+    view = new(np.ndarray, id(dtype), 1, dims, strides, place, 0, None)
+    set_base = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object)(
+        addresses["PyArray_SetBaseObject"]
+    )
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))  # The view takes this reference.
+    if set_base(view, array) or view.base is not array or view.flags.writeable:
+        raise LayoutError("PyArray_SetBaseObject did something else")
+    if (view.ctypes.data, view.shape, view.strides) != (place, (2,), (-8,)):
+        raise LayoutError("PyArray_NewFromDescr made another view")

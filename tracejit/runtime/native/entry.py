@@ -18,20 +18,17 @@ from tracejit.runtime.call.entry_spec import (
     DictLeaf,
     EntrySpec,
     OutArray,
-    OutLeaf,
     OutMade,
-    OutNpScalar,
-    OutObject,
-    Output,
-    OutPyScalar,
+    OutView,
     SizeGuard,
 )
 from tracejit.runtime.native.fetch import CURSOR
 from tracejit.runtime.native.guards import GuardEmitter
 from tracejit.runtime.native.jit_type import BAIL_OFFSET, SLOW_OFFSET
+from tracejit.runtime.native.made import ResultEmitter, Surroundings
 from tracejit.runtime.native.no_alias import RANGES, range_count
 from tracejit.runtime.native.reflect import Layout
-from tracejit.runtime.native.result_memory import new_array_address
+from tracejit.runtime.native.result_memory import array_functions
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
 __all__ = ["GIL_WORK", "next_cell", "write_entry"]
@@ -62,7 +59,7 @@ def write_entry(
     The text is a module of its own: it defines `entry_name` and `next_cell(entry_name)` and
     declares `program`, which another module of the same library defines with external linkage.
     """
-    known = {**functions, "PyArray_NewFromDescr": new_array_address(functions)}
+    known = {**functions, **array_functions(functions, layout)}
     return _Writer(spec, program, entry_name, layout, known).write()
 
 
@@ -80,8 +77,7 @@ class _Writer:
         self.layout = layout
         self.text = FunctionText(entry_name, functions)
         self.guards = GuardEmitter(self.text, spec, layout, miss="miss")
-        #: For each output: the name of its new object, or None where the program stores a value.
-        self.made: list[str | None] = []
+        self.result = ResultEmitter(self.text, spec, layout)
         self._late: list[tuple[str, list[str], str]] = []
 
     def write(self) -> tuple[str, dict[str, int]]:
@@ -94,7 +90,15 @@ class _Writer:
         shapes = self._shapes(sizes)
         self._allocate(shapes)
         self._run(sizes)
-        self._result()
+        guards = self.guards
+        around = Surroundings(
+            guards.sizes,
+            guards.objects,
+            guards.owned,
+            outside=lambda: self._drop_and("bail"),
+            fail=lambda: self._drop_and("fail", False),
+        )
+        self.result.emit(around)
         self._close()
         name = text.name
         head = [*text.declarations(), f'@"{next_cell(name)}" = dso_local global ptr null']
@@ -114,7 +118,7 @@ class _Writer:
         ranges = range_count([leaf for _, leaf in spec.leaves])
         if ranges:
             text.do(f"{RANGES} = alloca [{2 * ranges} x i64]")
-        axes = [len(o.shape) for o in spec.outputs if isinstance(o, OutArray)]
+        axes = [len(o.shape) for o in spec.outputs if isinstance(o, (OutArray, OutView))]
         if axes:
             text.do(f"%shape = alloca [{max(*axes, 1)} x i64]")
             text.do(f"%strides = alloca [{max(*axes, 1)} x i64]")
@@ -144,22 +148,20 @@ class _Writer:
         return self.text.op(f"icmp {_RELATIONS[guard.relation]} i64 {left}, {right}")
 
     def _shapes(self, sizes: SizeEmitter) -> dict[int, list[str]]:
-        """Sizes of every new array; one that is negative or does not fit leaves for `_bail`."""
+        """Sizes of every new array, and of views; one that is negative or does not fit leaves for
+        `_bail`."""
         shapes: dict[int, list[str]] = {}
         for k, output in enumerate(self.spec.outputs):
             if isinstance(output, OutArray):
-                shapes[k] = [sizes.emit(dim) for dim in output.shape]
-                for dim, value in zip(output.shape, shapes[k], strict=True):
-                    if isinstance(dim, Poly) and value not in self.guards.sizes.values():
-                        sizes.faults.append(self.text.op(f"icmp slt i64 {value}, 0"))
+                shapes[k] = sizes.emit_shape(output.shape)
+        self.result.place_early(sizes)
         sizes.require_exact(self._drop_and("bail"))
         return shapes
 
     def _allocate(self, shapes: Mapping[int, Sequence[str]]) -> None:
         for k, output in enumerate(self.spec.outputs):
-            self.made.append(
-                self._new_array(k, output, shapes[k]) if isinstance(output, OutArray) else None
-            )
+            array = self._new_array(k, output, shapes[k]) if isinstance(output, OutArray) else None
+            self.result.made.append(array)
 
     def _new_array(self, k: int, output: OutArray, shape: Sequence[str]) -> str:
         text = self.text
@@ -179,7 +181,7 @@ class _Writer:
             name, new = "PyArray_Zeros", [f"i32 {ndim}", "ptr %shape", f"ptr {descr}"]
             new.append(f"i32 {fortran}")
         else:
-            name, new = "PyArray_NewFromDescr", [f"ptr {text.object(np.ndarray)}", f"ptr {descr}"]
+            name, new = "tj_new_array", [f"ptr {text.object(np.ndarray)}", f"ptr {descr}"]
             new += [f"i32 {ndim}", "ptr %shape", f"ptr {strides}", "ptr null", f"i32 {fortran}"]
             new.append("ptr null")
         array = text.call(name, *new)
@@ -228,7 +230,7 @@ class _Writer:
             text.call("PyEval_RestoreThread", f"ptr {state}")
         for k in late:
             # Null where the program has refused: Py_DecRef takes that.
-            self.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
+            self.result.made[k] = text.field("%out", _WORD * self.spec.out_slots[k], "ptr")
         text.require(text.op(f"icmp eq i32 {status}, 0"), self._drop_and("bail"))
 
     def _maybe_release(self, large: str) -> str:
@@ -245,7 +247,7 @@ class _Writer:
 
     def _drop_and(self, target: str, inputs: bool = True) -> str:
         """A block that gives up everything owned so far and goes to `target`."""
-        owned = [obj for obj in self.made if obj is not None]
+        owned = [obj for obj in self.result.made if obj is not None]
         if inputs:
             owned += self.guards.owned
         if not owned:
@@ -253,57 +255,6 @@ class _Writer:
         label = self.text.fresh("drop")
         self._late.append((label, owned, target))
         return label
-
-    def _result(self) -> None:
-        """Turn out-slots into objects and return them."""
-        text, spec = self.text, self.spec
-        # Objects that exist already come first: a failure then drops what was made before it.
-        for k, output in enumerate(spec.outputs):
-            if isinstance(output, (OutLeaf, OutObject)):
-                obj = (
-                    self.guards.objects[output.index]
-                    if isinstance(output, OutLeaf)
-                    else text.object(output.value)
-                )
-                text.call("Py_IncRef", f"ptr {obj}")
-                self.made[k] = obj
-        for obj in self.guards.owned:
-            text.call("Py_DecRef", f"ptr {obj}")
-        for k, output in enumerate(spec.outputs):
-            if self.made[k] is None:
-                obj = self._box(output, text.at("%out", _WORD * spec.out_slots[k]))
-                text.require(text.op(f"icmp ne ptr {obj}, null"), self._drop_and("fail", False))
-                self.made[k] = obj
-        if spec.result == "single":
-            text.do(f"ret ptr {self.made[0]}")
-            return
-        kind = "PyTuple" if spec.result == "tuple" else "PyList"
-        container = text.call(f"{kind}_New", f"i64 {len(self.made)}")
-        text.require(text.op(f"icmp ne ptr {container}, null"), self._drop_and("fail", False))
-        for k, made in enumerate(self.made):
-            text.call(f"{kind}_SetItem", f"ptr {container}", f"i64 {k}", f"ptr {made}")
-        if spec.finish is not None:
-            finish = f"ptr {text.object(spec.finish)}"
-            result = text.call("PyObject_CallOneArg", finish, f"ptr {container}")
-            text.call("Py_DecRef", f"ptr {container}")
-            container = result
-        text.do(f"ret ptr {container}")
-
-    def _box(self, output: Output, slot: str) -> str:
-        text = self.text
-        match output:
-            case OutNpScalar(dtype):
-                descr = text.object(dtype)
-                return text.call("PyArray_Scalar", f"ptr {slot}", f"ptr {descr}", "ptr null")
-            case OutPyScalar("float"):
-                return text.call("PyFloat_FromDouble", f"double {text.field(slot, 0, 'double')}")
-            case OutPyScalar("complex"):
-                parts = [f"double {text.field(slot, at, 'double')}" for at in (0, _WORD)]
-                return text.call("PyComplex_FromDoubles", *parts)
-            case OutPyScalar(kind):
-                function = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
-                return text.call(function, f"i64 {text.field(slot, 0, 'i64')}")
-        raise AssertionError(output)
 
     def _close(self) -> None:
         text = self.text

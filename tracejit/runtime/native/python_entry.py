@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     ArrayLeaf,
+    Choice,
+    Container,
     DictLeaf,
     EntrySpec,
     Leaf,
@@ -30,6 +33,7 @@ from tracejit.runtime.call.entry_spec import (
     OutObject,
     Output,
     OutPyScalar,
+    OutView,
     ScalarLeaf,
     SequenceLeaf,
     SizeGuard,
@@ -55,7 +59,7 @@ from tracejit.runtime.call.sources import (
     is_argument,
 )
 
-__all__ = ["BAIL", "MISS", "PythonEntry"]
+__all__ = ["BAIL", "MISS", "Memory", "PythonEntry"]
 
 
 class _Sentinel:
@@ -135,9 +139,11 @@ class PythonEntry:
             for output in spec.outputs
             if isinstance(output, OutArray)
         ]
-        if any(not 0 <= size < 2**63 for shape in shapes for size in shape):
+        early = [o for o in spec.outputs if isinstance(o, OutView) and not o.sizes]
+        seen = [tuple(evaluate(dim, sizes) for dim in view.shape) for view in early]
+        if any(not 0 <= size < 2**63 for shape in shapes + seen for size in shape):
             return BAIL
-        return self._run(memory, objects, shapes)
+        return self._run(memory, objects, shapes, sizes)
 
     def _reread(self) -> tuple[Any, ...]:
         values = () if self.spec.reread is None else _try(self.spec.reread)
@@ -145,7 +151,13 @@ class PythonEntry:
             raise _Miss
         return tuple(values)
 
-    def _run(self, memory: bytearray, objects: Sequence[Any], shapes: list[tuple[int, ...]]) -> Any:
+    def _run(
+        self,
+        memory: bytearray,
+        objects: Sequence[Any],
+        shapes: list[tuple[int, ...]],
+        sizes: dict[str, int],
+    ) -> Any:
         spec = self.spec
         out = (ctypes.c_uint64 * max(spec.out_count, 1))()
         arrays: dict[int, np.ndarray[Any, Any]] = {}
@@ -165,15 +177,21 @@ class PythonEntry:
         if status:
             return BAIL
         slots = bytes(out)
-        results = [
+        results: list[Any] = [
             arrays[k] if k in arrays else _box(output, slots[_WORD * spec.out_slots[k] :], objects)
             for k, output in enumerate(spec.outputs)
         ]
-        if spec.result == "single":
-            return results[0]
-        if spec.finish is not None:
-            return spec.finish(tuple(results))
-        return tuple(results) if spec.result == "tuple" else results
+        chosen = spec.made
+        while isinstance(chosen, Choice):
+            chosen = chosen.first if results[chosen.flag] else chosen.second
+        for k in _numbers(chosen):
+            output = spec.outputs[k]
+            if isinstance(output, OutView):
+                results[k] = _view(output, results, sizes)
+                if results[k] is None:
+                    return BAIL
+        made = _make(chosen, results)
+        return made if spec.finish is None else spec.finish(made)
 
 
 class _Place:
@@ -345,8 +363,55 @@ def _taken(address: int) -> np.ndarray[Any, Any]:
     return array
 
 
+class Memory:
+    """Elements of an array, as NumPy looks at them through any object; it keeps the array alive."""
+
+    def __init__(self, base: np.ndarray[Any, Any], **fields: Any) -> None:
+        self.base, self.__array_interface__ = base, {"version": 3, **fields}
+
+
+def _view(view: OutView, results: Sequence[Any], sizes: dict[str, int]) -> Any:
+    """The view, or None where an index is outside."""
+    base = results[view.base]
+    sizes = sizes | {name: int(results[k]) for name, k in view.sizes}
+    start = base.ctypes.data + evaluate(view.offset, sizes)
+    for k, size, stride in view.picks:
+        index, length = int(results[k]), evaluate(size, sizes)
+        if not -length <= index < length:
+            return None
+        start += index % length * evaluate(stride, sizes)
+    writeable = bool(base.flags._writeable_no_warn) and view.writeable is not False
+    fields: dict[str, Any] = {"data": (start, not writeable)}
+    for name, values in ("shape", view.shape), ("strides", view.strides):
+        fields[name] = tuple(evaluate(d, sizes) for d in values)
+    out = np.asarray(Memory(base, typestr=(view.dtype or base.dtype).str, **fields))
+    if writeable and view.writeable is None:
+        out.flags._warn_on_write = True  # type: ignore[attr-defined]
+    return out
+
+
+def _numbers(made: int | Container) -> set[int]:
+    """The outputs in a result."""
+    return {made} if isinstance(made, int) else set[int]().union(*map(_numbers, made.items))
+
+
+def _make(made: int | Container, results: Sequence[Any]) -> Any:
+    if isinstance(made, int):
+        return results[made]
+    items = [_make(item, results) for item in made.items]
+    if made.cls is dict:
+        return dict(zip(made.keys, items, strict=True))
+    if issubclass(made.cls, tuple):
+        return tuple.__new__(made.cls, items)
+    if made.cls is list:
+        return items
+    return build_dataclass(made.cls, dict(zip(made.keys, items, strict=True)))
+
+
 def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:
     match output:
+        case OutView():
+            return None
         case OutLeaf(index):
             return objects[index]
         case OutObject(value):

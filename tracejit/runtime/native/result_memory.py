@@ -8,6 +8,8 @@ lies in places by powers of two of its size, four of each, under the limit of
 `codegen/support/allocator.py` for all that is kept.
 
 `ptr tj_new_array(...)` is PyArray_NewFromDescr, with this allocator for large arrays.
+`ptr tj_late_array(ptr descr, i32 nd, ptr dims, ptr strides, i32 fortran, ptr slot)`, with or
+without the GIL, leaves such an array in a slot and gives the address of its memory, or null.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, MOST_KEPT, block_address
 from tracejit.locks import once
+from tracejit.runtime.native.reflect import Layout
 
-__all__ = ["new_array_address"]
+__all__ = ["array_functions"]
 
 #: Elements from which on an array's memory comes from here.
 _LARGE = 1 << 17
@@ -38,7 +43,11 @@ declare void @tj_empty(ptr)
 declare ptr @PyArray_NewFromDescr({_NEW})
 declare ptr @PyDataMem_SetHandler(ptr)
 declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
 declare void @PyErr_Clear()
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+@tj_ndarray = external global i8
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -172,6 +181,27 @@ plain:
                                           ptr %data, i32 %flags, ptr %base)
   ret ptr %usual
 }}
+
+define ptr @tj_late_array(ptr %descr, i32 %nd, ptr %dims, ptr %strides, i32 %fortran, ptr %slot) {{
+  %gil = call i32 @PyGILState_Ensure()
+  call void @Py_IncRef(ptr %descr)
+  %array = call ptr @tj_new_array(ptr @tj_ndarray, ptr %descr, i32 %nd, ptr %dims, ptr %strides,
+                                  ptr null, i32 %fortran, ptr null)
+  %failed = icmp eq ptr %array, null
+  br i1 %failed, label %none, label %made
+none:
+  call void @PyErr_Clear()
+  br label %done
+made:
+  store ptr %array, ptr %slot
+  %at = getelementptr i8, ptr %array, i64 {{data}}
+  %memory = load ptr, ptr %at
+  br label %done
+done:
+  %result = phi ptr [ null, %none ], [ %memory, %made ]
+  call void @PyGILState_Release(i32 %gil)
+  ret ptr %result
+}}
 """
 
 _FUNCTIONS = ("malloc", "calloc", "realloc", "free")
@@ -188,8 +218,15 @@ class _Handler(ctypes.Structure):
     ]
 
 
+#: What the code calls of the C APIs.
+_CALLED = (
+    *("PyArray_NewFromDescr", "PyDataMem_SetHandler", "Py_DecRef", "Py_IncRef", "PyErr_Clear"),
+    *("PyGILState_Ensure", "PyGILState_Release"),
+)
+
+
 @once
-def _library(new: int, swap: int, drop: int, clear: int) -> tuple[Library, Any, Any]:
+def _library(data: int, *addresses: int) -> tuple[Library, Any, Any]:
     """The code, the handler and the capsule around it; all live as long as the process."""
     taken = ("tj_take", "tj_give")
     declarations = "\n".join(
@@ -198,10 +235,9 @@ def _library(new: int, swap: int, drop: int, clear: int) -> tuple[Library, Any, 
         if name in taken
     )
     symbols = {name: block_address(name) for name in (*taken, "tj_empty", "tj_kept_bytes")}
-    symbols |= {"PyArray_NewFromDescr": new, "PyDataMem_SetHandler": swap}
-    symbols |= {"Py_DecRef": drop, "PyErr_Clear": clear}
-    exports = [*(f"tj_result_{name}" for name in _FUNCTIONS), "tj_new_array", "tj_handler"]
-    text = _TEXT.replace("{declarations}", declarations)
+    symbols |= {**dict(zip(_CALLED, addresses, strict=True)), "tj_ndarray": id(np.ndarray)}
+    exports = [*(f"tj_result_{name}" for name in _FUNCTIONS), *_MADE, "tj_handler"]
+    text = _TEXT.replace("{declarations}", declarations).replace("{data}", str(data))
     library = load_object(object_code(text, glue=True), symbols, exports)
     handler = _Handler(b"tracejit", 1, None)
     for name in _FUNCTIONS:
@@ -218,8 +254,10 @@ def _library(new: int, swap: int, drop: int, clear: int) -> tuple[Library, Any, 
 _NAME = b"mem_handler"
 
 
-def new_array_address(functions: Mapping[str, int]) -> int:
-    """The address of `tj_new_array`; `functions` are the addresses of the C APIs' functions."""
-    names = ("PyArray_NewFromDescr", "PyDataMem_SetHandler", "Py_DecRef", "PyErr_Clear")
-    library, _, _ = _library(*(functions[name] for name in names))
-    return library.address("tj_new_array")
+_MADE = ("tj_new_array", "tj_late_array")
+
+
+def array_functions(functions: Mapping[str, int], layout: Layout) -> dict[str, int]:
+    """The addresses of the functions that make arrays; `functions` are those of the C APIs."""
+    library, _, _ = _library(layout.array_data, *(functions[name] for name in _CALLED))
+    return {name: library.address(name) for name in _MADE}

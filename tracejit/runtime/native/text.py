@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracejit.ir.dims import Atom, Dim, Poly
@@ -146,6 +146,15 @@ class SizeEmitter:
         if dim not in self._known:
             self._known[dim] = self._polynomial(dim)
         return self._known[dim]
+
+    def emit_shape(self, shape: Sequence[Dim]) -> list[str]:
+        """Lengths of axes; one that is negative is a fault, too."""
+        known = set(self.sizes.values())
+        out = [self.emit(dim) for dim in shape]
+        for dim, value in zip(shape, out, strict=True):
+            if isinstance(dim, Poly) and value not in known:
+                self.faults.append(self.text.op(f"icmp slt i64 {value}, 0"))
+        return out
 
     def _polynomial(self, dim: Poly) -> str:
         total: str | None = None

@@ -16,6 +16,7 @@ from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here
 from tracejit.ir.dims import Dim, prod
 
@@ -367,7 +368,8 @@ def diagonal_view(a: Any, offset: Any, axis1: Any, axis2: Any, writeable: bool) 
     size: Dim = 0 if none else env.minimum(left, right)
     k = iota(size)
     places = [elementwise(np.add, (k, first)).value(), elementwise(np.add, (k, second)).value()]
-    picked = x.view("gather", *places, writeable=writeable)
+    corner = as_dim(first), as_dim(second)
+    picked = x.view("gather", *places, writeable=writeable, corner=corner)
     return permuted(picked, (*range(1, picked.ndim), 0))
 
 

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ir.derivatives import DerivativeBuilder
+from tracejit.errors import Underivable
+from tracejit.ir.derivatives import DerivativeBuilder, NodeAdaptor
 from tracejit.ir.graph import Value
 from tracejit.ir.terms import Number, Term, product
-from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_of
+from tracejit.ir.types import ArrayType, NpScalar, Type, dtype_name, dtype_of
+from tracejit.ops.array.elementwise import op_of
 from tracejit.ops.host.derivatives.decompositions import real_dtype
 from tracejit.ops.host.derivatives.registry import (
     HostAdaptor,
@@ -40,24 +42,34 @@ ELEMENTWISE: dict[str, tuple[Partial, ...]] = {}
 
 
 def call(path: str, *operands: Number, **keywords: Any) -> Term:
-    """A function of NumPy or SciPy of terms. Raises Underivable if it takes no such dtypes."""
+    """A function of NumPy or SciPy of terms, by its op if there is one.
+
+    Raises Underivable where it takes no such dtypes.
+    """
     (first, *_) = (t for t in operands if isinstance(t, Term))
     c, at = first.c, first.at
-    assert isinstance(at, HostAdaptor)
-    like = at.call.outputs[0]
+    assert isinstance(at, HostAdaptor | NodeAdaptor)
+    like = at.call.outputs[0] if isinstance(at, HostAdaptor) else at.outputs[0]
     real = _in_dtype(like, real_dtype(dtype_of(like)))
     given = [t.value if isinstance(t, Term) else c.full(real, t) for t in operands]
     dtypes = tuple([dtype_of(v.type) for v in given])
+    op = op_of(find_function(path))
+    if op is not None and not keywords and op.native([dtype_name(d) for d in dtypes], {}):
+        return first.of(c.op(op.name, *given))
     sample = _sampled(path, dtypes, isinstance(like, ArrayType), tuple(keywords.items()))
     if sample is None:
         names = " and ".join(sorted({str(d) for d in dtypes}))
-        name = path.replace(":", ".")
-        raise at.underivable(f"has no derivative rule for {names}: {name} lacks it")
+        whole, lacks = (p.replace(":", ".") for p in (_named(at), path))
+        raise Underivable(f"{whole} has no derivative rule for {names}: {lacks} lacks it")
     dtype, is_scalar = sample
     shape = like.shape if isinstance(like, ArrayType) else None
     made = NpScalar(dtype) if shape is None or (is_scalar and not shape) else None
     (out,) = host(c, path, given, made or ArrayType(dtype, shape or ()), **keywords)
     return first.of(_precise(c, out if shape is None else as_array(c, out), like))
+
+
+def _named(at: HostAdaptor | NodeAdaptor) -> str:
+    return at.path if isinstance(at, HostAdaptor) else at.op.name
 
 
 @lru_cache(maxsize=512)

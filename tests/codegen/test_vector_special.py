@@ -1,0 +1,180 @@
+"""Special functions in lanes: errors against mpmath and beside SciPy's, special values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+from benchmarks.vector_math_sweep import DTYPES, ulp_errors
+from tests.codegen.test_vector_math import WIDTHS, compiled, specials
+from tests.support.special_values import PRECISE, rounded_and_rest
+from tracejit.codegen.vector_math.define import ARITY
+
+Array = np.ndarray[Any, Any]
+COUNT = 120
+
+#: The greatest error of float64 results, in ULP.
+BOUNDS = {
+    "erfc": 3.0,
+    "erfcinv": 3.0,
+    "erfinv": 3.0,
+    "expit": 1.2,
+    "log_expit": 2.0,
+    "log_ndtr": 3.5,
+    "logit": 1.5,
+    "ndtr": 3.5,
+    "ndtri": 4.0,
+    "gamma": 6.0,
+    "gammaln": 6.0,
+    "psi": 4.0,
+    "i0": 4.0,
+    "i0e": 3.5,
+    "i1": 4.0,
+    "i1e": 3.0,
+    "j0": 8.0,
+    "j1": 8.0,
+}
+NAMES = sorted(BOUNDS)
+CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
+FUSED = [True, False]
+
+
+def points(name: str) -> Array:
+    """Arguments, most of them where the method is strained: borders of pieces, zeros, tails."""
+    draw = np.random.default_rng(NAMES.index(name))
+
+    def between(low: float, high: float) -> Array:
+        return draw.uniform(low, high, COUNT)
+
+    def sizes(low: float, high: float) -> Array:
+        return 2.0 ** between(low, high)
+
+    if name in ("expit", "log_expit"):
+        groups = [between(-40, 40), between(-1, 1), sizes(-60, 5), -sizes(-60, 9.4)]
+    elif name == "logit":
+        groups = [between(0, 1), between(0.49, 0.51), sizes(-1070, -1), 1 - sizes(-53, -1)]
+    elif name == "erfc":
+        groups = [between(-6, 6), between(0.7, 0.8), between(0, 27), sizes(-60, 2), -sizes(-60, 2)]
+    elif name in ("ndtr", "log_ndtr"):
+        groups = [between(-8, 8), between(-38, 0), between(-1.2, 1.2), between(5, 30)]
+        groups += [-sizes(0, 9)] if name == "log_ndtr" else []
+    elif name == "erfinv":
+        groups = [between(-1, 1), 1 - sizes(-53, -1), sizes(-60, -1), between(-1, -0.99)]
+    elif name in ("erfcinv", "ndtri"):
+        top = 2.0 if name == "erfcinv" else 1.0
+        groups = [between(0, 1), sizes(-1060, -1), 0.5 + sizes(-50, -2), 1 - sizes(-52, -1)]
+        groups = [top * x for x in groups]
+    elif name == "gammaln":
+        groups = [between(0.01, 10), between(0.9, 1.1), between(1.9, 2.1), sizes(-1020, -1)]
+        groups += [sizes(3, 1000), -sizes(-300, -2), -between(0.01, 0.4)]
+    elif name == "gamma":
+        groups = [between(0.01, 10), sizes(-1020, -1), between(6, 171.6), -between(0, 10)]
+        groups += [-between(10, 170), -sizes(-1000, -2), np.arange(1.0, 172.0)]
+    elif name == "psi":
+        groups = [between(0.01, 10), sizes(-1020, -1), sizes(3, 1000), between(1.4, 1.5)]
+        groups += [-sizes(-1000, -2)]
+    elif name[0] == "i":
+        groups = [between(-20, 20), between(7, 9), between(0, 700), sizes(-50, 2)]
+    else:
+        groups = [between(-9, 9), between(-50, 50), sizes(-50, 2), sizes(5, 900)]
+    return np.concatenate(groups)
+
+
+def errors(name: str, x: Array, got: Array) -> Array:
+    head, rest = rounded_and_rest(name, [x])
+    found = ulp_errors(got, head, rest)
+    if name[0] == "j":
+        # Near zeros, but for the first two, the size of the waves is what counts.
+        waves = 0.3 * np.minimum(1, 1 / np.sqrt(np.maximum(np.abs(x.astype(np.float64)), 1)))
+        unit = np.spacing(np.abs(head)).astype(np.float64)
+        scaled = found * unit / np.maximum(unit, np.spacing(waves.astype(x.dtype)))
+        found = np.where(np.isfinite(head), scaled, found)
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_error_bound(name: str, dtype: str, fma: bool) -> None:
+    with np.errstate(over="ignore"):
+        x = points(name).astype(DTYPES[dtype])
+    found = errors(name, x, compiled(name, dtype, fma)[8](x))
+    worst = int(np.argmax(found))
+    bound = BOUNDS[name] if dtype == "f64" else 0.51
+    assert found[worst] <= bound, f"{found[worst]:.3f} ULP at {float(x[worst])!r}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scipys_error_is_no_smaller_but_for_a_few_ulp(name: str) -> None:
+    x = points(name)
+    with np.errstate(all="ignore"):
+        scipys = np.asarray(getattr(scipy.special, name)(x))
+    ours, theirs = (errors(name, x, y).max() for y in (compiled(name, "f64", True)[8](x), scipys))
+    assert ours <= max(theirs, 6.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["gammaln", "psi", "gamma"])
+def test_negative_numbers(name: str, dtype: str) -> None:
+    """Near zeros of the function itself the terms that cancel are what counts."""
+    draw = np.random.default_rng(5)
+    x = -np.concatenate([draw.uniform(0.5, 12, 300), draw.uniform(12, 160, 100)])
+    x = x.astype(DTYPES[dtype])
+    got = compiled(name, dtype, True)[8](x)
+    head, rest = rounded_and_rest(name, [x])
+    terms = np.abs(head) if name == "gamma" else np.maximum(np.abs(head), 4)
+    unit = np.spacing(np.abs(head)).astype(np.float64)
+    found = ulp_errors(got, head, rest) * unit / np.maximum(unit, np.spacing(terms))
+    assert found.max() <= (6.0 if dtype == "f64" else 0.51)
+
+
+@pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
+    more = [2.5, 4.0, 5.0, 6.25, 6.5, 7.0, 8.0, 20.0, 100.0, 171.0, 172.0, 2.0**52, 2.0**53 + 2]
+    x = np.concatenate([specials(dtype), np.array([*more, *(-v for v in more)], DTYPES[dtype])])
+    # mpmath's, where the value is a number: SciPy's are wrong for some of the least numbers.
+    want, _ = rounded_and_rest(name, [x])
+    got = compiled(name, dtype, fma)[4](x)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    number = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(want[number]))
+    exact = number & (np.isinf(want) | (want == 0) | (np.abs(want) == 1))
+    np.testing.assert_array_equal(got[exact], want[exact])
+
+
+@pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None:
+    with np.errstate(over="ignore"):
+        x = np.concatenate([points(name).astype(DTYPES[dtype]), specials(dtype)])
+    functions = compiled(name, dtype, fma)
+    want = functions[1](x)
+    for width in WIDTHS[1:]:
+        np.testing.assert_array_equal(functions[width](x), want, err_msg=f"width {width}")
+
+
+@pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
+def test_exact_where_the_result_is_representable(fma: bool) -> None:
+    def value(name: str, *x: float) -> list[float]:
+        return [float(y) for y in compiled(name, "f64", fma)[1](np.array(x))]
+
+    factorials = scipy.special.factorial(np.arange(23), exact=False)
+    assert value("gamma", *np.arange(1.0, 24.0)) == factorials.tolist()
+    assert value("gammaln", 1.0, 2.0) == [0.0, 0.0]
+    assert value("expit", 0.0) == value("ndtr", 0.0) == [0.5]
+    assert value("logit", 0.5) == value("ndtri", 0.5) == value("erfcinv", 1.0) == [0.0]
+    assert value("erfc", 0.0) == value("i0", 0.0) == value("i0e", 0.0) == value("j0", 0.0) == [1.0]
+
+
+def test_inverses_lead_back() -> None:
+    p = np.concatenate([np.linspace(0.001, 0.999, 500), 10.0 ** -np.arange(3.0, 300.0)])
+    for there, back in (("ndtri", "ndtr"), ("logit", "expit"), ("erfcinv", "erfc")):
+        x = compiled(there, "f64", True)[8](p)
+        np.testing.assert_allclose(compiled(back, "f64", True)[8](x), p, rtol=2e-12)
+
+
+def test_every_function_of_one_number_is_here() -> None:
+    assert set(PRECISE) & set(ARITY) == {*NAMES, "erf"}

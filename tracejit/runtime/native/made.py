@@ -1,0 +1,272 @@
+"""The outputs of an entry become its result: machine code for views, boxes and containers.
+
+Every object that is made is owned by the entry until the result is complete: what fails meanwhile
+gives all of them up.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracejit.runtime.call.entry_spec import (
+    Choice,
+    Container,
+    EntrySpec,
+    OutLeaf,
+    OutNpScalar,
+    OutObject,
+    Output,
+    OutPyScalar,
+    OutView,
+)
+from tracejit.runtime.call.flags import WARN_ON_WRITE, WRITEABLE
+from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.text import FunctionText, SizeEmitter
+
+__all__ = ["ResultEmitter", "Surroundings"]
+
+_WORD = 8
+
+
+class _Placed:
+    """Where a view lies: registers of its shape, strides and offset, and of what its picks need."""
+
+    def __init__(self, sizes: SizeEmitter, view: OutView) -> None:
+        self.shape = sizes.emit_shape(view.shape)
+        self.strides = [sizes.emit(step) for step in view.strides]
+        self.offset = sizes.emit(view.offset)
+        self.picks = [(k, sizes.emit(n), sizes.emit(step)) for k, n, step in view.picks]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the rest of the entry knows: registers of sizes, the objects of leaves by number, and
+    the references that keep them alive so far; labels that give up all that is owned, for an index
+    outside its axis, and where an exception is pending.
+    """
+
+    sizes: Mapping[str, str]
+    leaves: Mapping[int, str]
+    borrowed: Sequence[str]
+    outside: Callable[[], str]
+    fail: Callable[[], str]
+
+
+class ResultEmitter:
+    """Writes what happens to outputs after the program, and before it where that can fail."""
+
+    def __init__(self, text: FunctionText, spec: EntrySpec, layout: Layout) -> None:
+        self.text, self.spec, self.layout = text, spec, layout
+        #: For each output, and each container behind them: the name of its object, once it is made.
+        self.made: list[str | None] = []
+        self._early: dict[int, _Placed] = {}
+
+    def place_early(self, sizes: SizeEmitter) -> None:
+        """Find where those views lie whose sizes are known before the program runs."""
+        for k, view in enumerate(self.spec.outputs):
+            if isinstance(view, OutView) and not view.sizes:
+                self._early[k] = _Placed(sizes, view)
+
+    def emit(self, around: Surroundings) -> None:
+        """Return the result."""
+        self._choose(self.spec.made, around)
+
+    def _choose(self, made: int | Container | Choice, around: Surroundings) -> None:
+        if not isinstance(made, Choice):
+            _Path(self, around, made).emit()
+            return
+        text = self.text
+        flag = text.field(self.slot(made.flag), 0, "i8")
+        before, sides = list(self.made), [text.fresh("first"), text.fresh("second")]
+        second = text.op(f"icmp eq i8 {flag}, 0")
+        text.do(f"br i1 {second}, label %{sides[1]}, label %{sides[0]}")
+        for label, side in zip(sides, (made.first, made.second), strict=True):
+            text.label(label)
+            self.made[:] = before
+            self._choose(side, around)
+
+    def slot(self, k: int) -> str:
+        """The out-slot of an output."""
+        return self.text.at("%out", _WORD * self.spec.out_slots[k])
+
+    def placed(self, k: int, view: OutView, around: Surroundings) -> _Placed:
+        """Where a view lies, now that the program has run."""
+        text = self.text
+        placed = self._early.get(k)
+        if placed is None:
+            late = {name: text.field(self.slot(at), 0, "i64") for name, at in view.sizes}
+            emitter = SizeEmitter(text, {**around.sizes, **late})
+            placed = _Placed(emitter, view)
+            for fault in emitter.faults if placed.shape else ():
+                # NumPy refuses a negative size.
+                placed.shape[0] = text.op(f"select i1 {fault}, i64 -1, i64 {placed.shape[0]}")
+        placed = copy.copy(placed)
+        for at, size, step in placed.picks:
+            index = text.field(self.slot(at), 0, "i64")
+            wrapped = text.op(f"add i64 {index}, {size}")
+            negative = text.op(f"icmp slt i64 {index}, 0")
+            index = text.op(f"select i1 {negative}, i64 {wrapped}, i64 {index}")
+            text.require(text.op(f"icmp ult i64 {index}, {size}"), around.outside())
+            moved = text.op(f"mul i64 {index}, {step}")
+            placed.offset = text.op(f"add i64 {placed.offset}, {moved}")
+        return placed
+
+
+class _Path:
+    """Makes one result: an output, or a container."""
+
+    def __init__(self, on: ResultEmitter, around: Surroundings, made: int | Container) -> None:
+        self.on, self.around = on, around
+        self.text, self.spec, self.layout, self.made = on.text, on.spec, on.layout, on.made
+        self.fail = around.fail
+        #: The containers, numbered behind the outputs, with the numbers of what is in them.
+        self._containers: list[tuple[Container, list[int]]] = []
+        self._root = self._number(made)
+
+    def _number(self, made: int | Container) -> int:
+        if isinstance(made, int):
+            return made
+        items = [self._number(item) for item in made.items]
+        self._containers.append((made, items))
+        return len(self.spec.outputs) + len(self._containers) - 1
+
+    def emit(self) -> None:
+        """Return the result."""
+        text, spec, around = self.text, self.spec, self.around
+        used = {self._root}.union(*(items for _, items in self._containers))
+        views = {
+            k: view
+            for k, view in enumerate(spec.outputs)
+            if isinstance(view, OutView) and k in used
+        }
+        used.update(view.base for view in views.values())
+        places = {k: self.on.placed(k, view, around) for k, view in views.items()}
+        # Objects that exist already come first: a failure then drops what was made before it.
+        for k, output in enumerate(spec.outputs):
+            if k in used and isinstance(output, (OutLeaf, OutObject)):
+                obj = (
+                    around.leaves[output.index]
+                    if isinstance(output, OutLeaf)
+                    else text.object(output.value)
+                )
+                text.call("Py_IncRef", f"ptr {obj}")
+                self.made[k] = obj
+        for obj in around.borrowed:
+            text.call("Py_DecRef", f"ptr {obj}")
+        for k, output in enumerate(spec.outputs):
+            if k in used and self.made[k] is None and k not in views:
+                self._own(k, self._box(output, self.on.slot(k)))
+        for k, view in views.items():
+            self._own(k, self._view(view, places[k]))
+            self._set_base(k, view)
+        result = self._contain()
+        if spec.finish is not None:
+            finish = f"ptr {text.object(spec.finish)}"
+            finished = text.call("PyObject_CallOneArg", finish, f"ptr {result}")
+            text.call("Py_DecRef", f"ptr {result}")
+            result = finished
+        text.do(f"ret ptr {result}")
+
+    def _own(self, k: int, obj: str) -> None:
+        self.text.require(self.text.op(f"icmp ne ptr {obj}, null"), self.fail())
+        self.made[k] = obj
+
+    # Views ---------------------------------------------------------------------------------------
+
+    def _view(self, view: OutView, placed: _Placed) -> str:
+        """A new array over the memory of another one, which it does not keep alive yet."""
+        text, layout = self.text, self.layout
+        base = self.made[view.base]
+        assert base is not None
+        for where, values in ("%shape", placed.shape), ("%strides", placed.strides):
+            for axis, value in enumerate(values):
+                text.do(f"store i64 {value}, ptr {text.at(where, _WORD * axis)}")
+        if view.dtype is None:
+            descr = text.field(base, layout.array_dtype, "ptr")
+        else:
+            descr = text.object(view.dtype)
+        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
+        data = text.field(base, layout.array_data, "ptr")
+        data = text.op(f"getelementptr i8, ptr {data}, i64 {placed.offset}")
+        flags = "0"
+        if view.writeable is not False:
+            kept = WRITEABLE if view.writeable is None else WRITEABLE | WARN_ON_WRITE
+            flags = text.op(f"and i32 {text.field(base, layout.array_flags, 'i32')}, {kept}")
+        if view.writeable is None:
+            warn = text.op(f"mul i32 {flags}, {WARN_ON_WRITE // WRITEABLE}")
+            flags = text.op(f"or i32 {flags}, {warn}")
+        arguments = [f"ptr {text.object(np.ndarray)}", f"ptr {descr}", f"i32 {len(placed.shape)}"]
+        arguments += ["ptr %shape", "ptr %strides", f"ptr {data}", f"i32 {flags}", "ptr null"]
+        return text.call("PyArray_NewFromDescr", *arguments)
+
+    def _set_base(self, k: int, view: OutView) -> None:
+        text, base = self.text, self.made[view.base]
+        text.call("Py_IncRef", f"ptr {base}")  # The view takes this reference, even where it fails.
+        status = text.call("PyArray_SetBaseObject", f"ptr {self.made[k]}", f"ptr {base}")
+        text.require(text.op(f"icmp eq i32 {status}, 0"), self.fail())
+
+    # Numbers and containers ----------------------------------------------------------------------
+
+    def _box(self, output: Output, slot: str) -> str:
+        text = self.text
+        match output:
+            case OutNpScalar(dtype):
+                descr = text.object(dtype)
+                return text.call("PyArray_Scalar", f"ptr {slot}", f"ptr {descr}", "ptr null")
+            case OutPyScalar("float"):
+                return text.call("PyFloat_FromDouble", f"double {text.field(slot, 0, 'double')}")
+            case OutPyScalar("complex"):
+                parts = [f"double {text.field(slot, at, 'double')}" for at in (0, _WORD)]
+                return text.call("PyComplex_FromDoubles", *parts)
+            case OutPyScalar(kind):
+                function = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
+                return text.call(function, f"i64 {text.field(slot, 0, 'i64')}")
+        raise AssertionError(output)
+
+    def _contain(self) -> str:
+        """Put everything into the containers, and give up what is in none of them."""
+        text, first = self.text, len(self.spec.outputs)
+        for k, (container, items) in enumerate(self._containers, first):
+            self.made.append(None)
+            self._own(k, self._new(container.cls, len(items)))
+        # What can fail comes first, with references of its own; the others are given theirs.
+        taken = Counter([self._root])
+        for k, (container, items) in enumerate(self._containers, first):
+            if issubclass(container.cls, (tuple, list)):
+                taken.update(items)
+                continue
+            put = "PyDict_SetItem" if container.cls is dict else "PyObject_GenericSetAttr"
+            for key, item in zip(container.keys, items, strict=True):
+                pair = [f"ptr {text.object(key)}", f"ptr {self.made[item]}"]
+                status = text.call(put, f"ptr {self.made[k]}", *pair)
+                text.require(text.op(f"icmp eq i32 {status}, 0"), self.fail())
+        for item, obj in enumerate(self.made):
+            if obj is not None:
+                count = taken[item] - 1
+                for _ in range(abs(count)):
+                    text.call("Py_DecRef" if count < 0 else "Py_IncRef", f"ptr {obj}")
+        for k, (container, items) in enumerate(self._containers, first):
+            if issubclass(container.cls, (tuple, list)):
+                put = f"Py{'List' if container.cls is list else 'Tuple'}_SetItem"
+                for at, item in enumerate(items):
+                    text.call(put, f"ptr {self.made[k]}", f"i64 {at}", f"ptr {self.made[item]}")
+        result = self.made[self._root]
+        assert result is not None
+        return result
+
+    def _new(self, cls: type, size: int) -> str:
+        """An empty container; a namedtuple is, as a tuple, complete once all is in it."""
+        text = self.text
+        if cls is dict:
+            return text.call("PyDict_New")
+        if cls is tuple or cls is list:
+            return text.call(f"Py{cls.__name__.capitalize()}_New", f"i64 {size}")
+        if issubclass(cls, tuple):
+            return text.call("PyType_GenericAlloc", f"ptr {text.object(cls)}", f"i64 {size}")
+        new = f"ptr {text.object(object.__new__)}"
+        return text.call("PyObject_CallOneArg", new, f"ptr {text.object(cls)}")
