@@ -119,6 +119,10 @@ def plan_loop(
         width = min(width, loop.lanes)
         if width < 2:
             return None
+    elif isinstance(loop.size, int):
+        # A short loop fills what lanes it has: nothing is left over, or less.
+        while width > 2 and loop.size <= width // 2:
+            width //= 2
     return VectorPlan(
         width=width,
         streams=_streams(loop, survey, width),
