@@ -182,7 +182,8 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
     """conj(x) * y summed over the last axis: as they are read, the conjugate is no array."""
-    products = elementwise(np.multiply, (elementwise(np.conjugate, (x,)), y))
+    left = elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
+    products = elementwise(np.multiply, (left, y))
     return np.sum(products, axis=-1)
 
 
@@ -317,7 +318,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     if axis != -1:
         x, y = (permuted(v, _axis_last(axis, v.ndim)) for v in (x, y))
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
-    if x.dtype.kind == "c":
+    rows = x.ndim > 1 or y.ndim > 1
+    if x.dtype.kind == "c" or rows and x.dtype.kind == "f" and x.dtype.char != "e":
         return _sum_of_conjugated(x, y)
     left, right = x[..., None, :], y[..., :, None]
     return scalar(matrix_product(left, right)[..., 0, 0])
