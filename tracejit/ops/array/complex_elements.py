@@ -105,7 +105,7 @@ def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
     """C's hypot: of float32 the root of the squares' sum in float64, as the C libraries have it."""
     ((a, b),) = args
     if d == "f64":
-        return real("hypot", d, a, b)
+        return real("libm_hypot", d, a, b)
     infinite = (real("isinf", "b1", part) for part in (a, b))
     squares = [real("square", "f64", real("cast", "f64", part)) for part in (a, b)]
     root = real("cast", d, real("sqrt", "f64", real("add", "f64", *squares)))
