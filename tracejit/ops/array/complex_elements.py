@@ -242,6 +242,8 @@ def on_values(rule: Callable[..., Element], inputs: Sequence[Any]) -> Any:
                 return value(a).astype(DTYPES[kind])
             case Call("fma", args):
                 return fma(*map(value, args))
+            case Call("libm_hypot", args):
+                return np.hypot(*map(value, args))  # NumPy's is the C library's.
             case Call(name, args):
                 return getattr(np, name)(*map(value, args))
         raise NotImplementedError(f"{e} in a rule of complex numbers")
