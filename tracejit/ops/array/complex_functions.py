@@ -1,0 +1,258 @@
+"""Complex elementary functions by parts: square root, logarithms, circular, hyperbolic functions.
+
+Each part is within 4 ULP of its true value; special values and branch cuts are those of C99, annex
+G, as NumPy has them. The parts of c64 are computed as f64, where nothing overflows early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tracejit.ir.kernel import Call, Const, Expr
+from tracejit.ops.array.complex_elements import Element, Pair, real
+
+__all__ = ["COMPLEX_FUNCTIONS"]
+
+Rule = Callable[[Expr, Expr, bool], Pair]
+_D = "f64"
+
+
+def _n(value: float) -> Expr:
+    return Const(value, _D)
+
+
+def _f(name: str, *args: Expr) -> Expr:
+    return Call(name, args, _D)
+
+
+def _test(name: str, *args: Expr) -> Expr:
+    return Call(name, args, "b1")
+
+
+def _is(x: Expr, value: float) -> Expr:
+    return _test("equal", x, _n(value))
+
+
+def _times(x: Expr, y: Expr) -> Expr:
+    return _f("multiply", x, y)
+
+
+def _where(condition: Expr, a: Expr, b: Expr) -> Expr:
+    return _f("select", condition, a, b)
+
+
+def _both(a: Expr, b: Expr) -> Expr:
+    return _test("logical_and", a, b)
+
+
+def _endless(x: Expr) -> Expr:
+    """Infinite or NaN."""
+    return _test("logical_not", _test("isfinite", x))
+
+
+def _over_doubles(rule: Rule) -> Callable[[str, tuple[Pair, ...]], Element]:
+    """The rule for either dtype; it is told whether the parts were f64 from the beginning."""
+
+    def whole(d: str, args: tuple[Pair, ...]) -> Element:
+        ((a, b),) = args
+        if d == _D:
+            return rule(a, b, True)
+        re, im = rule(_f("cast", a), _f("cast", b), False)
+        return real("cast", d, re), real("cast", d, im)
+
+    return whole
+
+
+# Square root and logarithms ----------------------------------------------------------------------
+
+
+def _sqrt(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """t = sqrt((|a| + |z|) / 2) and |b| / (2 t), of which the real part is the first for a >= 0."""
+    x, y = _f("absolute", a), _f("absolute", b)
+    back = _n(1.0)
+    if is_wide:
+        # A power of 4 brings the squares into the range of normal numbers.
+        size = _f("maximum", x, y)
+        large, small = _test("greater", size, _n(2.0**500)), _test("less", size, _n(2.0**-480))
+        scale = _where(large, _n(2.0**-600), _where(small, _n(2.0**600), _n(1.0)))
+        back = _where(large, _n(2.0**300), _where(small, _n(2.0**-300), _n(1.0)))
+        x, y = _times(x, scale), _times(y, scale)
+    length = _f("sqrt", _f("add", _times(x, x), _times(y, y)))
+    t = _f("sqrt", _times(_f("add", x, length), _n(0.5)))
+    other = _f("divide", _times(y, _n(0.5)), t)
+    t, other = _times(t, back), _times(other, back)
+    right = _test("greater_equal", a, _n(0.0))
+    re, im = _where(right, t, other), _f("copysign", _where(right, other, t), b)
+    zero = _both(_is(a, 0.0), _is(b, 0.0))
+    re, im = _where(zero, _n(0.0), re), _where(zero, b, im)
+    # Infinite real parts, then infinite imaginary ones, before NaN.
+    number = _test("equal", b, b)
+    up, down = _is(a, math.inf), _is(a, -math.inf)
+    re, im = _where(up, a, re), _where(_both(up, number), _f("copysign", _n(0.0), b), im)
+    re = _where(down, _where(number, _n(0.0), b), re)
+    im = _where(down, _f("copysign", _n(math.inf), b), im)
+    tall = _test("isinf", b)
+    return _where(tall, _n(math.inf), re), _where(tall, b, im)
+
+
+def _log(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """log(|z|), near 1 by |z|^2 - 1 as a sum of products without rounding errors; and the angle."""
+    x, y = _f("absolute", a), _f("absolute", b)
+    larger, smaller = _f("maximum", x, y), _f("minimum", x, y)
+    square, other = _times(larger, larger), _times(smaller, smaller)
+    rests = [_f("fma", v, v, _f("negative", w)) for v, w in ((larger, square), (smaller, other))]
+    # larger^2 - 1 is exact where it counts, and the sum's error is found as Knuth does.
+    first = _f("subtract", square, _n(1.0))
+    total = _f("add", first, other)
+    moved = _f("subtract", total, first)
+    error = _f(
+        "add",
+        _f("subtract", first, _f("subtract", total, moved)),
+        _f("subtract", other, moved),
+    )
+    excess = _f("add", total, _f("add", error, _f("add", *rests)))
+    near = _both(_test("greater", larger, _n(0.5)), _test("less", larger, _n(1.5)))
+    close = _times(_f("log1p", _where(near, excess, _n(0.0))), _n(0.5))
+    if is_wide:
+        large, small = _test("greater", larger, _n(2.0**500)), _test("less", larger, _n(2.0**-480))
+        scale = _where(large, _n(2.0**-600), _where(small, _n(2.0**600), _n(1.0)))
+        logs = 600 * math.log(2)
+        shift = _where(large, _n(logs), _where(small, _n(-logs), _n(0.0)))
+        x, y = _times(x, scale), _times(y, scale)
+    far = _times(_f("log", _f("add", _times(x, x), _times(y, y))), _n(0.5))
+    if is_wide:
+        far = _f("add", far, shift)
+    size = _where(near, close, far)
+    infinite = _test("logical_or", _test("isinf", a), _test("isinf", b))
+    return _where(infinite, _n(math.inf), size), _f("arctan2", b, a)
+
+
+def _log_in_base(base: float) -> Rule:
+    def rule(a: Expr, b: Expr, is_wide: bool) -> Pair:
+        re, im = _log(a, b, is_wide)
+        factor = _n(1 / math.log(base))
+        return _times(re, factor), _times(im, factor)
+
+    return rule
+
+
+# Circular and hyperbolic functions ---------------------------------------------------------------
+
+#: Beyond this the hyperbolic functions are half the exponential, which is taken in factors.
+_LARGE = 709.0
+
+
+def _hyperbolic(a: Expr, is_wide: bool) -> tuple[Expr, Expr, Callable[[Expr], Expr]]:
+    """sinh(a) and cosh(a) without a factor, and what multiplies by it."""
+    if not is_wide:
+        return _f("sinh", a), _f("cosh", a), lambda x: x
+    size = _f("absolute", a)
+    rest, factors = size, []
+    for _ in range(2):
+        large = _test("greater", rest, _n(_LARGE))
+        factors.append(_where(large, _n(math.exp(_LARGE)), _n(1.0)))
+        rest = _where(large, _f("subtract", rest, _n(_LARGE)), rest)
+    half = _times(_f("exp", rest), _n(0.5))
+    large = _test("greater", size, _n(_LARGE))
+    sinh = _f("copysign", _where(large, half, _f("sinh", size)), a)
+    cosh = _where(large, half, _f("cosh", size))
+    return sinh, cosh, lambda x: _times(_times(x, factors[0]), factors[1])
+
+
+def _sinh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """sinh(a) cos(b) + i cosh(a) sin(b)."""
+    sinh, cosh, scaled = _hyperbolic(a, is_wide)
+    re, im = scaled(_times(sinh, _f("cos", b))), scaled(_times(cosh, _f("sin", b)))
+    return _of_endless_angles(a, b, re), _where(_is(b, 0.0), b, im)
+
+
+def _sin(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """sin(a) cosh(b) + i cos(a) sinh(b)."""
+    sinh, cosh, scaled = _hyperbolic(b, is_wide)
+    re, im = scaled(_times(cosh, _f("sin", a))), scaled(_times(sinh, _f("cos", a)))
+    return _where(_is(a, 0.0), a, re), _of_endless_angles(b, a, im)
+
+
+def _of_endless_angles(a: Expr, b: Expr, value: Expr) -> Expr:
+    """sinh(a) cos(b), but for an infinite b or NaN: 0 for a = 0, and infinity for infinities."""
+    endless = _endless(b)
+    value = _where(_both(endless, _is(a, 0.0)), a, value)
+    return _where(_both(endless, _test("isinf", a)), _n(math.inf), value)
+
+
+def _cosh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """cosh(a) cos(b) + i sinh(a) sin(b)."""
+    sinh, cosh, scaled = _hyperbolic(a, is_wide)
+    re, im = scaled(_times(cosh, _f("cos", b))), scaled(_times(sinh, _f("sin", b)))
+    endless = _endless(b)
+    re = _where(_both(endless, _test("isinf", a)), _n(math.inf), re)
+    im = _where(_both(endless, _is(a, 0.0)), _n(0.0), im)
+    signed = _where(_test("isnan", a), b, _times(_f("copysign", _n(1.0), a), b))
+    return re, _where(_is(b, 0.0), signed, im)
+
+
+def _cos(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    return _cosh(_f("negative", b), a, is_wide)
+
+
+def _tanh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """(sinh(2 a) + i sin(2 b)) / (cosh(2 a) + cos(2 b)), the sum as 2 sinh(a)^2 + 2 cos(b)^2."""
+    size = _f("absolute", a)
+    # From there on the quotient of sinh(2 a) and cosh(2 a) is 1.
+    far = _test("greater", size, _n(22.0))
+    x = _f("minimum", size, _n(22.0))
+    sinh, sin, cos = _f("sinh", x), _f("sin", b), _f("cos", b)
+    # The larger square with its error, which shows beside poles.
+    larger, smaller = (
+        _f("maximum", sinh, _f("absolute", cos)),
+        _f("minimum", sinh, _f("absolute", cos)),
+    )
+    square = _times(larger, larger)
+    rest = _f("fma", larger, larger, _f("negative", square))
+    rest = _f("fma", smaller, smaller, rest)
+    below = _times(_f("add", square, rest), _n(2.0))
+    double = _times(_times(sin, cos), _n(2.0))
+    if is_wide:
+        # Functions of 2 a and 2 b have fewer roundings, where their sum does not cancel.
+        turn = _times(b, _n(2.0))
+        cosine, grown = _f("cos", turn), _times(x, _n(2.0))
+        plain = _test("greater_equal", cosine, _n(0.0))
+        below = _where(plain, _f("add", _f("cosh", grown), cosine), below)
+        double = _where(_test("isfinite", turn), _f("sin", turn), double)
+        up = _f("sinh", grown)
+    else:
+        up = _times(_times(sinh, _f("cosh", x)), _n(2.0))
+    decay = _f("exp", _times(size, _n(-2.0)))
+    re = _f("copysign", _where(far, _n(1.0), _f("divide", up, below)), a)
+    im = _where(far, _times(_times(double, _n(2.0)), decay), _f("divide", double, below))
+    infinite, endless = _test("isinf", a), _endless(b)
+    sign = _where(endless, b, double)
+    re = _where(infinite, _f("copysign", _n(1.0), a), re)
+    im = _where(infinite, _f("copysign", _n(0.0), sign), im)
+    # Of an infinite angle there is a value at 0 and infinity alone.
+    re = _where(_test("logical_or", infinite, _test("logical_not", endless)), re, _n(math.nan))
+    re = _where(_both(endless, _is(a, 0.0)), a, re)
+    return re, _where(_both(_is(b, 0.0), _test("logical_not", infinite)), b, im)
+
+
+def _tan(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """tanh(i z) / i."""
+    re, im = _tanh(_f("negative", b), a, is_wide)
+    return im, _f("negative", re)
+
+
+_RULES: dict[str, Rule] = {
+    "sqrt": _sqrt,
+    "log": _log,
+    "log2": _log_in_base(2.0),
+    "log10": _log_in_base(10.0),
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "tanh": _tanh,
+    "sin": _sin,
+    "cos": _cos,
+    "tan": _tan,
+}
+#: Op name -> its rule: (dtype of the parts, operands) -> element.
+COMPLEX_FUNCTIONS = {name: _over_doubles(rule) for name, rule in _RULES.items()}
