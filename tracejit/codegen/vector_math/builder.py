@@ -7,121 +7,15 @@ contracted, reordered or folded: every operator is one instruction, rounded by i
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
 
+from tracejit.codegen.vector_math.formats import F64, Definition, Format, literal, symbol
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 
-__all__ = [
-    "F32",
-    "F64",
-    "FORMATS",
-    "Definition",
-    "Float",
-    "Format",
-    "Int",
-    "Mask",
-    "Value",
-    "VectorBuilder",
-    "literal",
-    "symbol",
-]
-
-
-@dataclass(frozen=True)
-class Format:
-    """A binary floating-point format: its LLVM types and the fields of its encoding."""
-
-    name: str
-    type: str
-    bits: int
-    mantissa: int
-
-    @property
-    def bias(self) -> int:
-        """Of the exponent field."""
-        return (1 << (self.bits - self.mantissa - 2)) - 1
-
-    @property
-    def integer(self) -> str:
-        """The LLVM integer type of the same size."""
-        return f"i{self.bits}"
-
-    @property
-    def sign_mask(self) -> int:
-        """Encoding of -0.0."""
-        return 1 << (self.bits - 1)
-
-    @property
-    def tiny(self) -> float:
-        """The least normal number."""
-        return 2.0 ** (1 - self.bias)
-
-    @property
-    def magic(self) -> float:
-        """1.5 * 2**mantissa: adding it rounds to an integer, kept in the sum's low bits."""
-        return 1.5 * 2.0**self.mantissa
-
-    def encode(self, value: float) -> int:
-        """The bits of the nearest number of the format."""
-        code, layout = ("<d", "<Q") if self.bits == 64 else ("<f", "<I")
-        encoded: int = struct.unpack(layout, struct.pack(code, value))[0]
-        return encoded
-
-    def decode(self, bits: int) -> float:
-        """The number with these bits."""
-        code, layout = ("<d", "<Q") if self.bits == 64 else ("<f", "<I")
-        value: float = struct.unpack(code, struct.pack(layout, bits))[0]
-        return value
-
-    def rounded(self, value: float) -> float:
-        """The nearest number of the format."""
-        return self.decode(self.encode(value))
-
-
-F64 = Format("f64", "double", 64, 52)
-F32 = Format("f32", "float", 32, 23)
-FORMATS = {"f64": F64, "f32": F32}
-
-
-def literal(value: float) -> str:
-    """LLVM's spelling of a constant; a `float` constant is written as the double it equals."""
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def symbol(name: str, dtype: str, width: int) -> str:
-    """Name of the function over `width` elements: `symbol("exp", "f64", 8)` is "tj_exp_f64x8"."""
-    return f"tj_{name}_{dtype}x{width}"
-
-
-@dataclass(frozen=True)
-class Definition:
-    """LLVM IR text of the function `symbol`, the `declare` lines that it needs, and what it calls.
-
-    A module may hold one definition of each symbol.
-    """
-
-    symbol: str
-    text: str
-    declarations: tuple[str, ...]
-    helpers: tuple[Definition, ...] = ()
-
-    def everything(self) -> dict[str, str]:
-        """The texts of this function and of all that it calls, by symbol."""
-        texts: dict[str, str] = {}
-        for helper in self.helpers:
-            texts |= helper.everything()
-        return texts | {self.symbol: self.text}
-
-    def all_declarations(self) -> dict[str, None]:
-        """The `declare` lines of this function and of all that it calls, each once."""
-        lines = dict.fromkeys(self.declarations)
-        for helper in self.helpers:
-            lines |= helper.all_declarations()
-        return lines
+__all__ = ["Float", "Int", "Mask", "Value", "VectorBuilder"]
 
 
 #: What a function takes, gives and carries from block to block.
@@ -190,17 +84,45 @@ class VectorBuilder:
     def shared(
         self, name: str, argument: Float, body: Callable[[VectorBuilder, Float], Sequence[Value]]
     ) -> list[Value]:
-        """Call a function of the module's own, which all that need it share; its results."""
-        own = symbol(name, self.format.name, self.width)
-        inner = VectorBuilder(self.format, self.width, self.fma, self.permutes)
+        """Call a function of the module's own, which all that need it share; its results.
+
+        It takes at most 8 lanes, so that wide vectors cost no more code.
+        """
+        lanes = min(self.width, 8)
+        own = symbol(name, self.format.name, lanes)
+        inner = VectorBuilder(self.format, lanes, self.fma, self.permutes)
         results = body(inner, inner.argument("%x"))
-        definition = inner.definition(own, [f"{self.float_type} %x"], results)
+        definition = inner.definition(own, [f"{inner.float_type} %x"], results)
         self._function.helpers.setdefault(own, definition)
-        types = [result.type for result in results]
-        kind = f"{{ {', '.join(types)} }}"
-        value = self.emit(f"call {kind} @{own}({self.float_type} {argument.name})")
-        parts = (self.emit(f"extractvalue {kind} {value}, {i}") for i in range(len(types)))
-        return [type(r)(self, part) for r, part in zip(results, parts, strict=True)]
+        kind = f"{{ {', '.join(result.type for result in results)} }}"
+        parts: list[list[str]] = [[] for _ in results]
+        for start in range(0, self.width, lanes):
+            part = self._lanes_from(self.format.type, argument.name, start, lanes)
+            value = self.emit(f"call {kind} @{own}({inner.float_type} {part})")
+            for i, values in enumerate(parts):
+                values.append(self.emit(f"extractvalue {kind} {value}, {i}"))
+        return [
+            type(r)(self, self._joined(r.element, values, lanes))
+            for r, values in zip(results, parts, strict=True)
+        ]
+
+    def _lanes_from(self, element: str, value: str, start: int, count: int) -> str:
+        """`count` lanes of a vector of this builder's width."""
+        if count == self.width:
+            return value
+        kind, places = self.vector(element), ", ".join(f"i32 {start + i}" for i in range(count))
+        return self.emit(f"shufflevector {kind} {value}, {kind} poison, <{count} x i32> <{places}>")
+
+    def _joined(self, element: str, parts: Sequence[str], size: int) -> str:
+        """Vectors of `size` lanes end to end; as many as a power of 2."""
+        while len(parts) > 1:
+            kind, places = f"<{size} x {element}>", ", ".join(f"i32 {i}" for i in range(2 * size))
+            parts = [
+                self.emit(f"shufflevector {kind} {a}, {kind} {b}, <{2 * size} x i32> <{places}>")
+                for a, b in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            size *= 2
+        return parts[0]
 
     def where_any(self, mask: Mask, usual: _Values, unusual: Callable[[], _Values]) -> _Values:
         """What `unusual` builds in a branch of its own where a lane of `mask` is set, else `usual`.
@@ -302,27 +224,13 @@ class VectorBuilder:
         self._declare(function, *([chunk, indices, chunk] if len(parts) == 2 else [chunk, indices]))
 
         def chunk_at(start: int) -> str:
-            places = ", ".join(f"i32 {start + i}" for i in range(lanes))
-            part = index.name
-            if self.width != lanes:
-                part = self.emit(
-                    f"shufflevector {self.int_type} {index.name}, {self.int_type} poison, "
-                    f"<{lanes} x i32> <{places}>"
-                )
+            part = self._lanes_from(self.format.integer, index.name, start, lanes)
             operands = [f"{chunk} {parts[0]}", f"{indices} {part}"]
             operands += [f"{chunk} {p}" for p in parts[1:]]
             return self.emit(f"call {function}({', '.join(operands)})")
 
-        values, size = [chunk_at(start) for start in range(0, self.width, lanes)], lanes
-        while len(values) > 1:
-            places = ", ".join(f"i32 {i}" for i in range(2 * size))
-            kinds = f"<{size} x {kind}>"
-            values = [
-                self.emit(f"shufflevector {kinds} {a}, {kinds} {b}, <{2 * size} x i32> <{places}>")
-                for a, b in zip(values[::2], values[1::2], strict=True)
-            ]
-            size *= 2
-        return Float(self, values[0])
+        found = [chunk_at(start) for start in range(0, self.width, lanes)]
+        return Float(self, self._joined(kind, found, lanes))
 
     def _declare(self, function: str, *types: str) -> None:
         """An external function, by its result's type and its name."""
@@ -466,6 +374,10 @@ class Int:
     name: str
 
     @property
+    def element(self) -> str:
+        return self.emitter.format.integer
+
+    @property
     def type(self) -> str:
         return self.emitter.int_type
 
@@ -530,6 +442,10 @@ class Float:
 
     emitter: VectorBuilder
     name: str
+
+    @property
+    def element(self) -> str:
+        return self.emitter.format.type
 
     @property
     def type(self) -> str:

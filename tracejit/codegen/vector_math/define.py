@@ -35,7 +35,8 @@ from tracejit.codegen.vector_math import (
     square_roots,
     trigonometric,
 )
-from tracejit.codegen.vector_math.builder import FORMATS, Definition, Float, VectorBuilder, symbol
+from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.formats import FORMATS, Definition, symbol
 
 __all__ = ["ARITY", "define", "symbol"]
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tracejit.codegen.vector_math.builder import FORMATS, Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.formats import FORMATS
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]

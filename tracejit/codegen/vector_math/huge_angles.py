@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 
-from tracejit.codegen.vector_math.builder import F64, Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.tables import TABLES
 
 __all__ = ["reduce_huge"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import F32, Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.formats import F32
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.square_roots import square_root
 from tracejit.codegen.vector_math.tables import TABLES

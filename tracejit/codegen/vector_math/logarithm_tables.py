@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tracejit.codegen.vector_math.builder import FORMATS, Format
+from tracejit.codegen.vector_math.formats import FORMATS, Format
 
 __all__ = ["START", "Centres", "centres", "split_logarithm"]
 
