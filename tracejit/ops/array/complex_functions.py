@@ -1,4 +1,4 @@
-"""Complex elementary functions by parts: square root, logarithms, circular, hyperbolic functions.
+"""Complex elementary functions by parts: roots, logarithms, circular and hyperbolic functions.
 
 Each part is within 4 ULP of its true value; special values and branch cuts are those of C99, annex
 G, as NumPy has them. The parts of c64 are computed as f64, where nothing overflows early.
@@ -242,6 +242,124 @@ def _tan(a: Expr, b: Expr, is_wide: bool) -> Pair:
     return im, _f("negative", re)
 
 
+# Inverse functions -------------------------------------------------------------------------------
+#
+# Kahan, "Branch cuts for complex elementary functions" (1987): products of two roots, in which no
+# terms cancel.
+
+
+#: From here on 1 is nothing beside z, and a factor keeps the products of roots finite.
+_FAR, _NEARER = 2.0**500, 2.0**-4
+
+
+def _size(a: Expr, b: Expr) -> Expr:
+    return _f("maximum", _f("absolute", a), _f("absolute", b))
+
+
+def _brought_nearer(a: Expr, b: Expr, is_wide: bool) -> tuple[Expr, Expr, Expr]:
+    """Large parts times a factor, and what its logarithm adds."""
+    far = _test("greater", _size(a, b), _n(_FAR))
+    if not is_wide:
+        return a, b, _n(0.0)
+    scale = _where(far, _n(_NEARER), _n(1.0))
+    return _times(a, scale), _times(b, scale), _where(far, _n(-math.log(_NEARER)), _n(0.0))
+
+
+def _is_tiny(a: Expr, b: Expr) -> Expr:
+    """Where the second term of a series in z^2 is nothing beside the first."""
+    return _test("less", _size(a, b), _n(2.0**-28))
+
+
+def _infinite(a: Expr, b: Expr) -> Expr:
+    return _test("logical_or", _test("isinf", a), _test("isinf", b))
+
+
+def _roots(a: Expr, b: Expr, is_wide: bool) -> tuple[Pair, Pair]:
+    """sqrt(1 - z) and sqrt(1 + z)."""
+    below = _sqrt(_f("subtract", _n(1.0), a), _f("negative", b), is_wide)
+    return below, _sqrt(_f("add", _n(1.0), a), b, is_wide)
+
+
+def _arcsin(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    x, y, more = _brought_nearer(a, b, is_wide)
+    (p, q), (r, s) = _roots(x, y, is_wide)
+    far = _test("greater", _size(a, b), _n(_FAR))
+    cosine = _f("subtract", _times(p, r), _times(q, s))
+    re = _f("arctan2", x, _where(far, _f("absolute", y), cosine))
+    im = _f("add", _f("arcsinh", _f("absolute", _f("subtract", _times(p, s), _times(q, r)))), more)
+    im = _f("copysign", _where(_infinite(a, b), _n(math.inf), im), b)
+    tiny = _is_tiny(a, b)
+    re = _where(_test("logical_or", tiny, _is(a, 0.0)), a, re)
+    return re, _where(tiny, b, im)
+
+
+def _arcsinh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """arcsin(i z) / i."""
+    re, im = _arcsin(_f("negative", b), a, is_wide)
+    return im, _f("negative", re)
+
+
+def _arccos_parts(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """The angle, and the size of the imaginary part."""
+    x, y, more = _brought_nearer(a, b, is_wide)
+    (p, q), (r, s) = _roots(x, y, is_wide)
+    angle = _times(_f("arctan2", p, r), _n(2.0))
+    size = _f(
+        "add", _f("arcsinh", _f("absolute", _f("subtract", _times(q, r), _times(p, s)))), more
+    )
+    size = _where(_infinite(a, b), _n(math.inf), size)
+    angle = _where(_test("isnan", a), a, angle)
+    diagonal = _where(_test("signbit", a), _n(0.75 * math.pi), _n(0.25 * math.pi))
+    angle = _where(_both(_test("isinf", a), _test("isinf", b)), diagonal, angle)
+    return _where(_is(a, 0.0), _n(math.pi / 2), angle), _where(
+        _is_tiny(a, b), _f("absolute", b), size
+    )
+
+
+def _arccos(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    angle, size = _arccos_parts(a, b, is_wide)
+    return angle, _f("copysign", size, _f("negative", b))
+
+
+def _arccosh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """i arccos(z) or -i arccos(z), whichever has a real part that is not negative."""
+    angle, size = _arccos_parts(a, b, is_wide)
+    return size, _f("copysign", angle, b)
+
+
+def _arctanh(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """log1p(4 x / ((1 - x)^2 + y^2)) / 4 and half the angle of (1 - x) (1 + x) - y^2 + 2 i y."""
+    x, y = _f("absolute", a), _f("absolute", b)
+    far = _test("greater", _size(a, b), _n(_FAR))
+    u, v = _where(far, _n(2.0), x), _where(far, _n(0.0), y)
+    below, square = _f("subtract", _n(1.0), u), _times(v, v)
+    quotient = _f("divide", _times(u, _n(4.0)), _f("add", _times(below, below), square))
+    re = _times(_f("log1p", quotient), _n(0.25))
+    difference = _f("subtract", _times(below, _f("add", _n(1.0), u)), square)
+    im = _times(_f("arctan2", _times(v, _n(2.0)), difference), _n(0.5))
+    if is_wide:
+        # The square of y has no bits left beside a pole.
+        beside = _both(_is(x, 1.0), _test("less", y, _n(2.0**-500)))
+        pole = _times(_f("subtract", _n(math.log(2)), _f("log", y)), _n(0.5))
+        re = _where(beside, pole, re)
+        # 1 / z, whose real part is x / (x^2 + y^2).
+        shorter, other = _times(x, _n(2.0**-600)), _times(y, _n(2.0**-600))
+        length = _f("add", _times(shorter, shorter), _times(other, other))
+        inverse = _times(_f("divide", shorter, length), _n(2.0**-600))
+        re = _where(far, inverse, re)
+    re = _where(_infinite(a, b), _n(0.0), re)
+    im = _where(_test("logical_or", far, _test("isinf", b)), _n(math.pi / 2), im)
+    im = _where(_test("isnan", b), b, im)
+    re = _where(_is(a, 0.0), _n(0.0), re)
+    return _f("copysign", re, a), _f("copysign", im, b)
+
+
+def _arctan(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    """arctanh(i z) / i."""
+    re, im = _arctanh(_f("negative", b), a, is_wide)
+    return im, _f("negative", re)
+
+
 _RULES: dict[str, Rule] = {
     "sqrt": _sqrt,
     "log": _log,
@@ -253,6 +371,12 @@ _RULES: dict[str, Rule] = {
     "sin": _sin,
     "cos": _cos,
     "tan": _tan,
+    "arcsin": _arcsin,
+    "arccos": _arccos,
+    "arcsinh": _arcsinh,
+    "arccosh": _arccosh,
+    "arctan": _arctan,
+    "arctanh": _arctanh,
 }
 #: Op name -> its rule: (dtype of the parts, operands) -> element.
 COMPLEX_FUNCTIONS = {name: _over_doubles(rule) for name, rule in _RULES.items()}

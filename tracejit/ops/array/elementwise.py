@@ -316,7 +316,7 @@ def ufunc_op(
     }
     if name in _RULES:
         body["complex_rule"] = staticmethod(_RULES[name])
-    if name in COMPLEX_FUNCTIONS:
+    if name in COMPLEX_FUNCTIONS or name == "exp2":
         body["complex_parity"] = "ulp(4)"
     register(type(name.title(), (Elementwise,), body))
 
