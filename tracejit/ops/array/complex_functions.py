@@ -64,28 +64,40 @@ def _over_doubles(rule: Rule) -> Callable[[str, tuple[Pair, ...]], Element]:
     return whole
 
 
+def _size(a: Expr, b: Expr) -> Expr:
+    """The size of the larger part that is no NaN."""
+    return _f("fmax", _f("absolute", a), _f("absolute", b))
+
+
 # Square root and logarithms ----------------------------------------------------------------------
 
 
-def _sqrt(a: Expr, b: Expr, is_wide: bool) -> Pair:
-    """t = sqrt((|a| + |z|) / 2) and |b| / (2 t), of which the real part is the first for a >= 0."""
-    x, y = _f("absolute", a), _f("absolute", b)
-    back = _n(1.0)
-    if is_wide:
-        # A power of 4 brings the squares into the range of normal numbers.
-        size = _f("maximum", x, y)
-        large, small = _test("greater", size, _n(2.0**500)), _test("less", size, _n(2.0**-480))
-        scale = _where(large, _n(2.0**-600), _where(small, _n(2.0**600), _n(1.0)))
-        back = _where(large, _n(2.0**300), _where(small, _n(2.0**-300), _n(1.0)))
-        x, y = _times(x, scale), _times(y, scale)
-    length = _f("sqrt", _f("add", _times(x, x), _times(y, y)))
-    t = _f("sqrt", _times(_f("add", x, length), _n(0.5)))
-    other = _f("divide", _times(y, _n(0.5)), t)
-    t, other = _times(t, back), _times(other, back)
+def _root(a: Expr, b: Expr) -> Pair:
+    """sqrt(z) for finite parts, the larger neither beyond 2^1000 nor below 2^-1000.
+
+    t = sqrt((|a| + |z|) / 2) is the real part where a >= 0, and |b| / (2 t) otherwise. The smaller
+    part may be subnormal: a power of 4 keeps its half exact.
+    """
+    x, y = _times(a, _n(2.0**10)), _times(_f("absolute", b), _n(2.0**10))
+    t = _f("sqrt", _times(_f("add", _f("absolute", x), _f("hypot", x, y)), _n(0.5)))
+    other = _where(_is(t, 0.0), t, _f("divide", _times(y, _n(0.5)), t))
     right = _test("greater_equal", a, _n(0.0))
-    re, im = _where(right, t, other), _f("copysign", _where(right, other, t), b)
-    zero = _both(_is(a, 0.0), _is(b, 0.0))
-    re, im = _where(zero, _n(0.0), re), _where(zero, b, im)
+    re, im = _where(right, t, other), _where(right, other, t)
+    return _times(re, _n(2.0**-5)), _f("copysign", _times(im, _n(2.0**-5)), b)
+
+
+def _sqrt(a: Expr, b: Expr, is_wide: bool) -> Pair:
+    back = None
+    x, y = a, b
+    if is_wide:
+        size = _size(a, b)
+        large, small = _test("greater", size, _n(2.0**1000)), _test("less", size, _n(2.0**-960))
+        scale = _where(large, _n(2.0**-40), _where(small, _n(2.0**600), _n(1.0)))
+        back = _where(large, _n(2.0**20), _where(small, _n(2.0**-300), _n(1.0)))
+        x, y = _times(a, scale), _times(b, scale)
+    re, im = _root(x, y)
+    if back is not None:
+        re, im = _times(re, back), _times(im, back)
     # Infinite real parts, then infinite imaginary ones, before NaN.
     number = _test("equal", b, b)
     up, down = _is(a, math.inf), _is(a, -math.inf)
@@ -249,11 +261,7 @@ def _tan(a: Expr, b: Expr, is_wide: bool) -> Pair:
 
 
 #: From here on 1 is nothing beside z, and a factor keeps the products of roots finite.
-_FAR, _NEARER = 2.0**500, 2.0**-4
-
-
-def _size(a: Expr, b: Expr) -> Expr:
-    return _f("maximum", _f("absolute", a), _f("absolute", b))
+_FAR, _NEARER = 2.0**500, 2.0**-20
 
 
 def _brought_nearer(a: Expr, b: Expr, is_wide: bool) -> tuple[Expr, Expr, Expr]:
@@ -267,22 +275,25 @@ def _brought_nearer(a: Expr, b: Expr, is_wide: bool) -> tuple[Expr, Expr, Expr]:
 
 def _is_tiny(a: Expr, b: Expr) -> Expr:
     """Where the second term of a series in z^2 is nothing beside the first."""
-    return _test("less", _size(a, b), _n(2.0**-28))
+    return _both(
+        _test("less", _f("absolute", a), _n(2.0**-28)),
+        _test("less", _f("absolute", b), _n(2.0**-28)),
+    )
 
 
 def _infinite(a: Expr, b: Expr) -> Expr:
     return _test("logical_or", _test("isinf", a), _test("isinf", b))
 
 
-def _roots(a: Expr, b: Expr, is_wide: bool) -> tuple[Pair, Pair]:
+def _roots(a: Expr, b: Expr) -> tuple[Pair, Pair]:
     """sqrt(1 - z) and sqrt(1 + z)."""
-    below = _sqrt(_f("subtract", _n(1.0), a), _f("negative", b), is_wide)
-    return below, _sqrt(_f("add", _n(1.0), a), b, is_wide)
+    below = _root(_f("subtract", _n(1.0), a), _f("negative", b))
+    return below, _root(_f("add", _n(1.0), a), b)
 
 
 def _arcsin(a: Expr, b: Expr, is_wide: bool) -> Pair:
     x, y, more = _brought_nearer(a, b, is_wide)
-    (p, q), (r, s) = _roots(x, y, is_wide)
+    (p, q), (r, s) = _roots(x, y)
     far = _test("greater", _size(a, b), _n(_FAR))
     cosine = _f("subtract", _times(p, r), _times(q, s))
     re = _f("arctan2", x, _where(far, _f("absolute", y), cosine))
@@ -302,15 +313,16 @@ def _arcsinh(a: Expr, b: Expr, is_wide: bool) -> Pair:
 def _arccos_parts(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """The angle, and the size of the imaginary part."""
     x, y, more = _brought_nearer(a, b, is_wide)
-    (p, q), (r, s) = _roots(x, y, is_wide)
+    (p, q), (r, s) = _roots(x, y)
     angle = _times(_f("arctan2", p, r), _n(2.0))
     size = _f(
         "add", _f("arcsinh", _f("absolute", _f("subtract", _times(q, r), _times(p, s)))), more
     )
     size = _where(_infinite(a, b), _n(math.inf), size)
-    angle = _where(_test("isnan", a), a, angle)
     diagonal = _where(_test("signbit", a), _n(0.75 * math.pi), _n(0.25 * math.pi))
-    angle = _where(_both(_test("isinf", a), _test("isinf", b)), diagonal, angle)
+    upright = _where(_test("isinf", a), diagonal, _n(math.pi / 2))
+    angle = _where(_test("isinf", b), upright, angle)
+    angle = _where(_test("isnan", a), a, angle)
     return _where(_is(a, 0.0), _n(math.pi / 2), angle), _where(
         _is_tiny(a, b), _f("absolute", b), size
     )
@@ -330,7 +342,7 @@ def _arccosh(a: Expr, b: Expr, is_wide: bool) -> Pair:
 def _arctanh(a: Expr, b: Expr, is_wide: bool) -> Pair:
     """log1p(4 x / ((1 - x)^2 + y^2)) / 4 and half the angle of (1 - x) (1 + x) - y^2 + 2 i y."""
     x, y = _f("absolute", a), _f("absolute", b)
-    far = _test("greater", _size(a, b), _n(_FAR))
+    far = _test("greater", _f("maximum", x, y), _n(_FAR))
     u, v = _where(far, _n(2.0), x), _where(far, _n(0.0), y)
     below, square = _f("subtract", _n(1.0), u), _times(v, v)
     quotient = _f("divide", _times(u, _n(4.0)), _f("add", _times(below, below), square))
