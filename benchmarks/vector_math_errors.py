@@ -119,7 +119,8 @@ def off(got: Array, right: Array, kind: Any) -> tuple[Array, Array]:
     at = at[~(np.isnan(got[at]) & np.isnan(head[at]))]
     y, t, head = got[at], right[at], head[at]
     limit = right.dtype.type(2) ** info.maxexp
-    unit = np.spacing(np.minimum(abs(head), info.max)).astype(right.dtype)
+    # The spacing of the last number itself is infinite.
+    unit = np.spacing(np.minimum(abs(head), np.ldexp(kind(1), info.maxexp - 1))).astype(right.dtype)
     errors = abs(np.clip(y.astype(right.dtype), -limit, limit) - np.clip(t, -limit, limit)) / unit
     wrong = np.isnan(y) | np.isnan(t) | (np.isinf(t) & (y != t)) | ((y == 0) & (head == 0))
     return at, np.where(wrong, np.inf, errors).astype(np.float64)

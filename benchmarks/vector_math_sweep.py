@@ -233,7 +233,9 @@ def ulp_errors(got: Floats, head: Floats, rest: Floats) -> Floats:
     Infinite where one of `got` and `head` is NaN or infinite and the other is not the same.
     """
     with np.errstate(all="ignore"):
-        unit = np.spacing(np.abs(head)).astype(np.float64)
+        # The spacing of the last number itself is infinite.
+        most = np.ldexp(head.dtype.type(1), np.finfo(head.dtype).maxexp - 1)
+        unit = np.spacing(np.minimum(np.abs(head), most)).astype(np.float64)
         errors = np.abs((got.astype(np.float64) - head.astype(np.float64)) / unit - rest)
     same = (got == head) | (np.isnan(got) & np.isnan(head))
     special = ~np.isfinite(head) | ~np.isfinite(got)
