@@ -18,7 +18,7 @@ from tracejit.codegen.vector_math.define import ARITY, define, symbol
 
 from .harness import peer
 
-__all__ = ["LABELS", "contenders", "numpys", "precise"]
+__all__ = ["LABELS", "contenders", "jaxs", "numpys", "ours", "precise"]
 
 Array = np.ndarray[Any, Any]
 Loop = Callable[..., Array]
@@ -80,7 +80,8 @@ end:
     return call
 
 
-def _ours(name: str, dtype: str, fma: bool) -> Loop:
+def ours(name: str, dtype: str, fma: bool) -> Loop:
+    """Compiled for the host, in full registers of AVX-512 or several smaller ones."""
     target = engine.host_target()
     permutes = target.is_x86 and "avx512f" in target.features
     width = 16 if dtype == "f32" else 8
@@ -120,9 +121,9 @@ def jaxs(name: str) -> Any:
 
 def contenders(name: str, dtype: str) -> dict[str, Loop]:
     """Those of LABELS that there are here."""
-    found: dict[str, Loop | None] = {"ours without FMA": _ours(name, dtype, False)}
+    found: dict[str, Loop | None] = {"ours without FMA": ours(name, dtype, False)}
     if engine.host_target().has_fma:
-        found["ours"] = _ours(name, dtype, True)
+        found["ours"] = ours(name, dtype, True)
     found |= {"NumPy": numpys(name), "libm": _libm(name, dtype)}
     if function := jaxs(name):
         compiled = peer("jax").jit(function)  # type: ignore[union-attr]

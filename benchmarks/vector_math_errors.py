@@ -181,11 +181,11 @@ def sweep(
 
 
 def _plain(label: str, columns: list[Array], head: Array) -> Array:
-    """Which results count: JAX sets subnormal numbers to zero, and is not blamed for it."""
+    """Which results count: not JAX's of the least numbers, in or between which it has zeros."""
     if label != "JAX":
         return np.ones(head.shape, np.bool_)
-    tiny = np.finfo(head.dtype).tiny
-    return np.asarray(np.all([(abs(c) > tiny) | (c == 0) for c in (*columns, head)], axis=0))
+    least = np.finfo(head.dtype).tiny / np.finfo(head.dtype).eps
+    return np.asarray(np.all([~(abs(c) < least) | (c == 0) for c in (*columns, head)], axis=0))
 
 
 def figures() -> dict[str, Any]:
