@@ -193,6 +193,13 @@ def _c_exp(d: str, args: tuple[Pair, ...]) -> Element:
     return re, real("select", d, real("equal", "b1", b, zero), b, im)
 
 
+def _c_exp2(d: str, args: tuple[Pair, ...]) -> Element:
+    """exp(log(2) z), as NumPy rounds it."""
+    ((a, b),) = args
+    factor = Const(float(DTYPES[d].type(math.log(2))), d)
+    return _c_exp(d, ((real("multiply", d, a, factor), real("multiply", d, b, factor)),))
+
+
 def fused_product(d: str, args: tuple[Pair, ...]) -> Element:
     """The product where each part is one rounded product in one fused operation."""
     (a, b), (c, e) = args
@@ -281,4 +288,5 @@ COMPLEX_RULES: dict[str, Callable[..., Element]] = {
     "greater": _ordered("greater", "greater"),
     "greater_equal": _ordered("greater", "greater_equal"),
     "exp": _c_exp,
+    "exp2": _c_exp2,
 }
