@@ -20,6 +20,7 @@ COUNT = 120
 BOUNDS = {
     "erfc": 3.0,
     "erfcinv": 3.0,
+    "erfcx": 4.0,
     "erfinv": 3.0,
     "expit": 1.2,
     "log_expit": 2.0,
@@ -58,6 +59,8 @@ def points(name: str) -> Array:
         groups = [between(0, 1), between(0.49, 0.51), sizes(-1070, -1), 1 - sizes(-53, -1)]
     elif name == "erfc":
         groups = [between(-6, 6), between(0.7, 0.8), between(0, 27), sizes(-60, 2), -sizes(-60, 2)]
+    elif name == "erfcx":
+        groups = [between(-6, 6), between(0.7, 0.8), between(-26.6, 30), sizes(-60, 300)]
     elif name in ("ndtr", "log_ndtr"):
         groups = [between(-8, 8), between(-38, 0), between(-1.2, 1.2), between(5, 30)]
         groups += [-sizes(0, 9)] if name == "log_ndtr" else []
