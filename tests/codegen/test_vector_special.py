@@ -9,7 +9,13 @@ import pytest
 import scipy.special
 
 from benchmarks.vector_math_sweep import DTYPES, ulp_errors
-from tests.codegen.test_vector_math import WIDTHS, compiled, specials
+from tests.codegen.test_vector_math import (
+    CPUS,
+    WIDTHS,
+    check_that_no_library_is_called,
+    compiled,
+    specials,
+)
 from tests.support.special_values import PRECISE, rounded_and_rest
 from tracejit.codegen.vector_math.define import ARITY
 
@@ -181,3 +187,12 @@ def test_inverses_lead_back() -> None:
 
 def test_every_function_of_one_number_is_here() -> None:
     assert set(PRECISE) & set(ARITY) == {*NAMES, "erf"}
+
+
+@pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_needs_no_library_on_any_cpu(
+    dtype: str, triple: str, cpu: str, fma: bool, widths: tuple[int, ...]
+) -> None:
+    cases = [(name, dtype) for name in NAMES]
+    check_that_no_library_is_called(cases, triple, cpu, fma, widths)
