@@ -74,6 +74,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "erf": _Function(errors.erf),
     "erfc": _over_doubles(normal.erfc),
     "erfcinv": _over_doubles(normal.erfcinv),
+    "erfcx": _over_doubles(normal.erfcx),
     "erfinv": _over_doubles(normal.erfinv),
     "exp": _Function(exponentials.exp),
     "exp2": _Function(exponentials.exp2),
