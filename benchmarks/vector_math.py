@@ -10,7 +10,7 @@ import linecache
 import math
 import statistics
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -66,48 +66,46 @@ def operands(name: str, kind: Any, size: int) -> list[Array]:
     return [draw.uniform(low, high, size).astype(kind), draw.uniform(0.1, 5.0, size).astype(kind)]
 
 
-def contenders(name: str, size: int, columns: list[Array]) -> list[Contender]:
-    """NumPy first, then ours, JAX and Numba, as far as they have the function."""
+def functions(name: str) -> dict[str, Callable[..., Any]]:
+    """NumPy's call first, then ours, JAX's and Numba's, as far as they have the function."""
     given = ", ".join("xy"[: ARITY[name]])
     module = "np" if hasattr(np, name) else "sp"
     plain = defined(f"    return {module}.{name}({given})\n", given)
-    bound: dict[str, Any] = dict(zip("xy", columns, strict=False))
-    call = f"f({given})"
-    found = [
-        Contender("numpy", call, bound | {"f": plain}),
-        Contender("ours", call, bound | {"f": tracejit.jit(plain)}),
-    ]
+    found: dict[str, Any] = {"numpy": plain, "ours": tracejit.jit(plain)}
     jax, numba = peer("jax"), peer("numba")
     if jax is not None and (function := jaxs(name)):
-        there = {k: jax.numpy.asarray(v) for k, v in bound.items()}
-        names = there | {"f": jax.jit(function)}
-        found.append(Contender("jax", f"{call}.block_until_ready()", names))
+        found["jax"] = jax.jit(function)
     text = f"np.{name}" if module == "np" and name != "i0" else _NUMBA.get(name)
     if numba is not None and text is not None:
         element = ", ".join(f"{k}[i]" for k in given.split(", "))
         body = "    out = np.empty_like(x)\n    for i in range(x.size):\n"
         body += f"        out[i] = {text}({element})\n    return out\n"
-        found.append(Contender("numba", call, bound | {"f": numba.njit(defined(body, given))}))
+        found["numba"] = numba.njit(defined(body, given))
     return found
 
 
-def rows(name: str, dtype: str, sizes: tuple[int, ...], rounds: int) -> list[dict[str, Any]]:
-    found = []
+def rows(name: str, dtype: str, sizes: tuple[int, ...], rounds: int) -> Iterator[dict[str, Any]]:
+    """A row for each size."""
+    entrants = functions(name)
     for size in sizes:
-        columns = operands(name, DTYPES[dtype], size)
-        entrants = contenders(name, size, columns)
+        bound: dict[str, Any] = dict(zip("xy", operands(name, DTYPES[dtype], size), strict=False))
+        call = f"f({', '.join(bound)})"
+        contenders = [Contender(k, call, bound | {"f": f}) for k, f in entrants.items()]
+        for k, contender in enumerate(contenders):
+            if contender.name == "jax":
+                there = {n: peer("jax").numpy.asarray(v) for n, v in bound.items()}  # type: ignore[union-attr]
+                names = there | {"f": entrants["jax"]}
+                contenders[k] = Contender("jax", f"{call}.block_until_ready()", names)
         tolerance = 1e-12 if dtype == "f64" else 1e-5
         # JAX's special functions are good to fewer digits.
-        check(entrants[:2], tolerance, tolerance / 100)
+        check(contenders[:2], tolerance, tolerance / 100)
         turns = rounds if size <= JUDGED else -(-rounds // 3)
-        times = measure(entrants, turns, batch=0.004)
+        times = measure(contenders, turns, batch=0.004)
         base = times["numpy"].cpu
         row: dict[str, Any] = {"": f"{name} {dtype}", "size": size}
         row["numpy, ns an element"] = base / size * 1e9
         row["times numpy"] = base / times["ours"].cpu
-        row |= {f"{k}: times numpy": base / v.cpu for k, v in list(times.items())[2:]}
-        found.append(row)
-    return found
+        yield row | {f"{k}: times numpy": base / v.cpu for k, v in list(times.items())[2:]}
 
 
 def svml() -> str:

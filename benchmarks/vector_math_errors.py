@@ -37,6 +37,8 @@ from .vector_math_sweep import (
 
 FIGURES = Path(__file__).parent / "vector_math_figures.json"
 CHUNK = 1 << 17
+EVEN = ("cos", "cosh")
+ODD = ("sin", "tan", "sinh", "tanh", "cbrt", "arcsin", "arctan", "arcsinh", "arctanh")
 #: How many of the worst results mpmath judges again.
 AGAIN = 200
 #: How many results mpmath judges where nothing else does.
@@ -126,11 +128,29 @@ def off(got: Array, right: Array, kind: Any) -> tuple[Array, Array]:
     return at, np.where(wrong, np.inf, errors).astype(np.float64)
 
 
-def numbers(stride: int) -> Iterator[list[Array]]:
-    """Every `stride`-th float32, in chunks."""
-    for start in range(0, 2**32, stride * CHUNK):
-        end = min(2**32, start + stride * CHUNK)
-        yield [np.arange(start, end, stride, np.uint64).astype(np.uint32).view(np.float32)]
+def numbers(stride: int, end: int = 2**32) -> Iterator[Array]:
+    """Every `stride`-th float32 in the order of encodings, in chunks."""
+    for start in range(0, end, stride * CHUNK):
+        stop = min(end, start + stride * CHUNK)
+        yield np.arange(start, stop, stride, np.uint64).astype(np.uint32).view(np.float32)
+
+
+def judged(
+    name: str, dtype: str, stride: int, count: int, judge: Callable[..., Array]
+) -> Iterator[tuple[list[Array], Array]]:
+    """Arguments with what is right there, in chunks; one side of a symmetry is judged."""
+    if dtype == "f64" or ARITY[name] == 2:
+        longer = np.float64 if dtype == "f32" else np.longdouble
+        for columns in samples(name, dtype, count):
+            yield columns, judge(*(c.astype(longer) for c in columns))
+        return
+    sign = 1.0 if name in EVEN else -1.0
+    both = name in (*EVEN, *ODD)
+    for x in numbers(stride, 2**31 if both else 2**32):
+        right = judge(x.astype(np.float64))
+        yield [x], right
+        if both:
+            yield [-x], sign * right
 
 
 def samples(name: str, dtype: str, count: int) -> Iterator[list[Array]]:
@@ -151,9 +171,7 @@ def sweep(
     functions = {k: f for k, f in contenders(name, dtype).items() if k in wanted}
     worst = {k: Worst() for k in functions}
     total = 0
-    whole = dtype == "f32" and ARITY[name] == 1
     judge = numpys(name) if dtype == "f32" else precise(name)
-    longer = np.float64 if dtype == "f32" else np.longdouble
     with np.errstate(all="ignore"):
         if judge is None:
             columns = next(samples(name, dtype, 1))
@@ -165,9 +183,8 @@ def sweep(
                 errors = measured(name, columns, got, head, rest)
                 worst[k].add(errors[plain], [c[plain] for c in columns], got[plain])
             return columns[0].size, worst
-        for columns in numbers(stride) if whole else samples(name, dtype, count):
+        for columns, right in judged(name, dtype, stride, count, judge):
             total += columns[0].size
-            right = judge(*(c.astype(longer) for c in columns))
             for k, f in functions.items():
                 got = f(*columns)
                 at, errors = off(got, right, kind)
