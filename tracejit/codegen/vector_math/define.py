@@ -4,7 +4,7 @@ The functions are written over explicit vectors, so that LLVM's code generator a
 optimisation pass, gives the final code; they need no library. Every result of NumPy's functions is
 within 1 ULP; erf is within 1.05 (without FMA: 1.3), SciPy's other functions as docs/vector_math.md
 says. A result's bits depend on the argument and on `fma`, not on the width, the other lanes or the
-CPU. Special values, subnormal numbers and signed zeros are NumPy's.
+CPU, but for tanh of float32, which is in pieces where there is AVX-512. Special values, subnormal numbers and signed zeros are NumPy's.
 
 The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
 polynomial for the small tail of the result, and add the tail to a head that is exact, so that one
@@ -118,8 +118,8 @@ def define(
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
     returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. `permutes` says whether it has AVX-512F, on which results do not depend. Raises
-    KeyError for an unknown name or dtype, ValueError for a width below 1.
+    the same bounds. `permutes` says whether it has AVX-512F; but for tanh of float32, results do
+    not depend on it. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
