@@ -9,7 +9,13 @@ import pytest
 import scipy.special
 
 from benchmarks.vector_math_sweep import DTYPES, ulp_errors
-from tests.codegen.test_vector_math import WIDTHS, compiled, specials
+from tests.codegen.test_vector_math import (
+    CPUS,
+    WIDTHS,
+    check_that_no_library_is_called,
+    compiled,
+    specials,
+)
 from tests.support.special_values import PRECISE, rounded_and_rest
 from tracejit.codegen.vector_math.define import ARITY
 
@@ -20,6 +26,7 @@ COUNT = 120
 BOUNDS = {
     "erfc": 3.0,
     "erfcinv": 3.0,
+    "erfcx": 4.0,
     "erfinv": 3.0,
     "expit": 1.2,
     "log_expit": 2.0,
@@ -58,6 +65,8 @@ def points(name: str) -> Array:
         groups = [between(0, 1), between(0.49, 0.51), sizes(-1070, -1), 1 - sizes(-53, -1)]
     elif name == "erfc":
         groups = [between(-6, 6), between(0.7, 0.8), between(0, 27), sizes(-60, 2), -sizes(-60, 2)]
+    elif name == "erfcx":
+        groups = [between(-6, 6), between(0.7, 0.8), between(-26.6, 30), sizes(-60, 300)]
     elif name in ("ndtr", "log_ndtr"):
         groups = [between(-8, 8), between(-38, 0), between(-1.2, 1.2), between(5, 30)]
         groups += [-sizes(0, 9)] if name == "log_ndtr" else []
@@ -178,3 +187,12 @@ def test_inverses_lead_back() -> None:
 
 def test_every_function_of_one_number_is_here() -> None:
     assert set(PRECISE) & set(ARITY) == {*NAMES, "erf"}
+
+
+@pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_needs_no_library_on_any_cpu(
+    dtype: str, triple: str, cpu: str, fma: bool, widths: tuple[int, ...]
+) -> None:
+    cases = [(name, dtype) for name in NAMES]
+    check_that_no_library_is_called(cases, triple, cpu, fma, widths)

@@ -21,6 +21,12 @@ def _log_erfc(x: mp.mpf) -> mp.mpf:
     return -x * x - mp.log(x * mp.sqrt(mp.pi)) + mp.log1p(-1 / (2 * x * x))
 
 
+def _far_erfcx(x: mp.mpf) -> mp.mpf:
+    if x < 0:
+        return mp.inf
+    return (1 - 1 / (2 * x * x) + 3 / (4 * x**4) - 15 / (8 * x**6)) / (x * mp.sqrt(mp.pi))
+
+
 def _erfcinv(c: mp.mpf) -> mp.mpf:
     if c > 1:
         return -_erfcinv(2 - c)
@@ -82,6 +88,7 @@ def _j(order: int) -> Callable[[mp.mpf], mp.mpf]:
 PRECISE: dict[str, Callable[..., Any]] = {
     "erf": mp.erf,
     "erfc": lambda x: mp.erfc(x) if abs(x) < 50 else mp.mpf(0 if x > 0 else 2),
+    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x) if abs(x) < 1e4 else _far_erfcx(x),
     "erfinv": lambda x: (
         mp.sign(x) * _erfcinv(1 - abs(x)) if abs(x) > 1e-20 else x * mp.sqrt(mp.pi) / 2
     ),
@@ -107,6 +114,7 @@ PRECISE: dict[str, Callable[..., Any]] = {
     "j1": _j(1),
     "xlogy": lambda x, y: x * mp.log(y) if x else mp.mpf(0),
     "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.mpf(0),
+    "rel_entr": lambda x, y: x * mp.log(x / y) if x > 0 and y > 0 else mp.nan,
     "entr": lambda x: -x * mp.log(x),
 }
 

@@ -100,7 +100,10 @@ def _row(op: Any) -> tuple[str, str, str, str, str, str]:
     where = (_dtypes(compiled), _dtypes(host - compiled))
     if compiled & host:
         where = (where[0], f"{where[1]} {_dtypes(compiled & host)} (some)".strip())
-    return (op.name, op.kind, meaning, op.parity, *where)
+    parity = op.parity
+    if getattr(op, "complex_parity", ""):
+        parity = f"{parity}, complex {op.complex_parity}"
+    return (op.name, op.kind, meaning, parity, *where)
 
 
 def _sample_nodes(op: Any) -> Iterator[tuple[str, Any]]:

@@ -227,7 +227,9 @@ def _run_on(graph: Graph, values: list[Any], backend: str) -> tuple[Any, ...]:
 def _is_exact(graph: Graph) -> bool:
     nodes = list(graph.nodes)
     return all(
-        n.op.parity == "exact" and all(_is_exact(region) for region in n.regions) for n in nodes
+        n.op.parity_of([v.type for v in n.inputs]) == "exact"
+        and all(_is_exact(region) for region in n.regions)
+        for n in nodes
     )
 
 

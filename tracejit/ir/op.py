@@ -142,6 +142,10 @@ class Op:
             return bool(node.attrs.get("checked", True)) and None in node.attrs.get("at", (None,))
         return self.raises or "assume" in node.attrs
 
+    def parity_of(self, inputs: Sequence[Type]) -> str:
+        """The parity class for operands of these types."""
+        return self.parity
+
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         """Work for one element of the result, in additions."""
         return 1.0

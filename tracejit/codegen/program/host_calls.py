@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
@@ -84,7 +85,7 @@ class HostCallSite:
     def run(self, slots: int) -> None:
         """Evaluate the op on the memory that the slots point to. Raises Bailout."""
         layout = self._layout_of(slots)
-        with np.errstate(all="ignore"):
+        with quietly():
             if self._ufunc is not None and self._fill(self._ufunc, slots, layout):
                 return
             results = self._results(slots, layout)

@@ -105,7 +105,7 @@ def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
     """C's hypot: of float32 the root of the squares' sum in float64, as the C libraries have it."""
     ((a, b),) = args
     if d == "f64":
-        return real("hypot", d, a, b)
+        return real("libm_hypot", d, a, b)
     infinite = (real("isinf", "b1", part) for part in (a, b))
     squares = [real("square", "f64", real("cast", "f64", part)) for part in (a, b)]
     root = real("cast", d, real("sqrt", "f64", real("add", "f64", *squares)))
@@ -193,6 +193,13 @@ def _c_exp(d: str, args: tuple[Pair, ...]) -> Element:
     return re, real("select", d, real("equal", "b1", b, zero), b, im)
 
 
+def _c_exp2(d: str, args: tuple[Pair, ...]) -> Element:
+    """exp(log(2) z), as NumPy rounds it."""
+    ((a, b),) = args
+    factor = Const(float(DTYPES[d].type(math.log(2))), d)
+    return _c_exp(d, ((real("multiply", d, a, factor), real("multiply", d, b, factor)),))
+
+
 def fused_product(d: str, args: tuple[Pair, ...]) -> Element:
     """The product where each part is one rounded product in one fused operation."""
     (a, b), (c, e) = args
@@ -242,6 +249,8 @@ def on_values(rule: Callable[..., Element], inputs: Sequence[Any]) -> Any:
                 return value(a).astype(DTYPES[kind])
             case Call("fma", args):
                 return fma(*map(value, args))
+            case Call("libm_hypot", args):
+                return np.hypot(*map(value, args))  # NumPy's is the C library's.
             case Call(name, args):
                 return getattr(np, name)(*map(value, args))
         raise NotImplementedError(f"{e} in a rule of complex numbers")
@@ -279,4 +288,5 @@ COMPLEX_RULES: dict[str, Callable[..., Element]] = {
     "greater": _ordered("greater", "greater"),
     "greater_equal": _ordered("greater", "greater_equal"),
     "exp": _c_exp,
+    "exp2": _c_exp2,
 }

@@ -31,6 +31,7 @@ from tracejit.ops.array.complex_elements import (
     parts_dtype,
     real,
 )
+from tracejit.ops.array.complex_functions import COMPLEX_FUNCTIONS
 from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 from tracejit.ops.rules.partials import ElementwiseDerivative
 
@@ -147,6 +148,8 @@ class Elementwise(ElementwiseDerivative):
     takes_complex: ClassVar[bool] = True
     #: Gives the complex element from pairs of parts; a real result is a single expression.
     complex_rule: ClassVar[Any] = None
+    #: The parity class for complex operands, where it is another.
+    complex_parity: ClassVar[str] = ""
     #: What kernels compute it for: the dtypes, or the beginnings of their names.
     native_on: ClassVar[tuple[str, ...]] = ("b", "i", "u", "f")
     #: (dtype, elements) -> the element in terms of kernel functions, where there is none of the
@@ -218,6 +221,11 @@ class Elementwise(ElementwiseDerivative):
             return formula(dtypes[0], *parts)
         wide = formula("f32", *(Call("cast", (a,), "f32") for a in parts))
         return Call("cast", (wide,), out) if out == "f16" else wide
+
+    def parity_of(self, inputs: Sequence[Type]) -> str:
+        if self.complex_parity and dtype_of(inputs[0]).kind == "c":
+            return self.complex_parity
+        return self.parity
 
     def cost(self, inputs: Sequence[Type], attrs: Attrs) -> float:
         return self.work
@@ -306,8 +314,10 @@ def ufunc_op(
         "logic": _LOGIC.get(ufunc, ""),
         "partials": PARTIALS.get(name),
     }
-    if name in COMPLEX_RULES:
-        body["complex_rule"] = staticmethod(COMPLEX_RULES[name])
+    if name in _RULES:
+        body["complex_rule"] = staticmethod(_RULES[name])
+    if name in COMPLEX_FUNCTIONS or name == "exp2":
+        body["complex_parity"] = "ulp(4)"
     register(type(name.title(), (Elementwise,), body))
 
 
@@ -321,6 +331,8 @@ def _note_ufunc(op: Op) -> None:
 
 
 for_each_op(_note_ufunc)
+
+_RULES = COMPLEX_RULES | COMPLEX_FUNCTIONS
 
 #: ufuncs, parity, work and, where kernels have them for some dtypes only, those.
 _NATIVE: tuple[tuple[Any, ...], ...] = (

@@ -115,7 +115,9 @@ class _Folder:
             same = all(n.dtype == numbers[0].dtype for n in numbers)
             bits = {n.tobytes() for n in numbers}
             return numbers[0] if same and len(bits) == 1 else None
-        if node.op.kind != "elementwise" or node.op.parity != "exact" or node.sizes():
+        if node.op.kind != "elementwise" or node.sizes():
+            return None
+        if node.op.parity_of([v.type for v in node.inputs]) != "exact":
             return None
         results = _call(node, [np.full(1, n, n.dtype) for n in numbers])
         if results is None:

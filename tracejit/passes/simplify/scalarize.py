@@ -198,7 +198,8 @@ class _Reader:
         here = self.work.position(node)
         if isinstance(node.op, Elementwise):
             self._ops += 1
-            if self._ops > _MOST_OPS or node.op.parity != "exact":
+            parity = node.op.parity_of([x.type for x in node.inputs])
+            if self._ops > _MOST_OPS or parity != "exact":
                 raise _GiveUp
             args = [self.number(x, place, here) for x in node.inputs]
             return self.builder.emit(node.op, args, node.attrs)[0]

@@ -1,0 +1,144 @@
+"""Complex functions by parts: each against mpmath, special values and branch cuts as NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tracejit
+from tracejit.ops.array.complex_functions import COMPLEX_FUNCTIONS
+
+Array = np.ndarray[Any, Any]
+
+#: Name -> its value in many digits.
+PRECISE: dict[str, Callable[[mp.mpc], mp.mpc]] = {
+    **{name: getattr(mp, name) for name in "sqrt log sin cos tan sinh cosh tanh exp".split()},
+    **{f"arc{name}": getattr(mp, f"a{name}") for name in "sin cos tan sinh cosh tanh".split()},
+    "exp2": mp.exp,
+    "log2": lambda z: mp.log(z) / mp.log(2),
+    "log10": lambda z: mp.log(z) / mp.log(10),
+}
+every_name = pytest.mark.parametrize("name", PRECISE)
+every_dtype = pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+COUNT = 60
+
+
+def compiled(name: str) -> Callable[[Array], Array]:
+    f = getattr(np, name)
+    return tracejit.jit(lambda z: f(z), strict=True)
+
+
+def eager(name: str, z: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(getattr(np, name)(z))
+
+
+def parts(z: Array) -> list[Array]:
+    return [z.real, z.imag]
+
+
+def points(name: str, dtype: Any) -> Array:
+    """Of all sizes and angles, and where the parts of the result are hard: axes, |z| = 1, poles."""
+    draw = np.random.default_rng(2)
+
+    def turn() -> Array:
+        return np.exp(1j * draw.uniform(-3.2, 3.2, COUNT))
+
+    def size(low: float, high: float) -> Array:
+        return 10.0 ** draw.uniform(low, high, COUNT)
+
+    def between(bound: float) -> Array:
+        return draw.uniform(-bound, bound, COUNT)
+
+    wide = dtype == np.complex128
+    grows = name in "exp exp2 sin cos tan sinh cosh tanh".split()
+    most = 2.84 if grows else 300.0 if wide else 30.0
+    quarter = np.pi / 2 * draw.choice([-3, -1, 1, 3], COUNT)
+    groups = [
+        *(between(3) + 1j * between(3), between(40) + 1j * between(40)),
+        *(turn() * (1 + size(-16, -1) * draw.choice([-1, 1], COUNT)), turn() * size(0, most)),
+        turn() * size(-300 if wide else -35, 0),
+        *(between(3) + 1j * size(-20, 0), size(-20, 0) + 1j * between(3)),
+        draw.choice([1, -1, 1j, -1j], COUNT) + turn() * size(-16, -1),
+        *(between(0.1) + 1j * (quarter + between(0.1)), quarter + between(0.1) + 1j * between(0.1)),
+    ]
+    with np.errstate(over="ignore"):
+        z = np.concatenate(groups).astype(dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(z[np.isfinite(getattr(np, name)(z))])
+
+
+def part_errors(name: str, z: Array, found: Array) -> Array:
+    """The greater error of the two parts, in ULP of each."""
+    out = np.zeros((2, len(z)))
+    for k, x in enumerate(z):
+        # Beside a part of another size mpmath's formulas cancel.
+        sizes = [abs(float(v)) or 1.0 for v in (x.real, x.imag)]
+        far = min(sizes) < 1e-20 or max(sizes) > 1e20
+        if name == "exp2":
+            x = x * x.dtype.type(np.log(2))  # As NumPy has it, with this rounding.
+        with mp.workdps(700 if far else 60):
+            exact = PRECISE[name](mp.mpc(float(x.real), float(x.imag)))
+            for j, (part, true) in enumerate(
+                zip((found[k].real, found[k].imag), (exact.real, exact.imag), strict=True)
+            ):
+                unit = np.spacing(np.abs(type(part)(float(true))))
+                out[j, k] = abs((mp.mpf(float(part)) - true) / mp.mpf(float(unit)))
+    return out.max(0)
+
+
+@every_name
+@every_dtype
+def test_each_part_is_exact_to_a_few_places(name: str, dtype: Any) -> None:
+    z = points(name, dtype)
+    errors = part_errors(name, z, compiled(name)(z))
+    worst = int(np.argmax(errors))
+    bound = 0.6 if dtype == np.complex64 and name in COMPLEX_FUNCTIONS else 4.0
+    assert errors[worst] <= bound, f"{errors[worst]:.2f} ULP at {z[worst]!r}"
+
+
+@every_name
+@every_dtype
+def test_special_values_are_numpys(name: str, dtype: Any) -> None:
+    part = np.float64 if dtype == np.complex128 else np.float32
+    info = np.finfo(part)
+    sizes = [0.0, 0.5, 1.0, 2.5, np.inf, info.max, info.tiny, 89.0, 710.0, 750.0, 1e5, np.pi]
+    values = np.array([v for x in sizes for v in (x, -x)] + [np.nan], part)
+    z = np.empty((len(values), len(values)), dtype)
+    z.real, z.imag = values[:, None], values[None, :]
+    for want, got in zip(parts(eager(name, z)), parts(compiled(name)(z)), strict=True):
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        number = ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(got[number]), np.signbit(want[number]))
+        exact = number & (np.isinf(want) | (want == 0))
+        np.testing.assert_array_equal(got[exact], want[exact])
+        rest = number & ~exact
+        np.testing.assert_array_max_ulp(got[rest], want[rest], 8)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log", "log2", "log10"])
+def test_both_sides_of_the_branch_cut(name: str) -> None:
+    cut = -np.array([1e-300, 0.3, 1.0, 7.5, 1e300])
+    above, below = cut + 0j, np.conj(cut + 0j)
+    f = compiled(name)
+    np.testing.assert_allclose(f(above), eager(name, above), rtol=1e-15)
+    np.testing.assert_array_equal(f(below), np.conj(f(above)))
+    assert (f(above).imag > 0).all()
+
+
+def test_every_rule_is_tested() -> None:
+    assert {*COMPLEX_FUNCTIONS, "exp", "exp2"} == set(PRECISE)
+
+
+def test_gradients_pass_through() -> None:
+    z = np.array([0.3 + 0.4j, -1.2 + 0.7j])
+    for name in COMPLEX_FUNCTIONS:
+        f = getattr(np, name)
+        step = 1e-6
+        slope = tracejit.grad(lambda x, f=f: f(x + 1j * z.imag).real.sum())(z.real)
+        numeric = (f(z + step).real - f(z - step).real) / (2 * step)
+        np.testing.assert_allclose(slope, numeric, rtol=1e-6)
