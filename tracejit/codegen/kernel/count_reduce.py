@@ -1,4 +1,4 @@
-"""How many of a loop's truths hold, in lanes: each vector of them becomes bits, which are counted."""
+"""How many of a loop's truths hold, in lanes: a vector of them becomes bits, which are counted."""
 
 from __future__ import annotations
 
