@@ -415,3 +415,24 @@ def test_an_index_out_of_range_is_found_behind_what_decides(f: Any) -> None:
     i[-1] = 5
     with pytest.raises(IndexError):
         jitted(x, i)
+
+
+@every_target
+@pytest.mark.parametrize("dtype", ("b1", "u8", "f64"))
+@pytest.mark.parametrize("bound", (True, False))
+def test_counts_of_truths(dtype: str, bound: bool, target: str) -> None:
+    a = load("a", P, dtype=dtype)
+    truth = a if dtype == "b1" else call("not_equal", a, Const(0, dtype), dtype="b1")
+    number = call("cast", truth, dtype="i64")
+    body = (Store("kept", (P,), truth), Let("t", "i64", number)) if bound else ()
+    term = Target("r", "sum", "i64", Var("t", "i64") if bound else number)
+    params = (*inputs(dtype), Param("kept", "b1", (N,), output=True), output("i64", 1))
+    k = kernel(
+        params, Reduce("i", N, body, (term,), vector=True), Store("out", (0,), Var("r", "i64"))
+    )
+    for n in SIZES:
+        x = values(dtype, n) if dtype == "b1" else values(dtype, n) // 2
+        buffers = {"a": x, "kept": np.zeros(n, bool), "out": np.zeros(1, np.int64)}
+        out = run_both(k, target, buffers, {"n": n, "m": 0})
+        assert out["out"][0] == np.count_nonzero(x)
+        assert np.array_equal(out["kept"], x != 0) or not bound
