@@ -41,8 +41,8 @@ BOUNDS = {
     "i0e": 3.5,
     "i1": 4.0,
     "i1e": 3.0,
-    "j0": 8.0,
-    "j1": 8.0,
+    "j0": 5.0,
+    "j1": 5.0,
 }
 CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
