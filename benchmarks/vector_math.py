@@ -1,130 +1,136 @@
-"""exp, log, sin, cos, tanh, erf in vectors: greatest error in ULP, and speed beside NumPy's."""
+"""Elementary functions on vectors: one jitted call beside NumPy's own, and beside JAX and Numba.
+
+A call is `def f(x): return np.exp(x)` on 1e3, 1e5 and 1e7 numbers, and makes its result's array,
+as NumPy's does. Their errors are `python -m benchmarks.vector_math_errors`.
+"""
 
 from __future__ import annotations
 
-import ctypes
+import linecache
+import math
+import statistics
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.special
 
-from tracejit.codegen.llvm import engine
-from tracejit.codegen.vector_math.define import define, symbol
+import tracejit
+from tracejit.codegen.vector_math.define import ARITY
 
-from .harness import Contender, Table, compare
-from .vector_math_sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors
+from ._vector_math_contenders import Array, jaxs
+from .harness import Contender, Table, absent, check, measure, peer
+from .vector_math_sweep import DTYPES
 
-SIZE = 16_384
-#: What the speed is measured on: arguments that programs have.
+SIZES = (1_000, 100_000, 10_000_000)
+#: The size that is required to be no slower than NumPy.
+JUDGED = 100_000
+#: What the speed is measured on: arguments that programs have. Others are given 0.1 to 10.
 RANGES = {
-    "exp": (-20.0, 20.0),
-    "log": (1e-3, 100.0),
-    "sin": (-100.0, 100.0),
-    "cos": (-100.0, 100.0),
-    "tanh": (-4.0, 4.0),
-    "erf": (-3.0, 3.0),
+    **dict.fromkeys(("exp", "exp2"), (-20.0, 20.0)),
+    **dict.fromkeys(("expm1", "sinh", "cosh", "expit", "log_expit"), (-5.0, 5.0)),
+    **dict.fromkeys(("log", "log2", "log10"), (1e-3, 100.0)),
+    **dict.fromkeys(("sin", "cos", "tan", "cbrt"), (-100.0, 100.0)),
+    **dict.fromkeys(("arcsin", "arccos", "arctanh", "erfinv"), (-0.999, 0.999)),
+    **dict.fromkeys(("arctan", "arctan2", "arcsinh", "hypot"), (-10.0, 10.0)),
+    **dict.fromkeys(("tanh", "erf", "ndtr", "log_ndtr"), (-4.0, 4.0)),
+    **dict.fromkeys(("logit", "ndtri"), (0.001, 0.999)),
+    **dict.fromkeys(("i0", "i1", "i0e", "i1e", "j0", "j1"), (-15.0, 15.0)),
+    "arccosh": (1.0, 10.0),
+    "erfc": (-3.0, 6.0),
+    "erfcinv": (0.001, 1.999),
+    "log1p": (-0.9, 10.0),
 }
-ULP_BOUNDS = dict.fromkeys(NAMES, 1.0) | {"erf": 1.25}
-SPEED_BOUNDS = {"exp": 0.7, "log": 0.7, "sin": 3.0, "cos": 3.0, "erf": 3.0}
+#: Where 0.9 of NumPy's speed is enough at `JUDGED`, and why.
+REASONS: dict[str, str] = {}
+#: Numba knows these by Python's names for them.
+_NUMBA = {"erf": "math.erf", "erfc": "math.erfc", "gamma": "math.gamma", "gammaln": "math.lgamma"}
 
 
-#: One register of the host is a vector, or two are.
-HEADS = ("numpy", "one register", "two registers")
+def defined(text: str, parameters: str, **names: Any) -> Callable[..., Any]:
+    """`def f(parameters): text`, with a source that can be found."""
+    source = f"def f({parameters}):\n{text}"
+    file = f"<vector_math {text.strip()}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"np": np, "sp": scipy.special, "math": math, **names}
+    exec(compile(source, file, "exec"), space)
+    return space["f"]  # type: ignore[no-any-return]
 
 
-class Applied:
-    """A vector function applied to all of `x`; calling this fills `y`."""
-
-    def __init__(self, name: str, x: Floats, width: int, fma: bool) -> None:
-        self.x, self.y = x, np.empty_like(x)
-        dtype = {8: "f64", 4: "f32"}[x.itemsize]
-        element = {8: "double", 4: "float"}[x.itemsize]
-        vector, own = f"<{width} x {element}>", symbol(name, dtype, width)
-        definition = define(name, dtype, width, fma)
-        # Addresses in the code: a call then costs ctypes nothing for arguments.
-        loop = f"""
-define void @apply() {{
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %0 ], [ %next, %loop ]
-  %source = getelementptr {element}, ptr inttoptr (i64 {x.ctypes.data} to ptr), i64 %i
-  %target = getelementptr {element}, ptr inttoptr (i64 {self.y.ctypes.data} to ptr), i64 %i
-  %a = load {vector}, ptr %source, align {x.itemsize}
-  %b = call {vector} @{own}({vector} %a)
-  store {vector} %b, ptr %target, align {x.itemsize}
-  %next = add i64 %i, {width}
-  %more = icmp ult i64 %next, {x.size}
-  br i1 %more, label %loop, label %end
-end:
-  ret void
-}}
-"""
-        text = "\n".join([*definition.all_declarations(), *definition.everything().values(), loop])
-        self.library = engine.compile_module(text, {}, ["apply"], simplifycfg=False)
-        self.call: Any = ctypes.CFUNCTYPE(None)(self.library.address("apply"))
+def operands(name: str, kind: Any, size: int) -> list[Array]:
+    draw = np.random.default_rng(3)
+    low, high = RANGES.get(name, (0.1, 10.0))
+    if ARITY[name] == 1:
+        return [draw.uniform(low, high, size).astype(kind)]
+    return [draw.uniform(low, high, size).astype(kind), draw.uniform(0.1, 5.0, size).astype(kind)]
 
 
-def numpys(name: str) -> Any:
-    return scipy.special.erf if name == "erf" else getattr(np, name)
+def functions(name: str) -> dict[str, Callable[..., Any]]:
+    """NumPy's call first, then ours, JAX's and Numba's, as far as they have the function."""
+    given = ", ".join("xy"[: ARITY[name]])
+    module = "np" if hasattr(np, name) else "sp"
+    plain = defined(f"    return {module}.{name}({given})\n", given)
+    found: dict[str, Any] = {"numpy": plain, "ours": tracejit.jit(plain)}
+    jax, numba = peer("jax"), peer("numba")
+    if jax is not None and (function := jaxs(name)):
+        found["jax"] = jax.jit(function)
+    text = f"np.{name}" if module == "np" and name != "i0" else _NUMBA.get(name)
+    if numba is not None and text is not None:
+        element = ", ".join(f"{k}[i]" for k in given.split(", "))
+        body = "    out = np.empty_like(x)\n    for i in range(x.size):\n"
+        body += f"        out[i] = {text}({element})\n    return out\n"
+        found["numba"] = numba.njit(defined(body, given))
+    return found
 
 
-def errors(count: int) -> Table:
-    """Greatest error over about `count` points of each function and float width."""
-    rows: list[dict[str, str | float | int]] = []
-    table = Table(f"error in ULP against mpmath, {count:,} points each", rows)
-    for dtype in DTYPES:
-        for name in NAMES:
-            x = points(name, dtype, count)
-            x = x[: x.size // 16 * 16]
-            head, rest = reference(name, x)
-            row: dict[str, str | float | int] = {"": f"{name} {dtype}", "points": x.size}
-            for form, fma in (("fma", True), ("no fma", False)):
-                applied = Applied(name, x, 8, fma)
-                applied.call()
-                found = ulp_errors(applied.y, head, rest)
-                worst = int(np.argmax(found))
-                row[form] = error = float(found[worst])
-                row[f"{form} at"] = f"{x[worst]:.9g}"
-                table.require(f"{name} {dtype}, {form}", error, at_most=ULP_BOUNDS[name])
-            with np.errstate(all="ignore"):
-                row["numpy"] = float(ulp_errors(numpys(name)(x), head, rest).max())
-            rows.append(row)
-    table.notes.append("numpy: NumPy's function, for erf SciPy's")
-    return table
+def rows(name: str, dtype: str, sizes: tuple[int, ...], rounds: int) -> Iterator[dict[str, Any]]:
+    """A row for each size."""
+    entrants = functions(name)
+    for size in sizes:
+        bound: dict[str, Any] = dict(zip("xy", operands(name, DTYPES[dtype], size), strict=False))
+        call = f"f({', '.join(bound)})"
+        contenders = [Contender(k, call, bound | {"f": f}) for k, f in entrants.items()]
+        for k, contender in enumerate(contenders):
+            if contender.name == "jax":
+                there = {n: peer("jax").numpy.asarray(v) for n, v in bound.items()}  # type: ignore[union-attr]
+                names = there | {"f": entrants["jax"]}
+                contenders[k] = Contender("jax", f"{call}.block_until_ready()", names)
+        tolerance = 1e-12 if dtype == "f64" else 1e-5
+        # JAX's special functions are good to fewer digits.
+        check(contenders[:2], tolerance, tolerance / 100)
+        turns = rounds if size <= JUDGED else -(-rounds // 3)
+        times = measure(contenders, turns, batch=0.004)
+        base = times["numpy"].cpu
+        row: dict[str, Any] = {"": f"{name} {dtype}", "size": size}
+        row["numpy, ns an element"] = base / size * 1e9
+        row["times numpy"] = base / times["ours"].cpu
+        yield row | {f"{k}: times numpy": base / v.cpu for k, v in list(times.items())[2:]}
 
 
-def speeds(rounds: int) -> Table:
-    """ns an element beside NumPy, at one and two registers of the host a call."""
-    target = engine.host_target()
-    rows: list[dict[str, str | float | int]] = []
-    table = Table(f"ns an element, {SIZE:,} elements in cache", rows)
-    random = np.random.default_rng(3)
-    for dtype, kind in DTYPES.items():
-        lanes = target.vector_bits // (8 * np.dtype(kind).itemsize)
-        for name in NAMES:
-            x = random.uniform(*RANGES[name], SIZE).astype(kind)
-            names = {"f": numpys(name), "x": x, "y": np.empty_like(x)}
-            contenders = [Contender("numpy", "f(x, out=y)", names)]
-            for width in (lanes, 2 * lanes):
-                applied = Applied(name, x, width, target.has_fma)
-                bound = {"call": applied.call, "y": applied.y, "keep": applied}
-                contenders.append(Contender(f"width {width}", "call() or y", bound))
-            tolerance = 1e-12 if dtype == "f64" else 1e-5
-            _, times = compare(
-                name, contenders, rounds=rounds, rtol=tolerance, atol=tolerance / 1000
-            )
-            cpu = {contender: timing.cpu for contender, timing in times.items()}
-            row: dict[str, str | float | int] = {"": f"{name} {dtype}"}
-            for seconds, head in zip(cpu.values(), HEADS, strict=True):
-                row[head] = seconds / SIZE * 1e9
-                row[f"{head}: times numpy"] = cpu["numpy"] / seconds
-            del row["numpy: times numpy"]
-            if name in SPEED_BOUNDS and (dtype == "f64" or name in ("exp", "log")):
-                ratio = cpu["numpy"] / cpu[f"width {2 * lanes}"]
-                table.require(f"{name} {dtype} over numpy", ratio, at_least=SPEED_BOUNDS[name])
-            rows.append(row)
-    return table
+def svml() -> str:
+    """Whether Numba calls Intel's vector functions."""
+    numba = peer("numba")
+    if numba is None:
+        return ""
+    return f"Numba {'with' if numba.config.USING_SVML else 'without'} SVML"
 
 
-def run(quick: bool) -> list[Table]:
-    return [errors(2_000 if quick else 100_000), speeds(5 if quick else 31)]
+def run(quick: bool, only: str = "") -> list[Table]:
+    """A row for each function, dtype and size; `only` names functions."""
+    names = only.split(",") if only else list(ARITY)
+    table = Table("NumPy's CPU time over that of one call", [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            for dtype in DTYPES:
+                sizes = (JUDGED,) if quick else SIZES
+                table.rows += rows(name, dtype, sizes, 3 if quick else 9)
+    judged = {str(r[""]): float(r["times numpy"]) for r in table.rows if r["size"] == JUDGED}
+    for what, ratio in judged.items():
+        why = REASONS.get(what)
+        table.require(f"{what} {why or ''}".strip(), ratio, at_least=0.9 if why else 1.0)
+    table.require("geometric mean", statistics.geometric_mean(judged.values()), at_least=1.2)
+    table.notes.append("numpy: SciPy's function where NumPy has none")
+    table.notes += [*absent("jax", "numba"), *filter(None, [svml()])]
+    return [table]

@@ -137,6 +137,45 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
     return np.concatenate([planned, patterns.view(info.dtype)])
 
 
+def special_points(name: str, dtype: str, count: int, seed: int = 0) -> Floats:
+    """About `count` arguments of one of SciPy's functions: all magnitudes, and where they bend."""
+    draw = np.random.default_rng([seed, len(name)])
+    info = np.finfo(DTYPES[dtype])
+    n = count // 8
+    least, most = float(np.log2(info.smallest_subnormal)), float(info.maxexp)
+    sign = draw.choice([-1.0, 1.0], n)
+    near_one = 1 - np.exp2(draw.uniform(-info.nmant - 1.0, -1, n))
+    groups = [draw.uniform(-1, 1, n), draw.uniform(-9, 9, n), draw.uniform(-40, 180, n)]
+    groups += [draw.uniform(0, 1, n), near_one, sign * np.exp2(draw.uniform(-60, 5, n))]
+    groups += [sign * np.exp2(draw.uniform(least, most, n)), 0.5 + sign * near_one / 2]
+    x = np.concatenate(groups).astype(info.dtype)
+    # These have a zero between any two poles: near it the terms are what counts, not the sum.
+    return np.abs(x) if name in ("gammaln", "psi") else x
+
+
+def pairs(name: str, dtype: str, count: int, seed: int = 0) -> list[Floats]:
+    """About `count` pairs: of all magnitudes, alike, of small integers, and for powers in range."""
+    draw = np.random.default_rng([seed, len(name)])
+    info = np.finfo(DTYPES[dtype])
+    n = count // 6
+    least, most = float(np.log2(info.smallest_subnormal)), float(info.maxexp)
+
+    def magnitudes(low: float, high: float) -> Floats:
+        return np.asarray(draw.choice([-1.0, 1.0], n) * np.exp2(draw.uniform(low, high, n)))
+
+    wide, close = magnitudes(least, most), magnitudes(least, most - 3)
+    first = [wide, close, magnitudes(-2, 2), draw.integers(-99, 99, n).astype(np.float64)]
+    second = [magnitudes(least, most), close * magnitudes(-3, 3), magnitudes(-3, 3)]
+    second += [draw.integers(-30, 30, n).astype(np.float64)]
+    if name == "power":
+        base, near_one = np.abs(wide), 1 + magnitudes(-info.nmant / 2.0, -1)
+        first += [base, near_one]
+        second += [draw.uniform(least, most, n) / np.log2(base)]
+        second += [draw.uniform(least, most, n) / np.log2(near_one)]
+    with np.errstate(all="ignore"):
+        return [np.concatenate(column).astype(info.dtype) for column in (first, second)]
+
+
 def reference(name: str, x: Floats) -> tuple[Floats, Floats]:
     """The function's value rounded to `x`'s dtype, and what is missing from it, in its own ULP.
 
@@ -194,7 +233,9 @@ def ulp_errors(got: Floats, head: Floats, rest: Floats) -> Floats:
     Infinite where one of `got` and `head` is NaN or infinite and the other is not the same.
     """
     with np.errstate(all="ignore"):
-        unit = np.spacing(np.abs(head)).astype(np.float64)
+        # The spacing of the last number itself is infinite.
+        most = np.ldexp(head.dtype.type(1), np.finfo(head.dtype).maxexp - 1)
+        unit = np.spacing(np.minimum(np.abs(head), most)).astype(np.float64)
         errors = np.abs((got.astype(np.float64) - head.astype(np.float64)) / unit - rest)
     same = (got == head) | (np.isnan(got) & np.isnan(head))
     special = ~np.isfinite(head) | ~np.isfinite(got)

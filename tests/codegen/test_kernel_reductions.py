@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
+from tests.support.compare import assert_same
 from tests.support.native_kernels import (
     TARGETS,
     Array,
@@ -378,3 +380,38 @@ def test_positions_of_two_loops_that_are_the_same_number(combine: str, target: s
     out = np.zeros(2, DTYPES[result])
     got = run_both(kernel([output(result, 2)], loop), target, {"out": out}, {"n": 0, "m": 0})
     np.testing.assert_array_equal(got["out"], [0, 1] if combine == "argmax" else [2, 2])
+
+
+def _positive(x: Any) -> Any:
+    y = x > 0
+    return y, np.any(y), np.all(y)
+
+
+def _rows_positive(x: Any) -> Any:
+    y = x > 0
+    return y, np.any(y, axis=1), y.argmax(axis=1)
+
+
+def _some(x: Any, i: Any) -> Any:
+    return np.any(x[i] > 0)
+
+
+def _first(x: Any, i: Any) -> Any:
+    return np.argmax(x[i] > 0)
+
+
+def test_what_is_stored_on_the_way_is_stored_whole() -> None:
+    x = np.arange(60_000).reshape(20, 3000) % 7 - 3
+    for f in (_positive, _rows_positive):
+        for v in (x, x[:, ::2], np.asfortranarray(x)):
+            assert_same(f(v), tracejit.jit(f)(v))
+
+
+@pytest.mark.parametrize("f", [_some, _first])
+def test_an_index_out_of_range_is_found_behind_what_decides(f: Any) -> None:
+    jitted, x = tracejit.jit(f), np.ones(5)
+    i = np.zeros(9000, np.int64)
+    assert_same(f(x, i), jitted(x, i))
+    i[-1] = 5
+    with pytest.raises(IndexError):
+        jitted(x, i)

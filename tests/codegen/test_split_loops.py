@@ -12,6 +12,7 @@ from tests.support.native_kernels import M, N, P, call, every_target, kernel, lo
 from tracejit.codegen.lowering.split import split
 from tracejit.ir.dims import Dim, floordiv, prod
 from tracejit.ir.kernel import For, Kernel, Param, Reduce, Stmt, Store, Target, Var
+from tracejit.ir.types import DTYPES
 
 
 def digits(*sizes: Dim) -> list[Dim]:
@@ -111,3 +112,31 @@ def test_strided_matrices_flattened() -> None:
         for f in (np.max, np.ravel, np.sum, lambda v: np.tile(v, 2), lambda v: np.any(v > 98)):
             found, want = tracejit.jit(lambda v, f=f: f(v))(x), f(x)
             assert np.array_equal(found, want)
+
+
+@every_target
+@pytest.mark.parametrize("row", [24, 32, 20, 64])
+@pytest.mark.parametrize(
+    "combine, dtype", [("sum", "f64"), ("sum", "f32"), ("argmax", "f64"), ("argmax", "u8")]
+)
+def test_positions_in_rows_that_lanes_divide(
+    combine: str, dtype: str, row: int, target: str
+) -> None:
+    """Of known steps and those of the run, neighbours and backwards; the last row ends early."""
+    result = dtype if combine == "sum" else "i64"
+    down, along = digits(N, row)
+    for step in (1, 2, M, -1):
+        first = row if step == -1 else 0
+        offset = down * (5 * row) + along * step + first
+        term = Target("r", combine, result, load("a", offset, dtype=dtype))
+        size = N * row - 3
+        reduce = Reduce("i", size, (), (term,), vector=True)
+        params = Param("a", dtype, (5 * row * N,)), output(result, 1)
+        k = kernel(params, reduce, Store("out", (0,), Var("r", result)))
+        for n in (1, 2, 5, 40):
+            a = np.random.default_rng(n).integers(0, 99, 5 * row * n).astype(DTYPES[dtype])
+            lying = a.reshape(n, -1)[:, first :: 3 if step == M else step][:, :row]
+            terms = lying.reshape(-1)[: n * row - 3]
+            out = np.zeros(1, DTYPES[result])
+            found = run_both(k, target, {"a": a, "out": out}, {"n": n, "m": 3})["out"][0]
+            assert found == getattr(np, combine)(terms)

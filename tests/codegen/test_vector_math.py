@@ -28,6 +28,7 @@ PERMUTES = engine.host_target().is_x86 and "avx512f" in engine.host_target().fea
 _WIDER = {
     "arccosh": 0.95,
     "arcsinh": 0.95,
+    "arctanh": 0.95,
     "arctan": 0.95,
     "expm1": 0.95,
     "sinh": 0.9,

@@ -34,7 +34,7 @@ every_kind = pytest.mark.parametrize("kind", (np.float64, np.float32))
 TRUTH: dict[str, Callable[..., Any]] = {"arctan2": mpmath.atan2, "hypot": mpmath.hypot}
 every_function = pytest.mark.parametrize("fn", TRUTH)
 #: ULP. Subnormal results of hypot are rounded twice.
-BOUNDS = {"arctan2": 0.9, "hypot": 0.75}
+BOUNDS = {"arctan2": 0.9, "hypot": 0.8}
 COUNT = 3_000
 
 
@@ -107,16 +107,20 @@ def test_the_bound_can_fail() -> None:
     assert greatest_error("arctan2", columns, got) > 0.9
 
 
+def grid(kind: Any) -> list[Array]:
+    """Zeros, infinities, NaN, the ends of the range and what is between, in all combinations."""
+    limits = np.finfo(kind)
+    sizes = [0, 1, 2.5, 3, 1e4, np.inf, limits.max, limits.tiny, limits.smallest_subnormal]
+    values = np.array([*sizes, *(-s for s in sizes), 5 * limits.smallest_subnormal, np.nan], kind)
+    return [np.array(c, kind) for c in zip(*itertools.product(values, repeat=2), strict=True)]
+
+
 @every_host
 @every_function
 @pytest.mark.parametrize("kind", (np.float64, np.float32, np.float16))
 def test_special_values_are_numpys(fn: str, kind: Any, host: str) -> None:
-    """Zeros, infinities and NaN in all combinations; what else the result is, within a unit."""
-    limits = np.finfo(kind)
-    sizes = [0, 1, 2.5, 3, 1e4, np.inf, limits.max, limits.tiny, limits.smallest_subnormal]
-    values = np.array([*sizes, *(-s for s in sizes), 5 * limits.smallest_subnormal, np.nan], kind)
-    grid = zip(*itertools.product(values, repeat=2), strict=True)
-    columns = [np.array(c, kind) for c in grid]
+    """What is no zero, infinity or NaN within a unit."""
+    columns = grid(kind)
     with np.errstate(all="ignore"):
         want = getattr(np, fn)(*columns)
     got = run(fn, host, *columns)
@@ -126,6 +130,16 @@ def test_special_values_are_numpys(fn: str, kind: Any, host: str) -> None:
     # NumPy's own float32 functions are up to 3 units off.
     allowed = 1 if kind == np.float64 else 3
     np.testing.assert_array_max_ulp(got[~special], want[~special], allowed)
+
+
+@every_host
+@every_kind
+@pytest.mark.parametrize("fn", (*TRUTH, "power"))
+def test_special_values_need_no_others_beside_them(fn: str, kind: Any, host: str) -> None:
+    """Rare cases are found in a vector that holds nothing but one of them, too."""
+    columns = grid(kind)
+    want = run(fn, host, *columns)
+    assert same_bits(run(fn, host, *(np.repeat(c, 64) for c in columns)), np.repeat(want, 64))
 
 
 @every_host

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.support.compare import assert_parity, assert_same
 from tests.support.tracing import check, wave
 
 F = Callable[..., Any]
@@ -130,3 +131,43 @@ def test_solvers(k: int) -> None:
         first = (_regular(4, dtype), wave(4, 3, dtype=dtype))
         second = (_regular(6, dtype), wave(6, 2, dtype=dtype))
         check(SOLVERS[k], first, second, parity="order", ulp=200)
+
+
+PRODUCTS = [
+    *(((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 4), (4, 2)), ((2, 3, 4), (4,))),
+    *(((2, 3, 4), (4, 5)), ((4,), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((3, 4), (4, 1))),
+    *(((0, 4), (4, 2)), ((3, 0), (0, 2)), ((0,), (0,)), ((1, 4), (4, 3)), ((20, 30), (30, 40))),
+]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64"])
+def test_products_of_whole_numbers_and_truths(dtype: str) -> None:
+    def computed(x: Any, y: Any) -> Any:
+        return (x | x) @ (y | y)
+
+    def plain(x: Any, y: Any) -> Any:
+        return x @ y
+
+    random = np.random.default_rng(3)
+    native, of_computed = tracejit.jit(plain, strict=True), tracejit.jit(computed)
+    for shapes in PRODUCTS:
+        a, b = (random.integers(-9, 9, shape) for shape in shapes)
+        x, y = (v > 4 if dtype == "bool" else v.astype(dtype) for v in (a, b))
+        for order in "CF":
+            x, y = np.array(x, order=order), np.array(y, order=order)
+            for f in (native, of_computed):
+                assert_same(x @ y, f(x, y))
+
+
+def test_vecdot_along_an_axis_and_complex_products() -> None:
+    z = np.arange(12.0).reshape(3, 4) * (1 - 2j)
+    for f in (
+        *(lambda x, k=k: np.vecdot(x, x + 1, axis=k) for k in (0, 1, -2)),
+        lambda x: np.vdot(x, x + 1),
+        lambda x: np.linalg.vecdot(x, x[0]),
+        lambda x: np.linalg.norm(x.T),
+        lambda x: np.linalg.norm(x[:, ::2]),
+    ):
+        for x in (z, z.real.copy(), np.asfortranarray(z), z.real.astype(int), z.real > 5):
+            if x.dtype != bool or "norm" not in f.__code__.co_names:
+                assert_parity(f, x, parity="order", ulp=16)

@@ -14,7 +14,7 @@ import scipy.linalg
 import scipy.special
 
 import tracejit
-from tests.support.compare import assert_same
+from tests.support.compare import assert_parity, assert_same
 from tracejit.codegen.program.host_results import _HELD
 from tracejit.codegen.program.rng_state import _SAVED
 from tracejit.errors import Bailout, FallbackError, GraphError
@@ -409,3 +409,23 @@ def test_results_that_are_not_as_declared_bail_out() -> None:
             with pytest.raises(Bailout):
                 run(graph, (np.ones(3),))
     assert not _HELD
+
+
+def test_ufuncs_write_where_the_result_belongs() -> None:
+    x = np.arange(1, 13).reshape(3, 4)
+    z = np.array([[1.5 - 2.5j, -0.5j], [np.nan, np.inf]])
+    for f, *operands in (
+        (lambda x: np.reciprocal(x), x),
+        (lambda x: np.reciprocal(x) + 1, np.asfortranarray(x)),
+        (lambda x: np.reciprocal(x[:, ::2]), x),
+        (lambda x, y: np.ldexp(x, y), x * 1.5, x % 3),
+        (lambda x, y: np.ldexp(x, y), x * 1.5, x[0]),
+        (lambda x, y: np.ldexp(x, y), x[:1] * 1.5, x[:, :1]),
+        (lambda z: np.rint(z), z),
+        (lambda x, y: np.nextafter(x, y), x.astype(np.uint8), x.astype(np.uint8)[:, :1]),
+    ):
+        jitted = tracejit.jit(f)
+        for k in (1, 2, 3):
+            given = [np.concatenate([v] * k) if len(v) > 1 else v for v in operands]
+            with np.errstate(all="ignore"):
+                assert_parity(f, *given, jitted=jitted)

@@ -182,7 +182,7 @@ def test_indices_known_at_run_time() -> None:
     with counting(jitted) as calls:
         for i in (0, 2, -2, np.int64(-1)):
             assert_same_views(_pick(X, i), jitted(X, i), X)
-        assert not calls
+        assert not calls and not jitted.report().bailouts
         for i in (3, -4, 2**40, np.int64(3)):
             for f in (_pick, jitted):
                 with pytest.raises(IndexError):
@@ -205,7 +205,7 @@ def test_sizes_known_at_run_time() -> None:
     with counting(jitted) as calls:
         for n in (0, 1, 3, 20):
             assert_same_views(_head(X + n), jitted(X + n))
-        assert not calls
+        assert not calls and not jitted.report().bailouts
         for f in (_head, jitted):
             with pytest.raises(ValueError, match="negative|non-negative"):
                 f(X - 5)
@@ -331,3 +331,28 @@ def test_views_of_an_entry_are_those_of_its_definition() -> None:
         assert linked.native(x[:3]) is native.BAIL
     assert [sys.getrefcount(obj) for obj in watched] == before
     assert sys.getallocatedblocks() - blocks < 200
+
+
+def test_sizes_found_late_that_do_not_fit_are_numpys_error() -> None:
+    late = symbol("late")
+    for shape in ((late * 3 * 2**61,), (late - 4,), (2, late * 2**59)):
+        view = OutView(0, None, shape, (0,) * len(shape), sizes=(("late", 2),))
+        numbers = OutPyScalar("complex"), OutPyScalar("int")
+        linked = unary(ArrayLeaf(F8, ("n",)), OutLeaf(0), *numbers, view, result=3)
+        x = np.arange(9.0)
+        before = sys.getrefcount(x)
+        for _ in range(20):
+            # The program stores 3: the size is negative, or far more than 64 bits or memory have.
+            with pytest.raises(ValueError):
+                linked.native(x)
+        assert sys.getrefcount(x) == before
+
+
+def test_code_grows_by_as_much_with_each_view() -> None:
+    def lines(count: int) -> int:
+        views = [OutView(0, None, (N,), (8,)) for _ in range(count)]
+        spec = unary(ArrayLeaf(F8, ("n",)), OutLeaf(0), *views, result="list").spec
+        return native.entry_ir(spec, "program", "entry")[0].count("\n")
+
+    few, more, most = lines(10), lines(30), lines(50)
+    assert most - more == more - few

@@ -252,6 +252,16 @@ class Values:
         """The value of a size expression with the vector variable at its position in lane 0."""
         return self._sum(d, self._first_lane)
 
+    def place(self, d: Dim, stream: int) -> KernelValue:
+        """The value of a size expression in the first lane of a stream."""
+        ahead = self.constant(stream * self.width, "i64")
+
+        def lookup(name: str) -> KernelValue:
+            first = self._first_lane(name)
+            return self.integer("add", first, ahead) if name == self.vector else first
+
+        return self._sum(d, lookup)
+
     def _first_lane(self, name: str) -> KernelValue:
         if name == self.vector and self.base is not None:
             return self.base

@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.kernel.expressions import KernelValue, Values
-from tracejit.codegen.kernel.strided import even_step, load_apart, load_spread, moved, store_apart
+from tracejit.codegen.kernel.strided import (
+    even_step,
+    load_apart,
+    load_spread,
+    moved,
+    step_in_rows,
+    store_apart,
+)
 from tracejit.codegen.llvm.lanes import (
     Lanes,
     bits,
@@ -22,7 +29,7 @@ from tracejit.codegen.llvm.lanes import (
     to_memory,
 )
 from tracejit.codegen.llvm.text import register
-from tracejit.ir.dims import Dim, Poly
+from tracejit.ir.dims import Dim, Poly, symbol
 from tracejit.ir.kernel import Kernel, Load, Store
 
 __all__ = ["Memory"]
@@ -140,13 +147,16 @@ class Memory:
     def _load_lanes(
         self, values: Values, buffer: str, dtype: str, offset: Dim, floor: int
     ) -> KernelValue:
+        in_rows = step_in_rows(values, offset)
+        if in_rows is not None:
+            return self._load_in_rows(values, buffer, dtype, offset, in_rows, floor)
         stride = _unit_stride(values, offset)
         names = []
         if stride is None or (stride > 1 and (values.masks is not None or stride > values.width)):
-            step = even_step(values, dtype, offset)
+            step = even_step(values, dtype, offset, loaded=True)
             if step is not None:
                 first = self._address(values, buffer, dtype, offset)
-                return load_apart(values, first, step, dtype, floor)
+                return load_apart(values, [first], step, dtype, floor)
             addresses, level = self._lane_addresses(values, buffer, dtype, offset)
             level = max(level, floor)
             for s, pointers in enumerate(addresses):
@@ -161,6 +171,31 @@ class Memory:
             with values.at_level(level):
                 raw = _load_run(values, dtype, base.names[0], stride, s)
                 names.append(from_memory(values.lanes, raw, dtype))
+        return KernelValue(dtype, level, tuple(names), varying=True)
+
+    def _load_in_rows(
+        self, values: Values, buffer: str, dtype: str, offset: Dim, step: Dim, floor: int
+    ) -> KernelValue:
+        """Lanes `step` apart, of which each stream has those of one row."""
+        pointer = KernelValue("ptr", 0, (register(buffer),))
+        firsts = [
+            moved(values, pointer, dtype, values.place(offset, s)) for s in range(values.streams)
+        ]
+        if step != 1 and even_step(values, dtype, step * symbol(str(values.vector)), loaded=True):
+            return load_apart(values, firsts, step, dtype, floor)
+        lanes, names = values.lanes, []
+        spread = values.operand(values.dim(step), 0)
+        level = max(*(first.level for first in firsts), values.dim(step).level, floor)
+        with values.at_level(level):
+            for s, first in enumerate(firsts):
+                if step == 1:
+                    raw = _load_run(values, dtype, first.names[0], 1, 0)
+                    names.append(from_memory(lanes, raw, dtype))
+                    continue
+                places = lanes.op("mul", "i64", spread, lanes.counting("i64"))
+                whole = f"getelementptr {memory_type(dtype)}, ptr {first.names[0]}"
+                pointers = values.fb.emit(f"{whole}, {lanes.of('i64')} {places}")
+                names.append(_gather(values, dtype, pointers, s))
         return KernelValue(dtype, level, tuple(names), varying=True)
 
     def _fetch_ahead(self, values: Values, buffer: str, dtype: str, offset: Dim) -> None:

@@ -1,19 +1,20 @@
 """Elements in even steps that lie apart: a load or store for each lane of a vector.
 
-A gather of eight numbers takes longer than eight loads, on many machines four times as long. Where
-the lanes that are left over are masked, the others read a zero that is no part of the array.
+A gather of eight numbers takes longer than eight loads, on many machines four times as long; those
+that have fast ones gather. Where the lanes that are left over are masked, the others read a zero
+that is no part of the array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.llvm.lanes import bits, from_memory, memory_type, to_memory
-from tracejit.ir.dims import Dim
+from tracejit.ir.dims import Atom, Dim, Poly, free_symbols, symbol
 
-__all__ = ["even_step", "load_apart", "load_spread", "moved", "store_apart"]
+__all__ = ["even_step", "load_apart", "load_spread", "moved", "step_in_rows", "store_apart"]
 
 #: The multiples of a step that only the run knows: so many addresses have one base.
 _GROUP = 4
@@ -31,10 +32,11 @@ def moved(values: Values, pointer: KernelValue, dtype: str, elements: KernelValu
     )
 
 
-def even_step(values: Values, dtype: str, offset: Dim) -> Dim | None:
+def even_step(values: Values, dtype: str, offset: Dim, loaded: bool = False) -> Dim | None:
     """How far lanes are apart that are better accessed one by one; None if together is as good."""
     assert values.vector is not None
-    if not values.fb.module.target.is_x86:
+    target = values.fb.module.target
+    if not target.is_x86 or loaded and bits(dtype) >= 32 and target.gathers:
         return None
     split = split_linear(offset, values.vector)
     if split is None or any(values.varies(part) for part in split):
@@ -42,9 +44,43 @@ def even_step(values: Values, dtype: str, offset: Dim) -> Dim | None:
     return split[0]
 
 
-def _places(values: Values, first: KernelValue, stride: Dim, dtype: str) -> Iterator[KernelValue]:
-    """The address of each lane of all streams; `first` is that of the first one."""
-    count, step = values.streams * values.width, values.dim(stride)
+def step_in_rows(values: Values, offset: Dim) -> Dim | None:
+    """How far lanes are apart in rows whose lengths they divide: none has lanes of two rows.
+
+    None where the offset is linear, or depends on the position otherwise.
+    """
+    if isinstance(offset, int) or values.vector is None:
+        return None
+    position, found = symbol(values.vector), False
+    linear: Dim = 0
+    for monomial, coefficient in offset.terms:
+        rows = [a for a in monomial if isinstance(a, Atom) and values.vector in _symbols_of(a)]
+        for a in rows:
+            length = a.args[1]
+            whole = isinstance(length, int) and length % values.width == 0
+            if a.fn != "floordiv" or a.args[0] != position or not whole:
+                return None
+        if rows and values.vector in monomial:
+            return None
+        if rows:
+            found = True
+        else:
+            linear = linear + Poly(((monomial, coefficient),)) if monomial else linear
+    split = split_linear(linear, values.vector)
+    if not found or split is None or values.varies(split[0]):
+        return None
+    return split[0]
+
+
+def _symbols_of(a: Atom) -> set[str]:
+    return free_symbols(a.args[0]) | free_symbols(a.args[1])
+
+
+def _places(
+    values: Values, first: KernelValue, stride: Dim, dtype: str, count: int
+) -> Iterator[KernelValue]:
+    """The addresses of lanes; `first` is that of the first one."""
+    step = values.dim(stride)
     group = count if step.const is not None else _GROUP
     ahead = [values.integer("mul", step, values.constant(k, "i64")) for k in range(group + 1)]
     for n in range(count):
@@ -54,21 +90,24 @@ def _places(values: Values, first: KernelValue, stride: Dim, dtype: str) -> Iter
 
 
 def load_apart(
-    values: Values, first: KernelValue, stride: Dim, dtype: str, floor: int
+    values: Values, firsts: Sequence[KernelValue], stride: Dim, dtype: str, floor: int
 ) -> KernelValue:
-    """Elements `stride` apart from the address `first` on, at the level `floor` or a deeper one.
+    """Elements `stride` apart, at the level `floor` or a deeper one.
 
-    Lanes that are masked are zero.
+    `firsts` are the addresses of the first lane of each stream, or of the first stream where the
+    others follow. Lanes that are masked are zero.
     """
     lanes, width, fb = values.lanes, values.width, values.fb
     kind, size = memory_type(dtype), bits(dtype) // 8
-    level = max(first.level, values.dim(stride).level, floor)
+    level = max(*(first.level for first in firsts), values.dim(stride).level, floor)
+    count = values.streams * width // len(firsts)
+    places = [p for first in firsts for p in _places(values, first, stride, dtype, count)]
     maps: list[str] = []
     with values.at_level(level):
         for mask in values.masks or ():
             maps.append(fb.emit(f"bitcast {lanes.of('i1')} {mask} to i{width}"))
     names, raw = [], "poison"
-    for n, place in enumerate(_places(values, first, stride, dtype)):
+    for n, place in enumerate(places):
         lane, address = n % width, place.names[0]
         with values.at_level(level):
             if maps:
@@ -95,7 +134,7 @@ def store_apart(
     lanes, width, fb = values.lanes, values.width, values.fb
     kind, size = memory_type(dtype), bits(dtype) // 8
     raw = ""
-    for n, place in enumerate(_places(values, first, stride, dtype)):
+    for n, place in enumerate(_places(values, first, stride, dtype, values.streams * width)):
         if n % width == 0:
             raw = to_memory(lanes, values.operand(value, n // width), dtype)
         element = fb.emit(f"extractelement {lanes.of(kind)} {raw}, i64 {n % width}")

@@ -119,6 +119,10 @@ def plan_loop(
         width = min(width, loop.lanes)
         if width < 2:
             return None
+    elif isinstance(loop.size, int):
+        # A short loop fills what lanes it has: nothing is left over, or less.
+        while width > 2 and loop.size <= width // 2:
+            width //= 2
     return VectorPlan(
         width=width,
         streams=_streams(loop, survey, width),
@@ -169,7 +173,9 @@ def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int
     light = survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
     most = 4 * bits if bits == 512 or not survey.truths else bits
     if light and not isinstance(loop, Reduce):
-        return min(256 * survey.widest // min(survey.runs, default=survey.widest), most)
+        least = bits if survey.separate and target.gathers else 256
+        wide = 256 * survey.widest // min(survey.runs, default=survey.widest)
+        return min(max(wide, least), most)
     return bits if light else min(2 * bits, most)
 
 

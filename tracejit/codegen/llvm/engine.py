@@ -53,6 +53,13 @@ class HostTarget:
     has_f16c: bool
 
     @property
+    def gathers(self) -> bool:
+        """Whether a gather is no slower than its loads: since Intel's processors with AVX512-FP16,
+        whose gathers need no microcode against leaks.
+        """
+        return "avx512fp16" in self.features
+
+    @property
     def is_x86(self) -> bool:
         """Whether this is 64-bit x86."""
         return self.triple.startswith(("x86_64", "amd64"))

@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 
 from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
 from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
 from tracejit.locks import once
+from tracejit.ops.host.call import HostCall
+from tracejit.ops.host.functions import find_function
 
 __all__ = ["HostCallSite", "array_at", "host_entry", "slot_count", "write_scalar"]
 
@@ -47,6 +50,8 @@ class _Layout:
     attrs: dict[str, Any]
     readers: tuple[Callable[[int], Any], ...]
     writers: tuple[Callable[[int, Any], None], ...]
+    #: The memory of the one result of a ufunc, at an address.
+    result: Callable[[int], Any] | None = None
 
 
 class HostCallSite:
@@ -74,12 +79,15 @@ class HostCallSite:
         self.slots = ends[-1]
         self._key_type = ctypes.c_int64 * len(self.sizes)
         self._layout: _Layout | None = None
+        self._ufunc = _ufunc_of(node)
         _SITES[self.id] = self
 
     def run(self, slots: int) -> None:
         """Evaluate the op on the memory that the slots point to. Raises Bailout."""
         layout = self._layout_of(slots)
-        with np.errstate(all="ignore"):
+        with quietly():
+            if self._ufunc is not None and self._fill(self._ufunc, slots, layout):
+                return
             results = self._results(slots, layout)
         for write, at, result in zip(layout.writers, self._outputs, results, strict=True):
             write(slots + at, result)
@@ -87,6 +95,16 @@ class HostCallSite:
     def results(self, slots: int) -> tuple[Any, ...]:
         """What the op gives for the operands that the slots point to. Raises Bailout."""
         return self._results(slots, self._layout_of(slots))
+
+    def _fill(self, ufunc: Any, slots: int, layout: _Layout) -> bool:
+        """Have a ufunc write its result where it belongs; False where the sizes are not those."""
+        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
+        assert layout.result is not None
+        out = layout.result(ctypes.c_int64.from_address(slots + self._outputs[0]).value)
+        if any(x.shape != out.shape for x in inputs):
+            return False
+        ufunc(*inputs, out=out)
+        return True
 
     def _results(self, slots: int, layout: _Layout) -> tuple[Any, ...]:
         inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
@@ -111,7 +129,33 @@ class HostCallSite:
         ]
         # The sizes of some results are known only after the call.
         writers = () if node.binds else tuple(_writer(v.type, sizes) for v in node.outputs)
-        return _Layout(key, sizes, concrete_attrs(node, sizes), tuple(readers), writers)
+        result = None
+        if self._ufunc is not None and isinstance(t := node.outputs[0].type, ArrayType):
+            result = _ArrayMemory(t, sizes, None).at
+        return _Layout(key, sizes, concrete_attrs(node, sizes), tuple(readers), writers, result)
+
+
+def _ufunc_of(node: Node) -> Any:
+    """The ufunc that a node applies to arrays and does nothing else, or None."""
+    types = [v.type for v in (*node.inputs, *node.outputs)]
+    if len(node.outputs) != 1 or node.binds or not all(isinstance(t, ArrayType) for t in types):
+        return None
+    attrs = node.attrs
+    if isinstance(node.op, HostCall):
+        operands = tuple(("operand", k) for k in range(len(node.inputs)))
+        if (attrs["arguments"], attrs["keywords"]) != (operands, ()):
+            return None
+        ufunc = find_function(attrs["function"]) if attrs["result"] == ("operand", 0) else None
+    else:
+        ufunc = None if attrs else getattr(node.op, "numpy", None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.signature or ufunc.nin != len(node.inputs):
+        return None
+    dtypes = [dtype_of(t) for t in types]
+    try:
+        fits = ufunc.resolve_dtypes((*dtypes[:-1], None))[-1] == dtypes[-1]
+    except TypeError:
+        return None
+    return ufunc if fits and ufunc.nout == 1 else None
 
 
 class _ArrayMemory:

@@ -15,14 +15,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tracejit.codegen.analysis.liveness import is_array
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host_calls import HostCallSite, array_at, slot_count, write_scalar
 from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
 from tracejit.codegen.support.python_calls import BAIL, DONE
+from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
@@ -47,7 +46,7 @@ class _HostResults(HostCallSite):
         try:
             if drawn:
                 save_state(drawn)
-            with np.errstate(all="ignore"):
+            with quietly():
                 results = self.results(slots)
             at = slots + self.first
             for v, result in zip(node.outputs, results, strict=False):

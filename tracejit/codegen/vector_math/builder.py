@@ -210,23 +210,24 @@ class VectorBuilder:
         return Int(self, gathered)
 
     def permuted(self, table: Sequence[float], index: Int) -> Float:
-        """Each lane's entry of a table of 16 numbers, by the low 4 bits of the index."""
+        """Each lane's entry of a table of 16 or 32 numbers, by the low 4 or 5 bits of the index."""
         lanes = 512 // self.format.bits
         if not self.permutes or self.width % lanes:
             bits = [self.format.encode(value) for value in table]
-            return self.lookup(bits, index & 15).as_float()
+            return self.lookup(bits, index & (len(table) - 1)).as_float()
         kind = self.format.type
         entries = [f"{kind} {literal(value)}" for value in table]
-        parts = [f"<{', '.join(entries[i : i + lanes])}>" for i in range(0, 16, lanes)]
+        registers = [f"<{', '.join(entries[i : i + lanes])}>" for i in range(0, len(table), lanes)]
         chunk, indices = f"<{lanes} x {kind}>", f"<{lanes} x {self.format.integer}>"
-        name = "vpermi2var.pd" if len(parts) == 2 else "permvar.sf"
+        two = len(registers) == 2
+        name = {16: "vpermi2var.pd" if two else "permvar.sf", 32: "vpermi2var.ps"}[len(table)]
         function = f"{chunk} @llvm.x86.avx512.{name}.512"
-        self._declare(function, *([chunk, indices, chunk] if len(parts) == 2 else [chunk, indices]))
+        self._declare(function, *([chunk, indices, chunk] if two else [chunk, indices]))
 
         def chunk_at(start: int) -> str:
             part = self._lanes_from(self.format.integer, index.name, start, lanes)
-            operands = [f"{chunk} {parts[0]}", f"{indices} {part}"]
-            operands += [f"{chunk} {p}" for p in parts[1:]]
+            operands = [f"{chunk} {registers[0]}", f"{indices} {part}"]
+            operands += [f"{chunk} {r}" for r in registers[1:]]
             return self.emit(f"call {function}({', '.join(operands)})")
 
         found = [chunk_at(start) for start in range(0, self.width, lanes)]
@@ -414,6 +415,21 @@ class Int:
     def __rshift__(self, count: Int | int) -> Int:
         """Zeros come in from the left."""
         return self._operation("lshr", count)
+
+    def _extreme(self, name: str, other: int) -> Int:
+        e, function = self.emitter, f"{self.type} @llvm.{name}"
+        function += f".{self.element}" if e.width == 1 else f".v{e.width}{self.element}"
+        e._declare(function, self.type, self.type)
+        right = e.int_constant(other)
+        return Int(e, e.emit(f"call {function}({self.type} {self.name}, {self.type} {right})"))
+
+    def at_least(self, low: int) -> Int:
+        """The greater of the two, of signed numbers."""
+        return self._extreme("smax", low)
+
+    def at_most(self, high: int) -> Int:
+        """The smaller of the two, of signed numbers."""
+        return self._extreme("smin", high)
 
     def compare(self, predicate: str, other: Int | int) -> Mask:
         e = self.emitter

@@ -27,5 +27,5 @@ def erf(e: VectorBuilder, x: Float) -> Float:
     r = r - e.product_error(a, a, z)
     gaussian = (e.muladd(r * r, e.fitted("exp", r), r) + 1.0) * power_of_two(biased)
     tail = e.fitted("erfc", a - ERFC_CENTRE)
-    high = 1.0 - gaussian * tail
+    high = e.muladd(-gaussian, tail, 1.0)
     return a.compare("olt", 1.0).select(low, high).with_sign(x.sign())

@@ -8,10 +8,24 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
-from tracejit.codegen.vector_math.formats import FORMATS
+from tracejit.codegen.vector_math.formats import F32, FORMATS
+from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]
+__all__ = [
+    "cosh",
+    "exp",
+    "exp2",
+    "exp_of_rest",
+    "expm1",
+    "nearest_integer",
+    "power_of_sixteenths",
+    "power_of_two",
+    "reduce_exp",
+    "sinh",
+    "sixteenths",
+    "tanh",
+]
 
 
 def exp(e: VectorBuilder, x: Float) -> Float:
@@ -55,9 +69,8 @@ def _scaled(
     x + log_2.
     """
     fmt = e.format
-    powers, low = sixteenths(fmt.name)
-    bits = e.permuted(powers, count).bits() + (count << (fmt.mantissa - 4))
-    rest = tail(e.permuted(low, count))
+    bits, low = power_of_sixteenths(e, count)
+    rest = tail(low)
     scale = bits.as_float()
     usual = e.muladd(scale, rest, scale)
     beyond = abs(x).compare("ogt", most)
@@ -75,6 +88,13 @@ def _scaled(
 
     (y,) = e.where_any(beyond, (usual,), at_the_ends)
     return y
+
+
+def power_of_sixteenths(e: VectorBuilder, count: Int) -> tuple[Int, Float]:
+    """The encoding of 2^(n / 16), n in the low half of `count`, and its relative error."""
+    powers, low = sixteenths(e.format.name)
+    bits = e.permuted(powers, count).bits() + (count << (e.format.mantissa - 4))
+    return bits, e.permuted(low, count)
 
 
 @functools.cache
@@ -121,6 +141,8 @@ def power_of_two(biased: Int) -> Float:
 
 def tanh(e: VectorBuilder, x: Float) -> Float:
     """tanh(x) = -m / (2 + m), m = exp(-2 |x|) - 1, numerator and denominator as sums of two."""
+    if e.permutes and e.format is F32:
+        return _tanh_in_pieces(e, x)
     t = TABLES[e.format.name]
     scale, r, r_low = _scale_and_rest(e, abs(x).at_most(t.tanh_one) * -2.0)
     head = scale - 1.0
@@ -132,6 +154,21 @@ def tanh(e: VectorBuilder, x: Float) -> Float:
     excess = e.product_error(quotient, below, -m)
     excess = excess + e.muladd(quotient, below_low + m_low, m_low)
     return abs(e.muladd(-excess, reciprocal, quotient)).with_sign(x.sign())
+
+
+def _tanh_in_pieces(e: VectorBuilder, x: Float) -> Float:
+    """tanh(c) + d * q(d), d = |x| - c, with the nearest of 32 centres; about 0 d + d * q(d)."""
+    a = abs(x).at_most(LAST)
+    number = (a.bits() >> 21) - FIRST
+    piece = number.at_least(0).at_most(31)
+    centre, constant, *coefficients = (e.permuted(column, piece) for column in TANH)
+    d = a - centre
+    near_zero = number.compare("sle", 0)
+    base = near_zero.select(a, constant)
+    *rest, q = coefficients
+    for coefficient in reversed(rest):
+        q = e.muladd(q, d, coefficient)
+    return e.muladd(q, d, base).with_sign(x.sign())
 
 
 def _scale_and_rest(e: VectorBuilder, x: Float, exponent: int = 0) -> tuple[Float, Float, Float]:

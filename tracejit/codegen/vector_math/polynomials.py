@@ -330,8 +330,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "arctan": _hex(  # error 2^-30.2
             "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
         ),
-        "artanh": _hex(  # error 2^-28.3
-            "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
+        "artanh": _hex(  # error 2^-30.1
+            "0x1.555540p-2 0x1.99ad92p-3 0x1.21b1fep-3 0x1.0c89c0p-3"
         ),
         "cbrt": _hex(  # error 2^-17.9
             "0x1.555468p-2 0x1.c97944p-3 0x1.65639ep-3"

@@ -120,7 +120,7 @@ def power_of_singles(e: VectorBuilder, x: Float, y: Float) -> Float:
     scale = (e.permuted(sixteenths("f64")[0], count).bits() + (count << 48)).as_float()
     result = e.muladd(scale * r, e.fitted("exp2_singles", r), scale)
     # The clamped product of an infinity or a NaN is anything.
-    rare = not_ordinary(e, x.bits()) | abs(y).compare("ult", math.inf).negated()
+    rare = not_ordinary(e, x.bits()) | abs(y).compare("uge", math.inf)
 
     def special() -> tuple[Float]:
         small = abs(product).compare("olt", 1000.0)

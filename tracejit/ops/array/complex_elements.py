@@ -105,7 +105,7 @@ def _c_absolute(d: str, args: tuple[Pair, ...]) -> Element:
     """C's hypot: of float32 the root of the squares' sum in float64, as the C libraries have it."""
     ((a, b),) = args
     if d == "f64":
-        return real("hypot", d, a, b)
+        return real("libm_hypot", d, a, b)
     infinite = (real("isinf", "b1", part) for part in (a, b))
     squares = [real("square", "f64", real("cast", "f64", part)) for part in (a, b)]
     root = real("cast", d, real("sqrt", "f64", real("add", "f64", *squares)))
@@ -249,6 +249,8 @@ def on_values(rule: Callable[..., Element], inputs: Sequence[Any]) -> Any:
                 return value(a).astype(DTYPES[kind])
             case Call("fma", args):
                 return fma(*map(value, args))
+            case Call("libm_hypot", args):
+                return np.hypot(*map(value, args))  # NumPy's is the C library's.
             case Call(name, args):
                 return getattr(np, name)(*map(value, args))
         raise NotImplementedError(f"{e} in a rule of complex numbers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -25,7 +26,7 @@ class Unsuitable(Exception):
 def find_function(path: str) -> Callable[..., Any]:
     """The function of a path `module:name.name`. Raises ImportError, AttributeError."""
     module, _, names = path.partition(":")
-    found: Any = importlib.import_module(module)
+    found: Any = sys.modules.get(module) or importlib.import_module(module)
     for name in names.split("."):
         found = getattr(found, name)
     made: Callable[..., Any] = found

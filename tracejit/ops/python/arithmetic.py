@@ -403,7 +403,7 @@ class PyAbs(PyOp):
     ) -> ScalarRule:
         if kinds[0] == "complex":
             re, im = pair_of(args[0])
-            out = f64("hypot", re, im)
+            out = f64("libm_hypot", re, im)
             finite = all_of(b1("isfinite", re), b1("isfinite", im))
             return out, all_of(finite, b1("isinf", out))
         if kinds[0] == "float":

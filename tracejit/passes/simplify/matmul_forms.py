@@ -4,6 +4,8 @@
     ->  v3 = reduce_sum(multiply(v1, v2))               two vectors, one of them not in memory
     v1 = matmul(a, b)                                   a: (..., m, k) in C order, b: (k, n)
     ->  v2 = reshape(a, (... m, k)); v3 = matmul(v2, b); v1 = reshape(v3, (..., m, n))
+    v1 = matmul(a, b)                                   of integers, or of truths
+    ->  v1 = reduce_sum(multiply(a[:, :, None], b[None, :, :]), axes=(1,))
 
 A kernel computes such a sum while it reads: no operand is stored first, and no library is called. A
 product of stored vectors stays a call, and so does one in a dtype that BLAS rounds otherwise.
@@ -38,7 +40,11 @@ def matmul_forms(graph: Graph) -> Graph:
     def emit(builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         outputs: Sequence[Value] | None = None
         if isinstance(node.op, MatMul):
-            outputs = _sum(builder, node, made) or _one_product(builder, node, made)
+            outputs = (
+                _sum(builder, node, made)
+                or _of_whole_numbers(builder, node, made)
+                or _one_product(builder, node, made)
+            )
         if outputs is None:
             outputs = keep(builder, node)
             made.update(dict.fromkeys(outputs, builder.nodes[-1]))
@@ -66,6 +72,49 @@ def _sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Va
         return None
     (terms,) = builder.emit(OPS["multiply"], node.inputs, {}, where=node.where)
     return builder.emit(OPS["reduce_sum"], (terms,), {"axes": (0,)}, where=node.where)
+
+
+def _of_whole_numbers(
+    builder: GraphBuilder, node: Node, made: dict[Value, Node]
+) -> tuple[Value, ...] | None:
+    """A product for which BLAS has no routine, as the sum of products of all rows and columns."""
+    a, b = _types(node)
+    dtype = dtype_name(a.dtype)
+    if dtype not in _WHOLE and dtype != "b1":
+        return None
+    # What a kernel would compute for each row and column anew is stored for the host.
+    if a.ndim > 1 and b.ndim > 1 and any(_is_computed(_source(v, made)) for v in node.inputs):
+        return None
+    (out,) = node.outputs
+    assert isinstance(out.type, ArrayType)
+
+    def emit(name: str, *inputs: Value, **attrs: object) -> Value:
+        return builder.emit(OPS[name], inputs, attrs, where=node.where)[0]
+
+    # The matrices of `a` with an axis behind them, those of `b` with one before their last two.
+    stack = out.type.shape[: out.type.ndim - (a.ndim > 1) - (b.ndim > 1)]
+    rows, columns = a.shape[-2:-1], b.shape[-1:] if b.ndim > 1 else ()
+    if columns == (1,):
+        columns = ()
+    left = (*a.shape[:-2], *rows, a.shape[-1], *((1,) if columns else ()))
+    right = (*b.shape[:-2], *((1,) if rows else ()), a.shape[-1], *columns)
+    whole = (*stack, *rows, a.shape[-1], *columns)
+    operands = []
+    for v, shape in zip(node.inputs, (left, right), strict=True):
+        spread = emit("reshape", v, shape=shape)
+        operands.append(spread if shape == whole else emit("broadcast_to", spread, shape=whole))
+    combine = ("logical_and", "reduce_any") if dtype == "b1" else ("multiply", "reduce_sum")
+    terms = emit(combine[0], *operands)
+    total = emit(combine[1], terms, axes=(len(whole) - 1 - len(columns),))
+    return (total if total.type == out.type else emit("reshape", total, shape=out.type.shape),)
+
+
+def _source(v: Value, made: dict[Value, Node]) -> Node | None:
+    """What makes the value that `v` is a view of."""
+    node = made.get(v)
+    while node is not None and node.op.view:
+        node = made.get(node.inputs[0])
+    return node
 
 
 def _is_computed(node: Node | None) -> bool:

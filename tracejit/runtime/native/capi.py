@@ -59,12 +59,13 @@ _NUMPY = {
 }
 _ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 
-#: name -> (result, parameters) of everything in `function_addresses()`, and of `tj_new_array`
-#: in `runtime/native/result_memory.py`.
+#: name -> (result, parameters) of everything in `function_addresses()`, and of what entries
+#: call of `runtime/native/result_memory.py`.
 PROTOTYPES: dict[str, tuple[str, str]] = {
     **_PYTHON,
     **{name: (result, parameters) for name, (_, result, parameters) in _NUMPY.items()},
     "tj_new_array": _NUMPY["PyArray_NewFromDescr"][1:],
+    "tj_new_view": ("ptr", "ptr, ptr, i32, ptr, ptr, i64, i32, i32"),
 }
 
 

@@ -78,7 +78,10 @@ class _Writer:
         self.text = FunctionText(entry_name, functions)
         self.guards = GuardEmitter(self.text, spec, layout, miss="miss")
         self.result = ResultEmitter(self.text, spec, layout)
-        self._late: list[tuple[str, list[str], str]] = []
+        #: By what comes next and the object that is given up before: the block that does so.
+        self._drops: dict[tuple[str, str], str] = {}
+        #: The objects in the order in which they were first owned.
+        self._since: dict[str, int] = {}
 
     def write(self) -> tuple[str, dict[str, int]]:
         text = self.text
@@ -246,23 +249,28 @@ class _Writer:
         return text.op(f"phi ptr [ null, %{before} ], [ {state}, %{release} ]")
 
     def _drop_and(self, target: str, inputs: bool = True) -> str:
-        """A block that gives up everything owned so far and goes to `target`."""
-        owned = [obj for obj in self.result.made if obj is not None]
+        """A block that gives up everything owned so far and goes to `target`.
+
+        What was made last is given up first, in a block of its own: these blocks are shared.
+        """
+        owned = {obj for obj in self.result.made if obj is not None}
         if inputs:
-            owned += self.guards.owned
-        if not owned:
-            return target
-        label = self.text.fresh("drop")
-        self._late.append((label, owned, target))
+            owned.update(self.guards.owned)
+        self._since.update((obj, len(self._since)) for obj in sorted(owned - self._since.keys()))
+        label = target
+        for obj in sorted(owned, key=self._since.__getitem__):
+            before = label, obj
+            if before not in self._drops:
+                self._drops[before] = self.text.fresh("drop")
+            label = self._drops[before]
         return label
 
     def _close(self) -> None:
         text = self.text
         self.guards.emit_late_blocks()
-        for label, owned, target in self._late:
+        for (target, obj), label in self._drops.items():
             text.label(label)
-            for obj in owned:
-                text.call("Py_DecRef", f"ptr {obj}")
+            text.call("Py_DecRef", f"ptr {obj}")
             text.do(f"br label %{target}")
         text.label("refused")
         # NumPy's error for the new array comes again from the user's own line.

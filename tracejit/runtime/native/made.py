@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
@@ -163,7 +161,6 @@ class _Path:
                 self._own(k, self._box(output, self.on.slot(k)))
         for k, view in views.items():
             self._own(k, self._view(view, places[k]))
-            self._set_base(k, view)
         result = self._contain()
         if spec.finish is not None:
             finish = f"ptr {text.object(spec.finish)}"
@@ -179,36 +176,21 @@ class _Path:
     # Views ---------------------------------------------------------------------------------------
 
     def _view(self, view: OutView, placed: _Placed) -> str:
-        """A new array over the memory of another one, which it does not keep alive yet."""
-        text, layout = self.text, self.layout
-        base = self.made[view.base]
-        assert base is not None
+        """A new array over the memory of another one."""
+        text = self.text
         for where, values in ("%shape", placed.shape), ("%strides", placed.strides):
             for axis, value in enumerate(values):
                 text.do(f"store i64 {value}, ptr {text.at(where, _WORD * axis)}")
-        if view.dtype is None:
-            descr = text.field(base, layout.array_dtype, "ptr")
-        else:
-            descr = text.object(view.dtype)
-        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
-        data = text.field(base, layout.array_data, "ptr")
-        data = text.op(f"getelementptr i8, ptr {data}, i64 {placed.offset}")
-        flags = "0"
-        if view.writeable is not False:
-            kept = WRITEABLE if view.writeable is None else WRITEABLE | WARN_ON_WRITE
-            flags = text.op(f"and i32 {text.field(base, layout.array_flags, 'i32')}, {kept}")
+        kept, added = WRITEABLE | WARN_ON_WRITE, 0
         if view.writeable is None:
-            warn = text.op(f"mul i32 {flags}, {WARN_ON_WRITE // WRITEABLE}")
-            flags = text.op(f"or i32 {flags}, {warn}")
-        arguments = [f"ptr {text.object(np.ndarray)}", f"ptr {descr}", f"i32 {len(placed.shape)}"]
-        arguments += ["ptr %shape", "ptr %strides", f"ptr {data}", f"i32 {flags}", "ptr null"]
-        return text.call("PyArray_NewFromDescr", *arguments)
-
-    def _set_base(self, k: int, view: OutView) -> None:
-        text, base = self.text, self.made[view.base]
-        text.call("Py_IncRef", f"ptr {base}")  # The view takes this reference, even where it fails.
-        status = text.call("PyArray_SetBaseObject", f"ptr {self.made[k]}", f"ptr {base}")
-        text.require(text.op(f"icmp eq i32 {status}, 0"), self.fail())
+            kept, added = WRITEABLE, WARN_ON_WRITE // WRITEABLE
+        descr = "null" if view.dtype is None else text.object(view.dtype)
+        return text.call(
+            "tj_new_view",
+            *(f"ptr {self.made[view.base]}", f"ptr {descr}", f"i32 {len(placed.shape)}"),
+            *("ptr %shape", "ptr %strides", f"i64 {placed.offset}"),
+            *(f"i32 {0 if view.writeable is False else kept}", f"i32 {added}"),
+        )
 
     # Numbers and containers ----------------------------------------------------------------------
 

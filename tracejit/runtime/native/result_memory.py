@@ -7,6 +7,9 @@ for users (`PyDataMem_SetHandler`, NEP 49): arrays own their memory as always. W
 lies in places by powers of two of its size, four of each, under the limit of
 `codegen/support/allocator.py` for all that is kept.
 
+`ptr tj_new_view(ptr base, ptr descr, i32 nd, ptr dims, ptr strides, i64 offset, i32 kept,
+i32 added)` is a view of an array, of its own dtype where `descr` is null, or null. It has those
+flags of the base that are kept, and those times `added`.
 `ptr tj_new_array(...)` is PyArray_NewFromDescr, with this allocator for large arrays.
 `ptr tj_late_array(ptr descr, i32 nd, ptr dims, ptr strides, i32 fortran, ptr slot)`, with or
 without the GIL, leaves such an array in a slot and gives the address of its memory, or null.
@@ -202,6 +205,40 @@ done:
   call void @PyGILState_Release(i32 %gil)
   ret ptr %result
 }}
+
+define ptr @tj_new_view(ptr %base, ptr %descr, i32 %nd, ptr %dims, ptr %strides, i64 %offset,
+                        i32 %kept, i32 %added) {{
+  %own_at = getelementptr i8, ptr %base, i64 {{dtype}}
+  %own = load ptr, ptr %own_at
+  %same = icmp eq ptr %descr, null
+  %type = select i1 %same, ptr %own, ptr %descr
+  call void @Py_IncRef(ptr %type)
+  %memory_at = getelementptr i8, ptr %base, i64 {{data}}
+  %memory = load ptr, ptr %memory_at
+  %start = getelementptr i8, ptr %memory, i64 %offset
+  %flags_at = getelementptr i8, ptr %base, i64 {{flags}}
+  %all = load i32, ptr %flags_at
+  %few = and i32 %all, %kept
+  %more = mul i32 %few, %added
+  %flags = or i32 %few, %more
+  %view = call ptr @PyArray_NewFromDescr(ptr @tj_ndarray, ptr %type, i32 %nd, ptr %dims,
+                                         ptr %strides, ptr %start, i32 %flags, ptr null)
+  %failed = icmp eq ptr %view, null
+  br i1 %failed, label %none, label %made
+made:
+  call void @Py_IncRef(ptr %base)
+  %status = call i32 @PyArray_SetBaseObject(ptr %view, ptr %base)
+  %done = icmp eq i32 %status, 0
+  br i1 %done, label %based, label %baseless
+based:
+  ret ptr %view
+baseless:
+  call void @Py_DecRef(ptr %view)
+  br label %none
+none:
+  ret ptr null
+}}
+declare i32 @PyArray_SetBaseObject(ptr, ptr)
 """
 
 _FUNCTIONS = ("malloc", "calloc", "realloc", "free")
@@ -221,12 +258,12 @@ class _Handler(ctypes.Structure):
 #: What the code calls of the C APIs.
 _CALLED = (
     *("PyArray_NewFromDescr", "PyDataMem_SetHandler", "Py_DecRef", "Py_IncRef", "PyErr_Clear"),
-    *("PyGILState_Ensure", "PyGILState_Release"),
+    *("PyArray_SetBaseObject", "PyGILState_Ensure", "PyGILState_Release"),
 )
 
 
 @once
-def _library(data: int, *addresses: int) -> tuple[Library, Any, Any]:
+def _library(layout: Layout, *addresses: int) -> tuple[Library, Any, Any]:
     """The code, the handler and the capsule around it; all live as long as the process."""
     taken = ("tj_take", "tj_give")
     declarations = "\n".join(
@@ -237,7 +274,9 @@ def _library(data: int, *addresses: int) -> tuple[Library, Any, Any]:
     symbols = {name: block_address(name) for name in (*taken, "tj_empty", "tj_kept_bytes")}
     symbols |= {**dict(zip(_CALLED, addresses, strict=True)), "tj_ndarray": id(np.ndarray)}
     exports = [*(f"tj_result_{name}" for name in _FUNCTIONS), *_MADE, "tj_handler"]
-    text = _TEXT.replace("{declarations}", declarations).replace("{data}", str(data))
+    text = _TEXT.replace("{declarations}", declarations)
+    for field in ("data", "dtype", "flags"):
+        text = text.replace(f"{{{field}}}", str(getattr(layout, f"array_{field}")))
     library = load_object(object_code(text, glue=True), symbols, exports)
     handler = _Handler(b"tracejit", 1, None)
     for name in _FUNCTIONS:
@@ -254,10 +293,10 @@ def _library(data: int, *addresses: int) -> tuple[Library, Any, Any]:
 _NAME = b"mem_handler"
 
 
-_MADE = ("tj_new_array", "tj_late_array")
+_MADE = ("tj_new_array", "tj_late_array", "tj_new_view")
 
 
 def array_functions(functions: Mapping[str, int], layout: Layout) -> dict[str, int]:
     """The addresses of the functions that make arrays; `functions` are those of the C APIs."""
-    library, _, _ = _library(layout.array_data, *(functions[name] for name in _CALLED))
+    library, _, _ = _library(layout, *(functions[name] for name in _CALLED))
     return {name: library.address(name) for name in _MADE}

@@ -14,6 +14,7 @@ from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.shape import permuted, ravel
 from tracejit.frontend.numpy.ufuncs import elementwise, root_of_squares
+from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
 
 __all__: list[str] = []
@@ -34,7 +35,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     keep = bool(keepdims)
     euclidean = ord is None or (ord in ("f", "fro") and v.ndim == 2) or (ord == 2 and v.ndim == 1)
     if axis is None and euclidean:
-        flat = ravel(v)
+        # The order of the sum is that of the memory, where it is known, as it is in NumPy.
+        flat = ravel(permuted(v, broadcast_order([v], v.ndim) or range(v.ndim)))
         parts = (flat.real, flat.imag) if v.dtype.kind == "c" else (flat,)
         squares = [scalar(matrix_product(p, p)) for p in parts]
         total = squares[0] if len(squares) == 1 else squares[0] + squares[1]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
 from tracejit.frontend.numpy.creation import iota
 from tracejit.frontend.numpy.memory_orders import in_c_order, in_order, of_unknown_order
@@ -18,7 +17,7 @@ from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.symint import as_dim
-from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here, user_line
+from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here
 from tracejit.ir.dims import Dim, prod
 
 __all__ = ["diagonal_view", "in_stack_order", "inexact", "matrix_product", "scalar", "square"]
@@ -176,11 +175,16 @@ def inner(a: Any, b: Any, /) -> Any:
 def vdot(a: Any, b: Any, /) -> Any:
     """The product of all elements of conj(a) and b, summed."""
     x, y = _common(ravel(a), ravel(b))
-    if x.dtype.kind == "c":
-        x = asarray(elementwise(np.conjugate, (x,)))
     if not here().env.expect(x.type.shape[0], "==", y.type.shape[0]):
         raise ValueError("cannot reshape array of one size into another")
-    return scalar(matrix_product(x, y))
+    return _sum_of_conjugated(x, y) if x.dtype.kind == "c" else scalar(matrix_product(x, y))
+
+
+def _sum_of_conjugated(x: TracedArray, y: TracedArray) -> Any:
+    """conj(x) * y summed over the last axis: as they are read, the conjugate is no array."""
+    left = elementwise(np.conjugate, (x,)) if x.dtype.kind == "c" else x
+    products = elementwise(np.multiply, (left, y))
+    return np.sum(products, axis=-1)
 
 
 @handles(np.linalg.outer)
@@ -308,16 +312,22 @@ def matrix_transpose(x: Any, /) -> Any:
 def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     """conj(x1) times x2, summed over the last axes."""
     only("np.vecdot", **kwargs)
-    if axis != -1:
-        raise TraceError("TJ004", "np.vecdot with axis=", user_line())
     x, y = _common(x1, x2)
     if not x.ndim or not y.ndim:
         raise ValueError("vecdot: an operand does not have enough dimensions")
+    if axis != -1:
+        x, y = (permuted(v, _axis_last(axis, v.ndim)) for v in (x, y))
     _same_inner(x, y, x.ndim - 1, y.ndim - 1)
-    if x.dtype.kind == "c":
-        x = asarray(elementwise(np.conjugate, (x,)))
+    rows = x.ndim > 1 or y.ndim > 1
+    if x.dtype.kind == "c" or rows and x.dtype.kind == "f" and x.dtype.char != "e":
+        return _sum_of_conjugated(x, y)
     left, right = x[..., None, :], y[..., :, None]
     return scalar(matrix_product(left, right)[..., 0, 0])
+
+
+def _axis_last(axis: Any, ndim: int) -> tuple[int, ...]:
+    k = normalize_axis_index(axis, ndim)
+    return (*(j for j in range(ndim) if j != k), k)
 
 
 @handles(np.linalg.trace)

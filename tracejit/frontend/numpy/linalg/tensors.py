@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.linalg.products import inv, matrix_product, solve
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.tracer import TracedArray, here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, here
 from tracejit.ir.dims import prod
 
 __all__: list[str] = []
@@ -25,8 +24,6 @@ def _operands(name: str, x1: Any, x2: Any, least: tuple[int, int]) -> list[Trace
         if x.ndim < n:
             raise ValueError(f"{name}: Input operand {k} does not have enough dimensions")
     dtype = np.result_type(*(x.dtype for x in arrays))
-    if dtype.kind not in "fc":
-        raise TraceError("TJ004", f"np.{name} of {dtype}", user_line())
     return [astype(x, dtype) for x in arrays]
 
 
