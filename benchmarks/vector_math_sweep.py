@@ -157,7 +157,7 @@ def pairs(name: str, dtype: str, count: int, seed: int = 0) -> list[Floats]:
     """About `count` pairs: of all magnitudes, alike, of small integers, and for powers in range."""
     draw = np.random.default_rng([seed, len(name)])
     info = np.finfo(DTYPES[dtype])
-    n = count // 6
+    n = -(-count // (6 if name == "power" else 4))
     least, most = float(np.log2(info.smallest_subnormal)), float(info.maxexp)
 
     def magnitudes(low: float, high: float) -> Floats:
