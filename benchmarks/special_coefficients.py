@@ -213,9 +213,9 @@ def _phase(order: int, part: int) -> Function:
     return function
 
 
-def j_roots(order: int) -> tuple[mp.mpf, mp.mpf]:
-    """The first two positive zeros of J."""
-    return mp.besseljzero(order, 1), mp.besseljzero(order, 2)
+def j_roots(order: int) -> list[mp.mpf]:
+    """The first three positive zeros of J."""
+    return [mp.besseljzero(order, k) for k in (1, 2, 3)]
 
 
 def _j_near(order: int) -> Function:
@@ -232,12 +232,13 @@ def _j_near(order: int) -> Function:
 
 
 def _j_middle(order: int) -> Function:
-    """J(x) / (x - root), x = t + J_MIDDLE."""
+    """J(x) / ((x - root) (x - other)) for the two zeros next to J_MIDDLE, x = t + J_MIDDLE."""
 
     def function(t: mp.mpf) -> mp.mpf:
         with mp.extradps(40):
             x = t + J_MIDDLE
-            return mp.besselj(order, x) / (x - j_roots(order)[1])
+            root, other = j_roots(order)[1 - order : 3 - order]
+            return mp.besselj(order, x) / ((x - root) * (x - other))
 
     return function
 
@@ -269,7 +270,7 @@ def special_specs() -> list[Fit]:
         *(Fit(f"i{n}", _i_near(n), _i_near_weight(n), 0.0, 16.0, 15, "f64") for n in (0, 1)),
         *(Fit(f"i{n}_far", _i_far(n), one, -0.5, 0.5, 24, "f64") for n in (0, 1)),
         *(Fit(f"j{n}", _j_near(n), one, -8.0, 8.0, 10, "f64") for n in (0, 1)),
-        *(Fit(f"j{n}_middle", _j_middle(n), one, -2.0, 2.0, 17, "f64") for n in (0, 1)),
+        *(Fit(f"j{n}_middle", _j_middle(n), one, -2.0, 2.0, 16, "f64") for n in (0, 1)),
         *(Fit(f"j{n}_p", _phase(n, 0), one, 0.0, 1 / 64, 12, "f64") for n in (0, 1)),
         *(Fit(f"j{n}_q", _phase(n, 1), one, 0.0, 1 / 64, 12, "f64") for n in (0, 1)),
     ]

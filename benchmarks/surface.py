@@ -7,6 +7,7 @@ NumPy or eagerly are told apart and do not count.
 
 from __future__ import annotations
 
+import itertools
 import time
 import timeit
 import warnings
@@ -26,8 +27,25 @@ SHAPES = {1: (100_000,), 2: (250, 400)}
 SMALL = (6, 8)
 #: Below this share of NumPy's speed a call is slow; times are of one clock and one machine.
 SLOW = 0.9
-#: Why a call may be slower: the beginning of its text, and the kinds and shapes it holds for.
-EXCEPTIONS: dict[str, str] = {}
+#: Why calls may be slower, by function and dtype ("" for all).
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    **dict.fromkeys(
+        itertools.product(
+            ("dot", "inner", "matmul", "matvec", "vecmat", "vecdot"),
+            ("bool",),
+        ),
+        "NumPy stops at the first True of an element, which random truths have at once",
+    ),
+    **dict.fromkeys(
+        itertools.product(("eye", "identity", "diagflat", "tril", "triu"), ("",)),
+        "NumPy's zeros are memory that the system cleared; here each element is computed",
+    ),
+    **dict.fromkeys(
+        itertools.product(("compress", "extract"), ("",)),
+        "the size of the result is known when it has been made: it is copied once",
+    ),
+    ("ediff1d", ""): "NumPy copies what has gaps and goes on with neighbours",
+}
 
 
 @dataclass(frozen=True)
@@ -45,8 +63,8 @@ class Row:
     @property
     def excuse(self) -> str:
         """Why it may be slower than NumPy, or nothing."""
-        found = [why for text, why in EXCEPTIONS.items() if self.call.startswith(text)]
-        return found[0] if found else ""
+        name = self.function.removeprefix("linalg.")
+        return EXCEPTIONS.get((name, self.kind)) or EXCEPTIONS.get((name, ""), "")
 
     def cells(self) -> dict[str, Cell]:
         return {

@@ -203,7 +203,8 @@ def fit(spec: Fit) -> tuple[list[float], float]:
 ERFC_CENTRE = 2.5
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
-_ARTANH_Z = 0.0405  # Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086
+# Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086, or 0.75 + 0.086.
+_ARTANH_Z = {"f64": 0.0405, "f32": 0.0805}
 _TAN_HALF = 0.546875  # tan(1 / 2), and the next short number
 _REST_LOW, _REST_HIGH = 0.0323, 0.0426  # of logarithms: what the 16 inverses leave
 
@@ -238,11 +239,11 @@ def specs() -> list[Fit]:
             Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
             Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
         ]
-    for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 2)):
+    for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 3)):
         fits += [
             Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
             Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
-            Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z, artanh, dtype),
+            Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z[dtype], artanh, dtype),
         ]
     rest = (-_REST_LOW, _REST_HIGH)
     fits += [

@@ -20,8 +20,8 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-
 from tests.support.special_values import PRECISE, rounded_and_rest
+
 from tracejit.codegen.vector_math.define import ARITY
 
 from ._vector_math_contenders import LABELS, Array, contenders, numpys, precise

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
+from tests.support.compare import assert_same
 from tests.support.native_kernels import (
     TARGETS,
     Array,
@@ -378,3 +380,59 @@ def test_positions_of_two_loops_that_are_the_same_number(combine: str, target: s
     out = np.zeros(2, DTYPES[result])
     got = run_both(kernel([output(result, 2)], loop), target, {"out": out}, {"n": 0, "m": 0})
     np.testing.assert_array_equal(got["out"], [0, 1] if combine == "argmax" else [2, 2])
+
+
+def _positive(x: Any) -> Any:
+    y = x > 0
+    return y, np.any(y), np.all(y)
+
+
+def _rows_positive(x: Any) -> Any:
+    y = x > 0
+    return y, np.any(y, axis=1), y.argmax(axis=1)
+
+
+def _some(x: Any, i: Any) -> Any:
+    return np.any(x[i] > 0)
+
+
+def _first(x: Any, i: Any) -> Any:
+    return np.argmax(x[i] > 0)
+
+
+def test_what_is_stored_on_the_way_is_stored_whole() -> None:
+    x = np.arange(60_000).reshape(20, 3000) % 7 - 3
+    for f in (_positive, _rows_positive):
+        for v in (x, x[:, ::2], np.asfortranarray(x)):
+            assert_same(f(v), tracejit.jit(f)(v))
+
+
+@pytest.mark.parametrize("f", [_some, _first])
+def test_an_index_out_of_range_is_found_behind_what_decides(f: Any) -> None:
+    jitted, x = tracejit.jit(f), np.ones(5)
+    i = np.zeros(9000, np.int64)
+    assert_same(f(x, i), jitted(x, i))
+    i[-1] = 5
+    with pytest.raises(IndexError):
+        jitted(x, i)
+
+
+@every_target
+@pytest.mark.parametrize("dtype", ("b1", "u8", "f64"))
+@pytest.mark.parametrize("bound", (True, False))
+def test_counts_of_truths(dtype: str, bound: bool, target: str) -> None:
+    a = load("a", P, dtype=dtype)
+    truth = a if dtype == "b1" else call("not_equal", a, Const(0, dtype), dtype="b1")
+    number = call("cast", truth, dtype="i64")
+    body = (Store("kept", (P,), truth), Let("t", "i64", number)) if bound else ()
+    term = Target("r", "sum", "i64", Var("t", "i64") if bound else number)
+    params = (*inputs(dtype), Param("kept", "b1", (N,), output=True), output("i64", 1))
+    k = kernel(
+        params, Reduce("i", N, body, (term,), vector=True), Store("out", (0,), Var("r", "i64"))
+    )
+    for n in SIZES:
+        x = values(dtype, n) if dtype == "b1" else values(dtype, n) // 2
+        buffers = {"a": x, "kept": np.zeros(n, bool), "out": np.zeros(1, np.int64)}
+        out = run_both(k, target, buffers, {"n": n, "m": 0})
+        assert out["out"][0] == np.count_nonzero(x)
+        assert np.array_equal(out["kept"], x != 0) or not bound

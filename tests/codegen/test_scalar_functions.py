@@ -150,13 +150,8 @@ def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[An
 
 
 def rounded_truth(fn: str, args: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The exact value rounded to the arguments' dtype, or nearly: computed in a wider format.
-
-    logaddexp cancels where its result is small, by definition: NumPy's own result is the measure.
-    """
+    """The exact value rounded to the arguments' dtype, or nearly: computed in a wider format."""
     kind = args[0].dtype
-    if fn.startswith("logaddexp"):
-        return expected(fn, args)
     if fn in ("erf", "erfc"):
         # Beyond 1000 both are constant in every format here, and mpmath's numbers overflow.
         exact = [getattr(mpmath, fn)(float(x)) for x in np.clip(args[0], -1000, 1000)]
@@ -184,11 +179,15 @@ def test_rounded(dtype: str, target: str) -> None:
     for (_, fn, letters), got in zip(calls, run_all(calls, columns, target), strict=True):
         want = rounded_truth(fn, columns[: len(letters)])
         off = ulps(got, want)
+        if fn.startswith("logaddexp"):
+            # Where the larger argument cancels the logarithm, the result is small against both.
+            with np.errstate(all="ignore"):
+                larger = np.spacing(np.maximum(abs(columns[0]), abs(columns[1])))
+                off = np.where(abs(got - want) <= larger / 16, 0, off)
         worst = int(np.argmax(off))
         # Within 1 ULP of the truth is within 1 of its rounding, 2 beside a power of 2.
-        limit = {"logaddexp": 4, "logaddexp2": 4, "cbrt": 4}.get(fn, 2)
         arguments = [float(c[worst]) for c in columns[: len(letters)]]
-        assert off[worst] <= limit, (fn, arguments, got[worst], want[worst], off[worst])
+        assert off[worst] <= 2, (fn, arguments, got[worst], want[worst], off[worst])
         zero = want == 0
         assert np.array_equal(np.signbit(got[zero]), np.signbit(want[zero])), fn
 

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 import scipy.special
 
+from benchmarks.special_sweep import NAMES, PRECISE, errors, points, rounded_and_rest
 from benchmarks.vector_math_sweep import DTYPES, ulp_errors
-from tests.codegen.test_vector_math import WIDTHS, compiled, specials
-from tests.support.special_values import PRECISE, rounded_and_rest
+from tests.codegen.test_vector_math import (
+    CPUS,
+    WIDTHS,
+    check_that_no_library_is_called,
+    compiled,
+    specials,
+)
 from tracejit.codegen.vector_math.define import ARITY
 
 Array = np.ndarray[Any, Any]
@@ -20,6 +26,7 @@ COUNT = 120
 BOUNDS = {
     "erfc": 3.0,
     "erfcinv": 3.0,
+    "erfcx": 4.0,
     "erfinv": 3.0,
     "expit": 1.2,
     "log_expit": 2.0,
@@ -34,72 +41,18 @@ BOUNDS = {
     "i0e": 3.5,
     "i1": 4.0,
     "i1e": 3.0,
-    "j0": 8.0,
-    "j1": 8.0,
+    "j0": 5.0,
+    "j1": 5.0,
 }
-NAMES = sorted(BOUNDS)
 CASES = [(name, dtype) for name in NAMES for dtype in DTYPES]
 FUSED = [True, False]
-
-
-def points(name: str) -> Array:
-    """Arguments, most of them where the method is strained: borders of pieces, zeros, tails."""
-    draw = np.random.default_rng(NAMES.index(name))
-
-    def between(low: float, high: float) -> Array:
-        return draw.uniform(low, high, COUNT)
-
-    def sizes(low: float, high: float) -> Array:
-        return 2.0 ** between(low, high)
-
-    if name in ("expit", "log_expit"):
-        groups = [between(-40, 40), between(-1, 1), sizes(-60, 5), -sizes(-60, 9.4)]
-    elif name == "logit":
-        groups = [between(0, 1), between(0.49, 0.51), sizes(-1070, -1), 1 - sizes(-53, -1)]
-    elif name == "erfc":
-        groups = [between(-6, 6), between(0.7, 0.8), between(0, 27), sizes(-60, 2), -sizes(-60, 2)]
-    elif name in ("ndtr", "log_ndtr"):
-        groups = [between(-8, 8), between(-38, 0), between(-1.2, 1.2), between(5, 30)]
-        groups += [-sizes(0, 9)] if name == "log_ndtr" else []
-    elif name == "erfinv":
-        groups = [between(-1, 1), 1 - sizes(-53, -1), sizes(-60, -1), between(-1, -0.99)]
-    elif name in ("erfcinv", "ndtri"):
-        top = 2.0 if name == "erfcinv" else 1.0
-        groups = [between(0, 1), sizes(-1060, -1), 0.5 + sizes(-50, -2), 1 - sizes(-52, -1)]
-        groups = [top * x for x in groups]
-    elif name == "gammaln":
-        groups = [between(0.01, 10), between(0.9, 1.1), between(1.9, 2.1), sizes(-1020, -1)]
-        groups += [sizes(3, 1000), -sizes(-300, -2), -between(0.01, 0.4)]
-    elif name == "gamma":
-        groups = [between(0.01, 10), sizes(-1020, -1), between(6, 171.6), -between(0, 10)]
-        groups += [-between(10, 170), -sizes(-1000, -2), np.arange(1.0, 172.0)]
-    elif name == "psi":
-        groups = [between(0.01, 10), sizes(-1020, -1), sizes(3, 1000), between(1.4, 1.5)]
-        groups += [-sizes(-1000, -2)]
-    elif name[0] == "i":
-        groups = [between(-20, 20), between(7, 9), between(0, 700), sizes(-50, 2)]
-    else:
-        groups = [between(-9, 9), between(-50, 50), sizes(-50, 2), sizes(5, 900)]
-    return np.concatenate(groups)
-
-
-def errors(name: str, x: Array, got: Array) -> Array:
-    head, rest = rounded_and_rest(name, [x])
-    found = ulp_errors(got, head, rest)
-    if name[0] == "j":
-        # Near zeros, but for the first two, the size of the waves is what counts.
-        waves = 0.3 * np.minimum(1, 1 / np.sqrt(np.maximum(np.abs(x.astype(np.float64)), 1)))
-        unit = np.spacing(np.abs(head)).astype(np.float64)
-        scaled = found * unit / np.maximum(unit, np.spacing(waves.astype(x.dtype)))
-        found = np.where(np.isfinite(head), scaled, found)
-    return np.asarray(found)
 
 
 @pytest.mark.parametrize("fma", FUSED, ids=["fused", "plain"])
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_error_bound(name: str, dtype: str, fma: bool) -> None:
     with np.errstate(over="ignore"):
-        x = points(name).astype(DTYPES[dtype])
+        x = points(name, COUNT).astype(DTYPES[dtype])
     found = errors(name, x, compiled(name, dtype, fma)[8](x))
     worst = int(np.argmax(found))
     bound = BOUNDS[name] if dtype == "f64" else 0.51
@@ -108,7 +61,7 @@ def test_error_bound(name: str, dtype: str, fma: bool) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scipys_error_is_no_smaller_but_for_a_few_ulp(name: str) -> None:
-    x = points(name)
+    x = points(name, COUNT)
     with np.errstate(all="ignore"):
         scipys = np.asarray(getattr(scipy.special, name)(x))
     ours, theirs = (errors(name, x, y).max() for y in (compiled(name, "f64", True)[8](x), scipys))
@@ -149,7 +102,7 @@ def test_special_values_are_scipys(name: str, dtype: str, fma: bool) -> None:
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_width_computes_the_same(name: str, dtype: str, fma: bool) -> None:
     with np.errstate(over="ignore"):
-        x = np.concatenate([points(name).astype(DTYPES[dtype]), specials(dtype)])
+        x = np.concatenate([points(name, COUNT).astype(DTYPES[dtype]), specials(dtype)])
     functions = compiled(name, dtype, fma)
     want = functions[1](x)
     for width in WIDTHS[1:]:
@@ -177,4 +130,13 @@ def test_inverses_lead_back() -> None:
 
 
 def test_every_function_of_one_number_is_here() -> None:
-    assert set(PRECISE) & set(ARITY) == {*NAMES, "erf"}
+    assert set(PRECISE) & set(ARITY) == {*NAMES, "erf"} and set(BOUNDS) == set(NAMES)
+
+
+@pytest.mark.parametrize(("triple", "cpu", "fma", "widths"), CPUS, ids=[c[1] for c in CPUS])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_needs_no_library_on_any_cpu(
+    dtype: str, triple: str, cpu: str, fma: bool, widths: tuple[int, ...]
+) -> None:
+    cases = [(name, dtype) for name in NAMES]
+    check_that_no_library_is_called(cases, triple, cpu, fma, widths)

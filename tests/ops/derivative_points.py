@@ -31,6 +31,7 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     **dict.fromkeys(("erfcinv", "logit", "ndtri"), (_FRACTIONS,)),
     **dict.fromkeys(("entr", "gamma", "gammaln", "psi"), (_POSITIVE,)),
     **dict.fromkeys(("xlogy", "xlog1py"), (_ANY, _POSITIVE)),
+    "rel_entr": (_POSITIVE, _POSITIVE[::-1]),
     **dict.fromkeys(
         ("power", "float_power", "uniform_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))
     ),

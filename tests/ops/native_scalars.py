@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.special_sweep import PRECISE
 from tests.ops.native_op_cases import special
 from tests.ops.op_parity import parity_bound, tolerance, zeros_are_open
 from tests.ops.op_references import REFERENCES
 from tests.support.compare import assert_same
-from tests.support.special_values import PRECISE
 from tracejit.codegen.llvm.engine import compile_module, host_target, libm_address
 from tracejit.codegen.llvm.lanes import Lanes, bits, from_memory, memory_type, to_memory
 from tracejit.codegen.llvm.text import FunctionBuilder, Module

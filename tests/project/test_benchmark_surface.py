@@ -11,6 +11,7 @@ from benchmarks import surface
 from benchmarks.__main__ import names
 from benchmarks._surface_calls import CALLS, KINDS, LEFT, calls, compiled, functions, operands
 
+ROW = "add", "np.add(x, y)", "bool", "2-D", "native"
 #: Which of a matrix and a vector suit calls of so many axes.
 PARTS = {None: (0, 2), 2: (0, 1), 1: (1, 2)}
 
@@ -56,6 +57,13 @@ def test_a_wrong_result_is_not_timed() -> None:
             surface.agree(x, other, "different")
     with pytest.raises(AssertionError):
         surface.agree(np.arange(3), np.array([0, 1, 3]), "different")
+
+
+def test_exceptions_are_of_functions_and_dtypes_that_there_are() -> None:
+    for name, kind in surface.EXCEPTIONS:
+        assert {name, f"linalg.{name}"} & {*functions()} and kind in ("", *KINDS)
+    row = surface.Row("linalg.vecdot", "np.linalg.vecdot(x, y)", "bool", "2-D", "native", 0.5)
+    assert row.excuse.startswith("NumPy stops") and not surface.Row(*ROW).excuse
 
 
 def test_a_part_of_the_table() -> None:

@@ -43,7 +43,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "transforms": (("regions",), ("autodiff", "batching"), ("api",)),
     "passes": (("analysis",), ("simplify",), ("fusion", "loops", "control"), ("manager",)),
     "codegen": (
-        ("llvm",),
+        ("llvm", "vector_math"),
         ("support", "scalar", "affine"),
         ("lowering", "kernel", "analysis"),
         ("program", "reference"),

@@ -105,6 +105,8 @@ SYNCHRONIZERS = {
 CACHES = {"cache", "lru_cache"}
 #: Results that equal ones can stand for.
 PURE = {"_layout", "_halves", "_literal", "_raise_code", "_flatten"}
+#: Tables of numbers, and addresses in NumPy: the same whoever computes them.
+PURE |= {"_logarithm", "_two_over_pi", "centres", "sixteenths", "sort_address"}
 
 
 def synchronizers_in(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracejit
+from tests.support.compare import assert_same
 from tests.support.tracing import check, refused, tnp, trace_call, wave
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.tracer import TracedArray
@@ -532,3 +534,20 @@ def test_numbers_in_where_are_cast_as_arrays() -> None:
         same_or_overflow(lambda c, x: np.where(c, x, number), c, x)  # noqa: B023
         same_or_overflow(lambda c, x, n: np.where(c, n, x), c, x, number)
     same_or_overflow(lambda c, x: np.where(c, x.shape[0] - 9, x), c, c.astype(np.uint8))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_totals_of_special_values(name: str) -> None:
+    """The first element is itself, whatever the running total begins with."""
+    run = getattr(np, name)
+    jitted = tracejit.jit(run)
+    special = (-0.0, 0.0, -1.5, np.nan, np.inf, -np.inf)
+    with np.errstate(all="ignore"):
+        for values in itertools.product(special, repeat=2):
+            for dtype in (np.float64, np.float32, np.float16):
+                x = np.array(values, dtype)
+                assert_same(run(x), jitted(x))
+            for other in special:
+                z = np.array([*values, other, -0.0]).view(np.complex128)
+                found, want = (f(z).view(np.float64) for f in (jitted, run))
+                assert_same(want, found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.combine import Combine
+from tracejit.codegen.kernel.early_exits import only_reads
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.vectorize import is_short
 from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type, register_type
@@ -167,6 +168,7 @@ class Form:
             self.result_lanes.width == 1
             and [c.dtypes for c in self.combines] == [("b1",)]
             and self.combines[0].kind in ("any", "all", "min", "max")
+            and only_reads((self.reduce,))
         )
 
     def _until_saturated(self, size: str) -> list[Parts]:

@@ -16,6 +16,7 @@ from functools import partial
 
 from tracejit.codegen.kernel.accumulate import Form, Parts
 from tracejit.codegen.kernel.combine import Combine
+from tracejit.codegen.kernel.early_exits import only_reads
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.vectorize import VectorPlan
 from tracejit.codegen.llvm.lanes import Lanes, is_float
@@ -60,6 +61,7 @@ class Extreme(Form):
             (((best,),),) = self.extreme.block(begin, end)
             return [[[best, self._first(best, begin, end)]]]
         start = s.const(combine.identity[0], dtype)
+        stops = only_reads((self.reduce,))
 
         def one(position: str, state: list[str]) -> list[str]:
             best, place = state
@@ -77,7 +79,7 @@ class Extreme(Form):
                 str(_BLOCK),
                 [(s.type(dtype), start), ("i64", begin)],
                 one,
-                until=lambda state: combine.saturated(s, state[0]),
+                until=(lambda state: combine.saturated(s, state[0])) if stops else None,
             )
         return [[[best, self._first(best, place, self._block_end(place, end))]]]
 

@@ -1,4 +1,4 @@
-"""Where a kernel may leave before its end: whether it does so before it stores anything."""
+"""Where a kernel may leave, or a loop stop, before its end: what it must not leave undone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, ScanLoop, Stmt, Store
 
-__all__ = ["fails_first", "may_fail"]
+__all__ = ["fails_first", "may_fail", "only_reads"]
 
 
 def fails_first(body: Sequence[Stmt]) -> bool:
@@ -17,6 +17,11 @@ def fails_first(body: Sequence[Stmt]) -> bool:
         if stored and may_fail((statement,)):
             return False
     return True
+
+
+def only_reads(body: Sequence[Stmt]) -> bool:
+    """Whether statements neither store nor fail: what they compute may stay uncomputed."""
+    return not any(map(_stores, body)) and not may_fail(body)
 
 
 def may_fail(body: Sequence[Stmt]) -> bool:

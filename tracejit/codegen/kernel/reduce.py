@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
 from tracejit.codegen.kernel.arg_reduce import Extreme, extremes
 from tracejit.codegen.kernel.combine import Combine
+from tracejit.codegen.kernel.count_reduce import Counting
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
 from tracejit.codegen.kernel.vectorize import VectorPlan, finds_extreme
@@ -53,6 +54,8 @@ class Reductions:
 
     def _in_lanes(self, reduce: Reduce, combines: list[Combine], plan: VectorPlan) -> Form:
         values, statements = self._values, self._statements
+        if plan.counting:
+            return Counting(values, statements, reduce, combines[0], plan)
         if not finds_extreme(reduce):
             return _Vector(values, statements, reduce, combines, plan)
         found = extremes(reduce)

@@ -29,7 +29,14 @@ from tracejit.ir.kernel import (
     Var,
 )
 
-__all__ = ["VectorPlan", "finds_extreme", "is_short", "only_short_reductions", "plan_loop"]
+__all__ = [
+    "VectorPlan",
+    "counted_truths",
+    "finds_extreme",
+    "is_short",
+    "only_short_reductions",
+    "plan_loop",
+]
 
 #: Reductions over no more positions are written out: a colour's channels, a point's coordinates.
 _SHORT = 8
@@ -52,6 +59,19 @@ def is_short(reduce: Reduce) -> bool:
 def finds_extreme(reduce: Reduce) -> bool:
     """Whether a reduction finds the position of an extreme and nothing else."""
     return len(reduce.targets) == 1 and reduce.targets[0].combine in ("argmin", "argmax")
+
+
+def counted_truths(reduce: Reduce) -> tuple[tuple[Stmt, ...], Expr] | None:
+    """The body and what is counted, where a reduction is a sum of truths in i64 and no more."""
+    (*others, target) = reduce.targets
+    expr, body = target.expr, reduce.body
+    if others or (target.combine, target.dtype) != ("sum", "i64") or target.identity is not None:
+        return None
+    if body and isinstance(last := body[-1], Let) and expr == Var(last.name, "i64"):
+        expr, body = last.expr, body[:-1]
+    if not isinstance(expr, Call) or expr.fn != "cast" or expr.args[0].dtype != "b1":
+        return None
+    return body, expr.args[0]
 
 
 def _carried(reduce: Reduce, target: Target) -> str:
@@ -89,6 +109,8 @@ class VectorPlan:
     fetch_ahead: bool = False
     #: Whether elements are accessed lane by lane.
     apart: bool = False
+    #: Whether truths are counted as bits.
+    counting: bool = False
 
 
 def plan_loop(
@@ -102,9 +124,16 @@ def plan_loop(
     survey.varying.update(varying)
     if isinstance(loop, Reduce):
         survey.varying.update(name for name, _ in loop.quotients)
-    survey.statements(loop.body)
+    counted = counted_truths(loop) if isinstance(loop, Reduce) else None
+    if counted is not None:
+        survey.statements(counted[0])
+        survey.expression(counted[1])
+    # Bits of many lanes at once are counted sooner than lanes of i64 are added up.
+    counting = counted is not None and survey.widest <= 16
+    if not counting:
+        survey.statements(loop.body)
     if isinstance(loop, Reduce):
-        for t in loop.targets:
+        for t in loop.targets if not counting else ():
             survey.expression(t.expr)
             survey.note(_carried(loop, t))
     if not survey.possible:
@@ -131,6 +160,7 @@ def plan_loop(
         free_slots=4,
         fetch_ahead=_fetches_ahead(loop, survey),
         apart=bool(survey.separate),
+        counting=counting,
     )
 
 

@@ -236,13 +236,16 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     steps = _next_of_scan(low, node, (old[0], old[1]) if len(old) == 2 else old[0], elements)
     first = Call("equal", (IndexValue(symbol(names[axis])), Const(0, "i64")), "b1")
     carries, results = [], []
+    neutral = _neutral(node, len(parts))
     for carry, part, step in zip(old, parts, steps, strict=True):
-        # The first element itself: adding it to a zero would lose the sign of -0.0.
-        new = low.let(Call("select", (first, part, step), part.dtype))
-        zero = Const(
-            False if part.dtype == "b1" else 0 if part.dtype[0] in "iu" else 0.0, part.dtype
-        )
-        carries.append(Carry(carry.name, part.dtype, zero, new))
+        # Without a neutral element to begin with, the first element itself.
+        if neutral is None:
+            step = Call("select", (first, part, step), part.dtype)
+        new = low.let(step)
+        start = 0.0 if neutral is None else neutral
+        whole = part.dtype[0] in "iu"
+        value = False if part.dtype == "b1" else int(start) if whole else start
+        carries.append(Carry(carry.name, part.dtype, Const(value, part.dtype), new))
         results.append(new)
     low.store(v, index, (results[0], results[1]) if len(results) == 2 else results[0])
     inner = low.scope.body
@@ -253,6 +256,14 @@ def _lower_scan(low: Lowering, v: Value) -> list[Stmt]:
     kept = [a for a in range(t.ndim) if a != axis]
     inner_kept = bool(kept) and kept[-1] == t.ndim - 1
     return nest([(names[a], t.shape[a]) for a in kept], body, vector=inner_kept)
+
+
+def _neutral(node: Node, parts: int) -> float | None:
+    """What a scan may begin with: +0.0 would lose the sign of -0.0."""
+    if isinstance(node.op, CumSum):
+        return -0.0
+    # (1 + 0j) * z is not z where z has infinities.
+    return 1.0 if isinstance(node.op, CumProd) and parts == 1 else None
 
 
 def _next_of_scan(

@@ -197,31 +197,6 @@ def _floor_divide(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return s.select(s.compare("oeq", r, y, zero), r, quotient, result)
 
 
-def _logaddexp(exp: str, log1p: str, equal_case: float) -> ScalarEmitter:
-    """log(exp(x) + exp(y)) as max + log1p(exp(-|x - y|)), in the base that the names have."""
-
-    def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-        x, y = a
-        difference = s.op("fsub", r, x, y)
-        falling = s.op("fneg", r, s.intrinsic("fabs", r, difference))
-        tail = _log1p_in_base(s, r, MATH[exp](s, (falling,), (r,), r), log1p)
-        larger = s.select(s.compare("ogt", r, difference, s.const(0.0, r)), r, x, y)
-        total = s.op("fadd", r, larger, tail)
-        total = s.select(is_nan(s, r, difference), r, difference, total)
-        # Infinities of one sign have no difference.
-        same = s.op("fadd", r, x, s.const(equal_case, r))
-        return s.select(s.compare("oeq", r, x, y), r, same, total)
-
-    return emit
-
-
-def _log1p_in_base(s: Lanes, r: str, x: str, name: str) -> str:
-    value = MATH["log1p"](s, (x,), (r,), r)
-    if name == "log2_1p":
-        return s.op("fmul", r, s.const(1 / math.log(2.0), r), value)
-    return value
-
-
 def _scaled(to_radians: bool) -> ScalarEmitter:
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         # The factor is a quotient rounded in the operand's own precision.
@@ -273,8 +248,6 @@ FLOAT: dict[str, ScalarEmitter] = {
     "sqrt": intrinsic("sqrt"),
     "fma": intrinsic("fma"),
     "truncated": _truncated,
-    "logaddexp": _logaddexp("exp", "log1p", math.log(2.0)),
-    "logaddexp2": _logaddexp("exp2", "log2_1p", 1.0),
     "deg2rad": _scaled(to_radians=True),
     "radians": _scaled(to_radians=True),
     "rad2deg": _scaled(to_radians=False),

@@ -14,11 +14,12 @@ from tracejit.codegen.vector_math.trigonometric import cos, sin
 
 __all__ = ["i0", "i0e", "i1", "i1e", "j0", "j1"]
 
-#: The first two positive zeros of j0 and j1, each in two parts.
+#: The first positive zeros of j0 and j1, each in two parts.
 _ZEROS = {
     "j0": (
         (float.fromhex("0x1.33d152e971b40p+1"), float.fromhex("-0x1.0f539d7da258ep-53")),
         (float.fromhex("0x1.6148f5b2c2e45p+2"), float.fromhex("0x1.75054cd60a517p-54")),
+        (float.fromhex("0x1.14eb56cccdecap+3"), float.fromhex("-0x1.51970714c7c25p-52")),
     ),
     "j1": (
         (float.fromhex("0x1.ea75575af6f09p+1"), float.fromhex("-0x1.60155a9d1b256p-53")),
@@ -69,14 +70,16 @@ def i1e(e: VectorBuilder, x: Float) -> Float:
 
 def _j(e: VectorBuilder, name: str, a: Float) -> Float:
     """For a >= 0."""
-    (first, first_low), (second, second_low) = _ZEROS[name]
+    first, first_low = _ZEROS[name][0]
     b = a.at_most(4.0)
     near = ((b - first) - first_low) * (b + first)
     near = near * e.fitted(name, e.muladd(b, b, -_CENTRE))
     if name == "j1":
         near = near * b
     c = a.at_most(8.0)
-    middle = ((c - second) - second_low) * e.fitted(f"{name}_middle", c - _MIDDLE)
+    middle = e.fitted(f"{name}_middle", c - _MIDDLE)
+    for zero, low in _ZEROS[name][-2:]:
+        middle = middle * ((c - zero) - low)
     r = 1.0 / a.at_least(8.0)
     z = r * r
     p, q = e.fitted(f"{name}_p", z), r * e.fitted(f"{name}_q", z)

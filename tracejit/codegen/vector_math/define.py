@@ -4,7 +4,8 @@ The functions are written over explicit vectors, so that LLVM's code generator a
 optimisation pass, gives the final code; they need no library. Every result of NumPy's functions is
 within 1 ULP; erf is within 1.05 (without FMA: 1.3), SciPy's other functions as docs/vector_math.md
 says. A result's bits depend on the argument and on `fma`, not on the width, the other lanes or the
-CPU. Special values, subnormal numbers and signed zeros are NumPy's.
+CPU, but for tanh of float32, which is in pieces where there is AVX-512. Special values, subnormal
+numbers and signed zeros are NumPy's.
 
 The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
 polynomial for the small tail of the result, and add the tail to a head that is exact, so that one
@@ -28,6 +29,7 @@ from tracejit.codegen.vector_math import (
     gamma_functions,
     inverse_hyperbolic,
     inverse_trigonometric,
+    log_sums,
     logarithms,
     logistic,
     normal,
@@ -73,6 +75,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "erf": _Function(errors.erf),
     "erfc": _over_doubles(normal.erfc),
     "erfcinv": _over_doubles(normal.erfcinv),
+    "erfcx": _over_doubles(normal.erfcx),
     "erfinv": _over_doubles(normal.erfinv),
     "exp": _Function(exponentials.exp),
     "exp2": _Function(exponentials.exp2),
@@ -94,6 +97,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "log_expit": _over_doubles(logistic.log_expit),
     "log_ndtr": _over_doubles(normal.log_ndtr),
     "logit": _over_doubles(logistic.logit),
+    "logaddexp": _Function(log_sums.logaddexp, 2, wide=log_sums.wide_logaddexp),
+    "logaddexp2": _Function(log_sums.logaddexp2, 2, wide=log_sums.wide_logaddexp2),
     "ndtr": _over_doubles(normal.ndtr),
     "ndtri": _over_doubles(normal.ndtri),
     "power": _Function(powers.power, 2, wide=powers.power_of_singles),
@@ -114,8 +119,8 @@ def define(
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
     returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. `permutes` says whether it has AVX-512F, on which results do not depend. Raises
-    KeyError for an unknown name or dtype, ValueError for a width below 1.
+    the same bounds. `permutes` says whether it has AVX-512F; but for tanh of float32, results do
+    not depend on it. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")

@@ -12,7 +12,20 @@ from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["cosh", "exp", "expm1", "nearest_integer", "power_of_two", "reduce_exp", "sinh", "tanh"]
+__all__ = [
+    "cosh",
+    "exp",
+    "exp2",
+    "exp_of_rest",
+    "expm1",
+    "nearest_integer",
+    "power_of_sixteenths",
+    "power_of_two",
+    "reduce_exp",
+    "sinh",
+    "sixteenths",
+    "tanh",
+]
 
 
 def exp(e: VectorBuilder, x: Float) -> Float:
@@ -56,9 +69,8 @@ def _scaled(
     x + log_2.
     """
     fmt = e.format
-    powers, low = sixteenths(fmt.name)
-    bits = e.permuted(powers, count).bits() + (count << (fmt.mantissa - 4))
-    rest = tail(e.permuted(low, count))
+    bits, low = power_of_sixteenths(e, count)
+    rest = tail(low)
     scale = bits.as_float()
     usual = e.muladd(scale, rest, scale)
     beyond = abs(x).compare("ogt", most)
@@ -76,6 +88,13 @@ def _scaled(
 
     (y,) = e.where_any(beyond, (usual,), at_the_ends)
     return y
+
+
+def power_of_sixteenths(e: VectorBuilder, count: Int) -> tuple[Int, Float]:
+    """The encoding of 2^(n / 16), n in the low half of `count`, and its relative error."""
+    powers, low = sixteenths(e.format.name)
+    bits = e.permuted(powers, count).bits() + (count << (e.format.mantissa - 4))
+    return bits, e.permuted(low, count)
 
 
 @functools.cache

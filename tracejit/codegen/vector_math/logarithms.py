@@ -15,7 +15,18 @@ from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
 from tracejit.codegen.vector_math.logarithm_tables import START, centres
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["Reduced", "log", "log1p", "log2", "log10", "not_ordinary", "reduce", "reduce_any"]
+__all__ = [
+    "Reduced",
+    "inverse_power",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "not_ordinary",
+    "parts",
+    "reduce",
+    "reduce_any",
+]
 
 
 @dataclass(frozen=True)
@@ -48,10 +59,10 @@ def not_ordinary(e: VectorBuilder, bits: Int) -> Mask:
     return (bits - least).compare("uge", e.format.encode(math.inf) - least)
 
 
-def _sum(
+def parts(
     e: VectorBuilder, x: Reduced, base: int | None, less_one: tuple[Float, Float] | None = None
-) -> Float:
-    """log(x) to that base; m - 1 as a sum of two where it is known better than m."""
+) -> tuple[Float, Float]:
+    """log(x) to that base as a sum of two; m - 1 as one where it is known better than m."""
     t, fmt = TABLES[e.format.name], e.format.name
     k, interval = x.k, x.interval
     table = centres(fmt, base)
@@ -78,7 +89,7 @@ def _sum(
         factor, factor_low = t.per_log[base]
         total, error = e.multiply_add(r, factor, whole)
         low = e.muladd(r, factor_low, low + error)
-    return total + e.muladd(r * r, e.fitted(f"log{base or ''}", r), low)
+    return total, e.muladd(r * r, e.fitted(f"log{base or ''}", r), low)
 
 
 def reduce_any(e: VectorBuilder, x: Float) -> Reduced:
@@ -101,7 +112,8 @@ def reduce_any(e: VectorBuilder, x: Float) -> Reduced:
 
 def _logarithm(base: int | None) -> Callable[[VectorBuilder, Float], Float]:
     def body(e: VectorBuilder, x: Float) -> Float:
-        y = _sum(e, reduce_any(e, x), base)
+        head, low = parts(e, reduce_any(e, x), base)
+        y = head + low
 
         def special() -> tuple[Float]:
             # +inf and NaN are their own logarithms.
@@ -120,6 +132,12 @@ log2 = _logarithm(2)
 log10 = _logarithm(10)
 
 
+def inverse_power(e: VectorBuilder, x: Reduced) -> Float:
+    """2^-k."""
+    # The exponent field is bias - k: ~n is -n - 1.
+    return (((x.field ^ -1) + (2 * e.format.bias + 1)) << e.format.mantissa).as_float()
+
+
 def log1p(e: VectorBuilder, x: Float) -> Float:
     """log(2^k * (1 + f)), f = (2^-k - 1) + 2^-k * x with its rounding error, k from 1 + x.
 
@@ -129,8 +147,7 @@ def log1p(e: VectorBuilder, x: Float) -> Float:
     most = 2.0 ** (fmt.mantissa + 8)
     u = x + 1.0
     reduced = reduce(e, u.bits())
-    # 2^-k has bias - k in the exponent field: ~n is -n - 1.
-    scale = (((reduced.field ^ -1) + (2 * fmt.bias + 1)) << fmt.mantissa).as_float()
+    scale = inverse_power(e, reduced)
     less_one = e.multiply_add(x, scale, scale - 1.0)
     least = fmt.encode(fmt.tiny)
     rare = (u.bits() - least).compare("uge", fmt.encode(most) - least)
@@ -141,8 +158,8 @@ def log1p(e: VectorBuilder, x: Float) -> Float:
         return beyond.select(reduced.m - 1.0, f), beyond.select(0.0, f_low)
 
     less_one = e.where_any(rare, less_one, large)
-    y = _sum(e, reduced, None, less_one)
-    y = abs(y).with_sign(x.sign())  # The sign of zero.
+    head, low = parts(e, reduced, None, less_one)
+    y = abs(head + low).with_sign(x.sign())  # The sign of zero.
 
     def special() -> tuple[Float]:
         finite = x.compare("olt", math.inf).select(y, x)

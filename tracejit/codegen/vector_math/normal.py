@@ -17,7 +17,7 @@ from tracejit.codegen.vector_math.logistic import log_of_sum
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 
-__all__ = ["erfc", "erfcinv", "erfinv", "log_ndtr", "ndtr", "ndtri"]
+__all__ = ["erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 
 #: Below, 1 - erf(a) is exact enough.
 _BORDER = 0.75
@@ -50,9 +50,8 @@ def _erf_near(e: VectorBuilder, a: Float) -> Float:
 
 def _erfcx(e: VectorBuilder, a: Float) -> Float:
     """erfcx(a) from the border on."""
-    # Infinity must be finite in the quotients; there the function is 0.
     b = a.at_most(2.0**60)
-    return e.fitted("erfcx", (b - 4.0) / (b + 4.0)) / e.muladd(b, 2.0, b.like(1.0))
+    return (e.fitted("erfcx", (b - 4.0) / (b + 4.0)) * 0.5) / (a + 0.5)
 
 
 def _square(e: VectorBuilder, a: Float, scale: float) -> tuple[Float, Float]:
@@ -69,6 +68,16 @@ def erfc(e: VectorBuilder, x: Float) -> Float:
     upper = x.compare("olt", 0.0).select(2.0 - tail, tail)
     near = 1.0 - _erf_near(e, a).with_sign(x.sign())
     return a.compare("olt", _BORDER).select(near, upper)
+
+
+def erfcx(e: VectorBuilder, x: Float) -> Float:
+    """exp(x^2) erfc(x); for negative x 2 exp(x^2) - erfcx(-x)."""
+    a = abs(x)
+    b = a.at_most(30.0)  # From 26.7 on the exponential is infinite.
+    square, low = _square(e, b, 1.0)
+    near = scaled_exp(e, square, low, 1.0 - _erf_near(e, a.at_most(_BORDER)))
+    y = a.compare("olt", _BORDER).select(near, _erfcx(e, a))
+    return x.compare("olt", 0.0).select(scaled_exp(e, square, low, 2.0) - y, y)
 
 
 def _ndtr_tail(e: VectorBuilder, a: Float) -> Float:

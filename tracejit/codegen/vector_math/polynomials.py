@@ -208,13 +208,13 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.08c6212648563p-39 0x1.0fff198f7df2fp-47 -0x1.b72e5ecbd0dc5p-56 "
             "0x1.1e438a59f31a1p-64 -0x1.33486fd7c8b72p-73"
         ),
-        "j0_middle": _hex(  # error 2^-54.4
-            "0x1.416dc96e57c0ep-2 -0x1.3d97028754e55p-4 -0x1.63c76276a6e61p-5 "
-            "0x1.15618767e6bc4p-7 0x1.bb360f4dabcf8p-10 -0x1.307fa1bf6ec4ap-12 "
-            "-0x1.104aed8458142p-15 0x1.52a757fbc4687p-18 0x1.949f1586af8efp-22 "
-            "-0x1.cd44e13c43f64p-25 -0x1.950feeb4e0839p-29 0x1.aab8866737899p-32 "
-            "0x1.246867ff0e849p-36 -0x1.1e6a4caa5b77ep-39 -0x1.3ecb344cfca31p-44 "
-            "0x1.23c436751fdeep-47 0x1.03db1fc341c66p-52 -0x1.bd6fc6ae75b41p-56"
+        "j0_middle": _hex(  # error 2^-56.7
+            "-0x1.e47e7aee6b4b9p-4 -0x1.f727637cf1426p-7 0x1.5aaae8badd075p-7 "
+            "0x1.a1bf2c3c9d602p-11 -0x1.613873d4bddbcp-12 -0x1.25c1ce315804cp-16 "
+            "0x1.7a13b139aec19p-18 0x1.db62ab392ac6ep-23 -0x1.f73a51931edacp-25 "
+            "-0x1.f9f5b2c632496p-30 0x1.ca78bca6c9139p-32 0x1.7edc430aa7935p-37 "
+            "-0x1.3069535d191a3p-39 -0x1.b1849aaa1e861p-45 0x1.33a8016f7d07ep-47 "
+            "0x1.6d1757fdb4eebp-53 -0x1.d407a17485985p-56"
         ),
         "j0_p": _hex(  # error 2^-58.1
             "0x1.000000p+0 -0x1.1fffffffff2aap-4 0x1.cb5ffff0b3733p-4 "
@@ -236,13 +236,13 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.07cd7fb3903ddp-43 0x1.e22493c443a66p-52 -0x1.5e83fcc3ebc7fp-60 "
             "0x1.9f8788c864122p-69 -0x1.9901a34f1fd98p-78"
         ),
-        "j1_middle": _hex(  # error 2^-55.1
-            "0x1.16f9d8ceda48dp-2 0x1.31387d64e3640p-4 -0x1.5f930e4ae76b5p-5 "
-            "-0x1.76fefc0e68914p-8 0x1.069ba4244f7abp-9 0x1.5a53f162472dcp-13 "
-            "-0x1.74b7654c50fdap-15 -0x1.596eb3d0965eap-19 0x1.35b7831b5ef48p-21 "
-            "0x1.b3c48b8d04309p-26 -0x1.52b295321aa19p-28 -0x1.7c967eddb1bd9p-33 "
-            "0x1.068d5ea01118dp-35 0x1.e86b360c685b9p-41 -0x1.2f7828e75dc0bp-43 "
-            "-0x1.dfdac31b442fcp-49 0x1.0341572a01f03p-51 0x1.63ed7b913fb5bp-57"
+        "j1_middle": _hex(  # error 2^-56.4
+            "0x1.0152b042403aep-3 -0x1.82575a3f05836p-6 -0x1.2437e5d903d31p-7 "
+            "0x1.825e975842d64p-10 0x1.0023b7cf15f53p-12 -0x1.322433162e114p-15 "
+            "-0x1.eb42fd2fe0889p-19 0x1.0d056aca1d292p-21 0x1.2c4be2715c1a0p-25 "
+            "-0x1.301063ca1db24p-28 -0x1.ff20acd59de18p-33 0x1.e19f2ccd7a471p-36 "
+            "0x1.40e08e7ee9f40p-40 -0x1.1a8b0cf8a107cp-43 -0x1.356fdbf7268c6p-48 "
+            "0x1.e9212cb90d115p-52 0x1.c4f80fb3d409ep-57"
         ),
         "j1_p": _hex(  # error 2^-58.0
             "0x1.000000p+0 0x1.dfffffffff1e4p-4 -0x1.274ffff7e8aabp-3 "
@@ -330,8 +330,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "arctan": _hex(  # error 2^-30.2
             "-0x1.55554ap-2 0x1.9993b2p-3 -0x1.240e1cp-3 0x1.bc4cd6p-4 -0x1.390300p-4 0x1.176daep-5"
         ),
-        "artanh": _hex(  # error 2^-28.3
-            "0x1.5555b8p-2 0x1.992788p-3 0x1.372f74p-3"
+        "artanh": _hex(  # error 2^-30.1
+            "0x1.555540p-2 0x1.99ad92p-3 0x1.21b1fep-3 0x1.0c89c0p-3"
         ),
         "cbrt": _hex(  # error 2^-17.9
             "0x1.555468p-2 0x1.c97944p-3 0x1.65639ep-3"

@@ -90,6 +90,32 @@ def _entr(dtype: str, x: Expr) -> Expr:
     return Call("select", (below, Const(-math.inf, dtype), value), dtype)
 
 
+def _rel_entr(dtype: str, x: Expr, y: Expr) -> Expr:
+    """By a logarithm that is exact where x is near y, and does not overflow, as SciPy's."""
+
+    def f(name: str, *args: Expr) -> Expr:
+        return Call(name, args, dtype)
+
+    def test(name: str, a: Expr, b: Expr | float) -> Expr:
+        return Call(name, (a, b if isinstance(b, Expr) else Const(b, dtype)), "b1")
+
+    def both(a: Expr, b: Expr) -> Expr:
+        return Call("logical_and", (a, b), "b1")
+
+    ratio = f("divide", x, y)
+    tiny = float(np.finfo(DTYPES[dtype]).tiny)
+    normal = both(test("greater", ratio, tiny), test("less", ratio, math.inf))
+    log = f("select", normal, f("log", ratio), f("subtract", f("log", x), f("log", y)))
+    near = both(test("greater", ratio, 0.5), test("less", ratio, 2.0))
+    log = f("select", near, f("log1p", f("divide", f("subtract", x, y), y)), log)
+    inside = both(test("greater", x, 0.0), test("greater", y, 0.0))
+    zero = both(test("equal", x, 0.0), test("greater_equal", y, 0.0))
+    beyond = f("select", zero, Const(0.0, dtype), Const(math.inf, dtype))
+    value = f("select", inside, f("multiply", x, log), beyond)
+    number = both(test("equal", x, x), test("equal", y, y))
+    return f("select", number, value, f("add", x, y))
+
+
 def _instead(where: Callable[..., Any], value: Callable[..., Any]) -> Callable[..., Any]:
     """What an op computes where SciPy has no right value: infinity for some subnormal numbers."""
 
@@ -124,6 +150,7 @@ def _quantile_of_log(x: Any) -> Any:
 
 _special("erf", "The error function.", parity="ulp(3)", work=20.0)
 _special("erfc", "The complementary error function, 1 - erf(x).")
+_special("erfcx", "The scaled complementary error function, exp(x * x) * erfc(x).")
 _special("erfinv", "The inverse of the error function.")
 _special(
     "erfcinv",
@@ -142,6 +169,12 @@ _special("ndtri", "The quantiles of the standard normal distribution.")
 _special("xlogy", "x * log(y), and 0 for x = 0.", arity=2, formula=staticmethod(_xlogy))
 _special("xlog1py", "x * log(1 + y), and 0 for x = 0.", arity=2, formula=staticmethod(_xlog1py))
 _special("entr", "The entropy of an element, -x * log(x).", formula=staticmethod(_entr))
+_special(
+    "rel_entr",
+    "The relative entropy of two elements, x * log(x / y).",
+    arity=2,
+    formula=staticmethod(_rel_entr),
+)
 _special("gamma", "The gamma function.", parity="ulp(6)", work=100.0)
 _special(
     "gammaln",

@@ -144,6 +144,8 @@ class _Fuser:
 
     def _read_in_part(self, v: Value) -> bool:
         """Whether some element of `v` may not be computed if `v` is computed where it is read."""
+        if v in self.graph.outputs:
+            return False
         users = self.consumers.get(v, [])
         if not users:
             return True

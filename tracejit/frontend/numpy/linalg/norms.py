@@ -36,7 +36,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     euclidean = ord is None or (ord in ("f", "fro") and v.ndim == 2) or (ord == 2 and v.ndim == 1)
     if axis is None and euclidean:
         # The order of the sum is that of the memory, where it is known, as it is in NumPy.
-        flat = ravel(permuted(v, broadcast_order([v], v.ndim) or range(v.ndim)))
+        order = broadcast_order([v], v.ndim) or range(v.ndim)
+        flat = v if v.ndim == 1 else ravel(permuted(v, order))
         parts = (flat.real, flat.imag) if v.dtype.kind == "c" else (flat,)
         squares = [scalar(matrix_product(p, p)) for p in parts]
         total = squares[0] if len(squares) == 1 else squares[0] + squares[1]

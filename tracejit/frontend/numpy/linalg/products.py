@@ -15,7 +15,7 @@ from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles, only
 from tracejit.frontend.numpy.shape import permuted, ravel, reshaped, swapaxes
 from tracejit.frontend.numpy.ufuncs import elementwise
-from tracejit.frontend.tracing.layout import broadcast_order
+from tracejit.frontend.tracing.layout import broadcast_order, is_c_contiguous
 from tracejit.frontend.tracing.symint import as_dim
 from tracejit.frontend.tracing.tracer import Storage, TracedArray, broadcast_dims, here
 from tracejit.ir.dims import Dim, prod
@@ -53,6 +53,10 @@ def matrix_product(a: TracedArray, b: TracedArray, name: str = "matmul") -> Trac
             f"{name}: Input operand 1 has a mismatch in its core dimension 0 "
             f"(size {other} is different from {inner})"
         )
+    apart = a.ndim == b.ndim == 1 and not (is_c_contiguous(a) and is_c_contiguous(b))
+    if apart and a.dtype.kind == "f" and a.dtype.char != "e":
+        # What has gaps a kernel reads as soon as a library does, and does not copy.
+        return asarray(np.sum(elementwise(np.multiply, (a, fit_dims(b, a.type.shape)))))
     stack = broadcast_dims([a.type.shape[:-2], b.type.shape[:-2]])
     a = _stack_like(a, stack, a.type.shape[-2:])
     tail = (inner,) if b.ndim == 1 else (inner, b.type.shape[-1])
@@ -153,6 +157,10 @@ def _contract(x: TracedArray, y: TracedArray, i: Sequence[int], j: Sequence[int]
     rows = tuple(x.type.shape[k] for k in left)
     inner = tuple(x.type.shape[k] for k in i)
     columns = tuple(y.type.shape[k] for k in right)
+    if not left and not right and x.dtype.kind in "fc" and x.dtype.char != "e":
+        # A kernel reads them where they lie.
+        both = elementwise(np.multiply, (permuted(x, i), fit_dims(permuted(y, j), inner)))
+        return asarray(np.sum(both))
     a = reshaped(permuted(x, (*left, *i)), (prod(rows), prod(inner)))
     y = permuted(y, (*j, *right))
     b = reshaped(fit_dims(y, (*inner, *columns)), (prod(inner), prod(columns)))
@@ -174,7 +182,8 @@ def inner(a: Any, b: Any, /) -> Any:
 @handles(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     """The product of all elements of conj(a) and b, summed."""
-    x, y = _common(ravel(a), ravel(b))
+    arrays = (asarray(v) for v in (a, b))
+    x, y = _common(*(v if v.ndim == 1 else ravel(v) for v in arrays))
     if not here().env.expect(x.type.shape[0], "==", y.type.shape[0]):
         raise ValueError("cannot reshape array of one size into another")
     return _sum_of_conjugated(x, y) if x.dtype.kind == "c" else scalar(matrix_product(x, y))
@@ -321,6 +330,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1, **kwargs: Any) -> Any:
     rows = x.ndim > 1 or y.ndim > 1
     if x.dtype.kind == "c" or rows and x.dtype.kind == "f" and x.dtype.char != "e":
         return _sum_of_conjugated(x, y)
+    if not rows:
+        return scalar(matrix_product(x, y, "vecdot"))
     left, right = x[..., None, :], y[..., :, None]
     return scalar(matrix_product(left, right)[..., 0, 0])
 

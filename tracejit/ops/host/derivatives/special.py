@@ -219,6 +219,12 @@ def _neighbours(name: str, order: Number, z: Term, below: int, above: int) -> Te
     return low * (below / 2) + high * (above / 2)
 
 
+def _over_argument(x: Term, y: Term) -> Term:
+    """y / x for y = J1(x) and its like, 1 / 2 at 0."""
+    at_zero = equal(x, 0)
+    return where(at_zero, 0.5, y / where(at_zero, 1, x))
+
+
 def _i0(x: Term, y: Term) -> Term:
     return _special("i1", x)
 
@@ -232,16 +238,16 @@ _real("kn", None, lambda n, x, y: _neighbours("kn", n, x, -1, -1))
 _real("ive", None, lambda v, x, y: _neighbours("ive", v, x, 1, 1) - sign(x) * y)
 _holomorphic("kve", None, lambda v, z, y: _neighbours("kve", v, z, -1, -1) + y)
 _real("j0", lambda x, y: -_special("j1", x))
-_real("j1", lambda x, y: _neighbours("jv", 1.0, x, 1, -1))
+_real("j1", lambda x, y: _special("j0", x) - _over_argument(x, y))
 _real("y0", lambda x, y: -_special("y1", x))
 _real("y1", lambda x, y: _neighbours("yv", 1.0, x, 1, -1))
 for _module in ("scipy.special", "numpy"):
     elementwise(f"{_module}:i0", _i0)
-_real("i1", lambda x, y: _neighbours("iv", 1.0, x, 1, 1))
+_real("i1", lambda x, y: _special("i0", x) - _over_argument(x, y))
 _real("k0", lambda x, y: -_special("k1", x))
 _real("k1", lambda x, y: _neighbours("kv", 1.0, x, -1, -1))
 _real("i0e", lambda x, y: _special("i1e", x) - sign(x) * y)
-_real("i1e", lambda x, y: _neighbours("ive", 1.0, x, 1, 1) - sign(x) * y)
+_real("i1e", lambda x, y: _special("i0e", x) - _over_argument(x, y) - sign(x) * y)
 _real("k0e", lambda x, y: y - _special("k1e", x))
 _real("k1e", lambda x, y: _neighbours("kve", 1.0, x, -1, -1) + y)
 _holomorphic("airy", lambda z, y: (y[1], z * y[0], y[3], z * y[2]))

@@ -1,4 +1,4 @@
-"""Functions of scipy.special in many digits: what results are measured by."""
+"""Where special functions are measured, and what is right there: points, mpmath values, errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import mpmath as mp
 import numpy as np
 import scipy.special
 
-__all__ = ["PRECISE", "rounded", "rounded_and_rest"]
+from benchmarks.vector_math_sweep import ulp_errors
+
+__all__ = ["NAMES", "PRECISE", "errors", "points", "rounded", "rounded_and_rest"]
 
 Array = np.ndarray[Any, Any]
 
@@ -19,6 +21,12 @@ def _log_erfc(x: mp.mpf) -> mp.mpf:
     if x < 1e6:
         return mp.log(mp.erfc(x))
     return -x * x - mp.log(x * mp.sqrt(mp.pi)) + mp.log1p(-1 / (2 * x * x))
+
+
+def _far_erfcx(x: mp.mpf) -> mp.mpf:
+    if x < 0:
+        return mp.inf
+    return (1 - 1 / (2 * x * x) + 3 / (4 * x**4) - 15 / (8 * x**6)) / (x * mp.sqrt(mp.pi))
 
 
 def _erfcinv(c: mp.mpf) -> mp.mpf:
@@ -82,6 +90,7 @@ def _j(order: int) -> Callable[[mp.mpf], mp.mpf]:
 PRECISE: dict[str, Callable[..., Any]] = {
     "erf": mp.erf,
     "erfc": lambda x: mp.erfc(x) if abs(x) < 50 else mp.mpf(0 if x > 0 else 2),
+    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x) if abs(x) < 1e4 else _far_erfcx(x),
     "erfinv": lambda x: (
         mp.sign(x) * _erfcinv(1 - abs(x)) if abs(x) > 1e-20 else x * mp.sqrt(mp.pi) / 2
     ),
@@ -107,8 +116,13 @@ PRECISE: dict[str, Callable[..., Any]] = {
     "j1": _j(1),
     "xlogy": lambda x, y: x * mp.log(y) if x else mp.mpf(0),
     "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.mpf(0),
+    "rel_entr": lambda x, y: x * mp.log(x / y) if x > 0 and y > 0 else mp.nan,
     "entr": lambda x: -x * mp.log(x),
 }
+
+
+#: The functions of one number that have vector code; erf is with the elementary ones.
+NAMES = sorted(set(PRECISE) - {"erf", "entr", "rel_entr", "xlogy", "xlog1py"})
 
 
 def rounded_and_rest(name: str, columns: Sequence[Array]) -> tuple[Array, Array]:
@@ -156,3 +170,62 @@ def _exact(name: str, row: Sequence[float]) -> mp.mpf | None:
 def rounded(name: str, columns: Sequence[Array]) -> Array:
     """The values rounded to the operands' dtype."""
     return rounded_and_rest(name, columns)[0]
+
+
+def points(name: str, count: int) -> Array:
+    """`count` arguments in each of several groups, most of them where the method is strained.
+
+    These are the borders of pieces, zeros, and tails.
+    """
+    draw = np.random.default_rng(NAMES.index(name))
+
+    def between(low: float, high: float) -> Array:
+        return draw.uniform(low, high, count)
+
+    def sizes(low: float, high: float) -> Array:
+        return 2.0 ** between(low, high)
+
+    if name in ("expit", "log_expit"):
+        groups = [between(-40, 40), between(-1, 1), sizes(-60, 5), -sizes(-60, 9.4)]
+    elif name == "logit":
+        groups = [between(0, 1), between(0.49, 0.51), sizes(-1070, -1), 1 - sizes(-53, -1)]
+    elif name == "erfc":
+        groups = [between(-6, 6), between(0.7, 0.8), between(0, 27), sizes(-60, 2), -sizes(-60, 2)]
+    elif name == "erfcx":
+        groups = [between(-6, 6), between(0.7, 0.8), between(-26.6, 30), sizes(-60, 300)]
+    elif name in ("ndtr", "log_ndtr"):
+        groups = [between(-8, 8), between(-38, 0), between(-1.2, 1.2), between(5, 30)]
+        groups += [-sizes(0, 9)] if name == "log_ndtr" else []
+    elif name == "erfinv":
+        groups = [between(-1, 1), 1 - sizes(-53, -1), sizes(-60, -1), between(-1, -0.99)]
+    elif name in ("erfcinv", "ndtri"):
+        top = 2.0 if name == "erfcinv" else 1.0
+        groups = [between(0, 1), sizes(-1060, -1), 0.5 + sizes(-50, -2), 1 - sizes(-52, -1)]
+        groups = [top * x for x in groups]
+    elif name == "gammaln":
+        groups = [between(0.01, 10), between(0.9, 1.1), between(1.9, 2.1), sizes(-1020, -1)]
+        groups += [sizes(3, 1000), -sizes(-300, -2), -between(0.01, 0.4)]
+    elif name == "gamma":
+        groups = [between(0.01, 10), sizes(-1020, -1), between(6, 171.6), -between(0, 10)]
+        groups += [-between(10, 170), -sizes(-1000, -2), np.arange(1.0, 172.0)]
+    elif name == "psi":
+        groups = [between(0.01, 10), sizes(-1020, -1), sizes(3, 1000), between(1.4, 1.5)]
+        groups += [-sizes(-1000, -2)]
+    elif name[0] == "i":
+        groups = [between(-20, 20), between(7, 9), between(0, 700), sizes(-50, 2)]
+    else:
+        groups = [between(-9, 9), between(-50, 50), sizes(-50, 2), sizes(5, 900)]
+    return np.concatenate(groups)
+
+
+def errors(name: str, x: Array, got: Array) -> Array:
+    """Errors in ULP; infinite where one of two values is NaN or infinite and the other is not."""
+    head, rest = rounded_and_rest(name, [x])
+    found = ulp_errors(got, head, rest)
+    if name[0] == "j":
+        # Near zeros, but for the first two, the size of the waves is what counts.
+        waves = 0.3 * np.minimum(1, 1 / np.sqrt(np.maximum(np.abs(x.astype(np.float64)), 1)))
+        unit = np.spacing(np.abs(head)).astype(np.float64)
+        scaled = found * unit / np.maximum(unit, np.spacing(waves.astype(x.dtype)))
+        found = np.where(np.isfinite(head), scaled, found)
+    return np.asarray(found)
