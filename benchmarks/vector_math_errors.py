@@ -20,11 +20,11 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-from tests.support.special_values import PRECISE, rounded_and_rest
 
 from tracejit.codegen.vector_math.define import ARITY
 
 from ._vector_math_contenders import LABELS, Array, contenders, numpys, precise
+from .special_sweep import PRECISE, rounded_and_rest
 from .vector_math_sweep import (
     DTYPES,
     NAMES,

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks import vector_math, vector_math_errors, vector_math_table
 from benchmarks._vector_math_contenders import LABELS, precise
+from benchmarks.special_sweep import rounded_and_rest
 from benchmarks.vector_math_sweep import special_points
-from tests.support.special_values import rounded_and_rest
 from tracejit.codegen.vector_math.define import ARITY
 
 
