@@ -21,20 +21,20 @@ def _squared(a):
 
 
 def _one_side(a):
-    return np.sort(a) if a[0, 0] > 3 else a
+    return np.partition(a, 1) if a[0, 0] > 3 else a
 
 
 SAMPLES: list[tuple[Callable[..., Any], Any, bool]] = [
-    (lambda a: a @ a, INTS, True),
+    (lambda a: a @ a, INTS, False),
     (lambda a: a @ a, FLOATS, False),
-    (lambda a: a @ a[0], INTS, True),
-    (_squared, INTS, True),
+    (lambda a: a @ a[0], INTS, False),
+    (_squared, INTS, False),
     (lambda a: np.prod(a), COMPLEX, True),
     (lambda a: np.prod(a), FLOATS, False),
     (lambda a: np.clip(a, 0, 1), COMPLEX, True),
     (lambda a: np.clip(a, 0, 1), FLOATS, False),
-    (lambda a: np.sort(a, axis=0), INTS.astype(np.uint8), True),
-    (lambda a: np.argsort(a), INTS.astype(np.uint8), True),
+    (lambda a: np.sort(a, axis=0), INTS.astype(np.uint8), False),
+    (lambda a: np.argsort(a), INTS.astype(np.uint8), False),
     (lambda a: np.log1p(a), COMPLEX, True),
     (lambda a: np.log1p(a[0, 0]), COMPLEX, True),
     (lambda a: np.exp(a), COMPLEX, False),
