@@ -46,6 +46,8 @@ SLOW_POINTS = 3_000
 _PAIRS: dict[str, Callable[..., Any]] = {
     "arctan2": mp.atan2,
     "hypot": mp.hypot,
+    "logaddexp": lambda a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b))),
+    "logaddexp2": lambda a, b: max(a, b) + mp.log1p(mp.mpf(2) ** -abs(a - b)) / mp.log(2),
     "power": mp.power,
 }
 
