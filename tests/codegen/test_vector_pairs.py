@@ -173,3 +173,41 @@ def test_lanes_are_independent(fn: str, kind: Any, host: str) -> None:
     assert same_bits(run(fn, host, *(c[picked] for c in columns)), want[picked])
     for i in picked[:9]:
         assert same_bits(run(fn, host, *(c[i : i + 1] for c in columns)), want[i : i + 1])
+
+
+LOG_SUMS: dict[str, Callable[..., Any]] = {
+    "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
+    "logaddexp2": lambda a, b: mpmath.log(mpmath.mpf(2) ** a + mpmath.mpf(2) ** b, 2),
+}
+
+
+@every_host
+@every_kind
+@pytest.mark.parametrize("fn", LOG_SUMS)
+def test_logarithms_of_sums(fn: str, kind: Any, host: str) -> None:
+    """Within 1 ULP, and near zero within 1/16 of one of the larger argument."""
+    rng = np.random.default_rng(5)
+    scale = np.array([1e-3, 1.0, 3.0, 100.0]).repeat(500)
+    a, b = (rng.standard_normal(scale.size) * scale for _ in range(2))
+    columns = a.astype(kind), np.concatenate([b[:1500], a[1500:] + b[:500]]).astype(kind)
+    got = run(fn, host, *columns)
+    with mpmath.workprec(200):
+        for x, y, value in zip(*columns, got, strict=True):
+            truth = LOG_SUMS[fn](mpmath.mpf(float(x)), mpmath.mpf(float(y)))
+            unit = np.spacing(abs(kind(float(truth))))
+            unit = max(unit, np.spacing(max(abs(x), abs(y))) / 16)
+            assert abs(mpmath.mpf(float(value)) - truth) <= mpmath.mpf(float(unit)), (x, y)
+
+
+@every_host
+@pytest.mark.parametrize("kind", (np.float64, np.float32, np.float16))
+@pytest.mark.parametrize("fn", LOG_SUMS)
+def test_logarithms_of_special_sums_are_numpys(fn: str, kind: Any, host: str) -> None:
+    columns = grid(kind)
+    got = run(fn, host, *columns)
+    with np.errstate(all="ignore"):
+        want = getattr(np, fn)(*columns)
+        near = np.abs(got - want) <= 4 * np.spacing(np.abs(want))
+    special = ~np.isfinite(want) | (want == 0)
+    assert same_bits(got[special], want[special])
+    assert near[~special].all()

@@ -22,13 +22,13 @@ from tracejit.codegen.vector_math.define import ARITY
 Array = np.ndarray[Any, Any]
 COUNT = 120
 
-#: The greatest error of float64 results, in ULP.
+#: Bounds of the errors of float64 results, in ULP: those of docs/vector_math.md, rounded up.
 BOUNDS = {
-    "erfc": 3.0,
+    "erfc": 4.0,
     "erfcinv": 3.0,
     "erfcx": 4.0,
     "erfinv": 3.0,
-    "expit": 1.2,
+    "expit": 1.6,
     "log_expit": 2.0,
     "log_ndtr": 3.5,
     "logit": 1.5,
@@ -36,7 +36,7 @@ BOUNDS = {
     "ndtri": 4.0,
     "gamma": 6.0,
     "gammaln": 6.0,
-    "psi": 4.0,
+    "psi": 5.0,
     "i0": 4.0,
     "i0e": 3.5,
     "i1": 4.0,

@@ -2,10 +2,10 @@
 
 The functions are written over explicit vectors, so that LLVM's code generator alone, with no
 optimisation pass, gives the final code; they need no library. Every result of NumPy's functions is
-within 1 ULP; erf is within 1.05 (without FMA: 1.3), SciPy's other functions as docs/vector_math.md
-says. A result's bits depend on the argument and on `fma`, not on the width, the other lanes or the
-CPU, but for tanh of float32, which is in pieces where there is AVX-512. Special values, subnormal
-numbers and signed zeros are NumPy's.
+within 1 ULP, but for what is left of logaddexp where it is near zero; erf is within 1.05 (without
+FMA: 1.3), SciPy's other functions as docs/vector_math.md says. A result's bits depend on the
+argument and on `fma`, not on the width, the other lanes or the CPU, but for tanh of float32, which
+is in pieces where there is AVX-512. Special values, subnormal numbers and signed zeros are NumPy's.
 
 The method throughout: reduce the argument with its rounding error kept apart, evaluate a minimax
 polynomial for the small tail of the result, and add the tail to a head that is exact, so that one

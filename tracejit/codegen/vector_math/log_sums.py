@@ -83,9 +83,9 @@ def _of_doubles(base: int | None) -> Callable[[VectorBuilder, Float, Float], Flo
         special = d.compare("uno", d) | abs(d).compare("oeq", math.inf)
 
         def infinite() -> tuple[Float]:
-            # Equal infinities, an infinite difference (the sum is the larger), or a NaN.
+            # Equal infinities, an infinite difference (the sum is the larger, -0 as +0), or a NaN.
             other = x.compare("oeq", y).select(x, x + y)
-            other = abs(d).compare("oeq", math.inf).select(m, other)
+            other = abs(d).compare("oeq", math.inf).select(m + 0.0, other)
             return (special.select(other, result),)
 
         (result,) = e.where_any(special, (result,), infinite)

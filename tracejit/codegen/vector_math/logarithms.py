@@ -75,7 +75,8 @@ def parts(
         f, f_low = less_one
         product = f * inverse
         r = product + (inverse - 1.0)  # Exact: the two are within a factor of 2, or one is 0.
-        low = low + e.muladd(f_low, inverse, e.product_error(f, inverse, product))
+        r_low = e.muladd(f_low, inverse, e.product_error(f, inverse, product))
+        low = low + r_low if base is None else e.muladd(r_low, t.per_log[base][0], low)
     if base == 2:
         whole = k + high
     else:
