@@ -91,7 +91,9 @@ def _functions() -> Iterator[str]:
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."
     yield ""
-    yield f"**Ufuncs**: {_listed(f.__name__ for f in UFUNC_OPS)}."
+    # Other libraries' join them when a program first calls them; the table of ops names those.
+    own = [f.__name__ for f in UFUNC_OPS if getattr(np, f.__name__, None) is f]
+    yield f"**Ufuncs**: {_listed(own)}."
 
 
 def _python() -> Iterator[str]:
