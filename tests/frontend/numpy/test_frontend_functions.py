@@ -507,6 +507,18 @@ def test_an_array_without_axes() -> None:
                 trace_call(g, (x,), mode)
 
 
+def test_squeezed_axes_of_sizes_that_are_computed() -> None:
+    """`n - 1` that is 1 in one call need not be in the next."""
+
+    def f(x: Any) -> Any:
+        return np.squeeze(x[::2, 2:0:-1])
+
+    jitted = tracejit.jit(f, strict=True)
+    for m, n in ((0, 0), (1, 2), (1, 5), (3, 2), (3, 7), (1, 1), (5, 1), (1, 2)):
+        x = np.arange(1.0 * m * n).reshape(m, n)
+        assert_same(jitted(x), f(x))
+
+
 def test_shifts_of_other_kinds() -> None:
     for s in (2.5, -1.0, True, np.int8(3), [1, 2]):
         check(lambda x: np.roll(x, s), (V,), (W,))  # noqa: B023

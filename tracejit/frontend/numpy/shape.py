@@ -266,13 +266,22 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     env = here().env
     shape = x.type.shape
     if axis is None:
-        return with_axes(x, tuple(d for d in shape if env.expect(d, "!=", 1)))
+        return _without(x, [k for k, d in enumerate(shape) if not env.expect(d, "!=", 1)])
     if not x.ndim and type(axis) is int and axis in (0, -1):
         return a if isinstance(a, TracedScalar) and not a.is_python else x
     gone = normalize_axis_tuple(axis, x.ndim)
     if any(not env.decide(shape[k], "==", 1) for k in gone):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return with_axes(x, tuple(d for k, d in enumerate(shape) if k not in gone))
+    return _without(x, gone)
+
+
+def _without(x: TracedArray, axes: Sequence[int]) -> TracedArray:
+    """`x` without axes that are known to be of size 1, at least in this run."""
+    shape = x.type.shape
+    if all(shape[k] == 1 for k in axes):
+        return with_axes(x, tuple(d for k, d in enumerate(shape) if k not in axes))
+    found = x[tuple(0 if k in axes else slice(None) for k in range(x.ndim))]
+    return asarray(found)
 
 
 def at_least(x: Any, ndim: int) -> TracedArray:
