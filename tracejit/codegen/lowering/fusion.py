@@ -45,7 +45,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.reduction import ArgMax, ArgMin, Reduction
