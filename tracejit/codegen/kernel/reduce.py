@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
-from tracejit.codegen.kernel.arg_reduce import Extreme, extremes
+from tracejit.codegen.kernel.arg_reduce import Extreme
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.count_reduce import Counting
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
 from tracejit.codegen.kernel.vectorize import VectorPlan, finds_extreme
 from tracejit.codegen.llvm.lanes import Lanes, vector_type
+from tracejit.codegen.lowering.split import extremes
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
 __all__ = ["Reductions"]
