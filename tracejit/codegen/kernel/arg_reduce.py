@@ -28,7 +28,7 @@ _BLOCK = 2048
 
 
 class Extreme(Form):
-    """The position of the extreme; `extreme` is the form of `extremes` of the reduction."""
+    """The position of the extreme; `extreme` is the form of the reduction without it."""
 
     def __init__(
         self,

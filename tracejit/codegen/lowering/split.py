@@ -16,7 +16,7 @@ from tracejit.codegen.lowering.collapse import map_dims, visit_dims
 from tracejit.ir.dims import Atom, Dim, Poly, floordiv, substitute, symbol
 from tracejit.ir.kernel import Call, For, IndexValue, Let, Reduce, Stmt, Var
 
-__all__ = ["extremes", "split"]
+__all__ = ["split"]
 
 #: Rows of fewer elements are not worth a loop each.
 _SHORT = 16
@@ -26,7 +26,7 @@ def split(body: Sequence[Stmt]) -> list[Stmt]:
     """The statements with every loop that divides its position made a nest."""
     out: list[Stmt] = []
     for s in body:
-        row = _row(s) if isinstance(s, Reduce) and s.vector and _is_position(s) else None
+        row = _row(s) if isinstance(s, Reduce) and s.vector and s.finds_extreme else None
         if row is None:
             out.append(_split(s))
         else:
@@ -35,26 +35,11 @@ def split(body: Sequence[Stmt]) -> list[Stmt]:
     return out
 
 
-def extremes(reduce: Reduce) -> Reduce:
-    """A reduction to the position of an extreme without positions: to the extreme itself."""
-    (target,) = reduce.targets
-    kind = target.combine.removeprefix("arg")
-    if target.expr.dtype == "b1":
-        kind = {"max": "any", "min": "all"}[kind]
-    return replace(
-        reduce, targets=(replace(target, combine=kind, dtype=target.expr.dtype, identity=None),)
-    )
-
-
-def _is_position(s: Reduce) -> bool:
-    return len(s.targets) == 1 and s.targets[0].combine in ("argmin", "argmax")
-
-
 def _position_by_rows(s: Reduce, row: Dim) -> list[Stmt]:
     """The first row with the extreme, then the position within that row."""
     (target,) = s.targets
     found, first, column = (f"{target.name}_{part}" for part in ("found", "first", "column"))
-    rows = _of_rows(extremes(s), row, 0)
+    rows = _of_rows(s.without_position(), row, 0)
     assert isinstance(rows, Reduce)
     whole = replace(rows.targets[0], name=found, combine=target.combine, dtype="i64")
     inside = _at(replace(s, size=row), s.var, first, row)
