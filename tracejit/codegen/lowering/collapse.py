@@ -44,10 +44,10 @@ def _collapse_loop(loop: For) -> For:
     others: list[Dim] = []
     visit_dims(inner.body, indices.append, others.append)
     names = {loop.var, inner.var}
-    if inner.size == 1 and inner.vector and not any(inner.var in free_symbols(d) for d in others):
+    if inner.size == 1 and not any(inner.var in free_symbols(d) for d in others):
         # The loop around it may run in lanes instead: positions come in any order.
         body = tuple(_with(s, {inner.var: 0}) for s in inner.body)
-        return For(loop.var, loop.size, body, vector=True)
+        return For(loop.var, loop.size, body, inner.vector or loop.vector)
     if any(names & free_symbols(d) for d in others):
         return replace(loop, body=(inner,))
     if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):
