@@ -48,6 +48,7 @@ __all__ = [
     "EntrySpec",
     "FunctionField",
     "GlobalSource",
+    "InstanceLeaf",
     "Leaf",
     "NpScalarLeaf",
     "ObjectSource",
@@ -135,6 +136,13 @@ class WatchedLeaf:
 
 
 @dataclass(frozen=True)
+class InstanceLeaf:
+    """Any object of exactly this class, which the spec does not keep alive."""
+
+    cls: Watched
+
+
+@dataclass(frozen=True)
 class AbsentLeaf:
     """Nothing: the namespace or dict that is the source has no such key."""
 
@@ -164,6 +172,7 @@ Leaf: TypeAlias = (
     | NpScalarLeaf
     | StaticLeaf
     | WatchedLeaf
+    | InstanceLeaf
     | AbsentLeaf
     | SequenceLeaf
     | DictLeaf

@@ -24,6 +24,7 @@ from tracejit.runtime.call.entry_spec import (
     Container,
     DictLeaf,
     EntrySpec,
+    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     OutArray,
@@ -284,6 +285,8 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
         case DictLeaf(keys, ordered):
             _require(type(obj) is dict and len(obj) == len(keys))
             _require(all(map(_same, obj, keys)) if ordered else obj.keys() == set(keys))
+        case InstanceLeaf(cls):
+            _require(type(obj) is cls.get())
         case WatchedLeaf(watched):
             _require(obj is watched.get())
     return b""
