@@ -24,8 +24,8 @@ __all__ = ["Change", "OutsideState"]
 class Change(NamedTuple):
     """One store that a call makes when it returns.
 
-    `kind` is "attribute", "item" (of a list or dict), "tail" (all of a list from `key` on; None is
-    its end), "contents" (all of a dict, as pairs) or "cell". A value of `UNBOUND` deletes. The
+    `kind` is "attribute", "item" (of a dict), "element" (of a list), "tail" (all of a list from
+    `key` on; None is its end), "contents" (all of a dict, as pairs) or "cell". A value of `UNBOUND` deletes. The
     owner is a stand-in, an instance, the source of a list that nobody has read, or a dict of
     globals or a cell itself.
     """
@@ -202,7 +202,7 @@ def _list_changes(x: Any, before: list[Any], now: list[Any]) -> Iterator[Change]
     if len(before) == len(now):
         for k, (a, b) in enumerate(zip(before, now, strict=True)):
             if a is not b:
-                yield Change(x, "item", k, b)
+                yield Change(x, "element", k, b)
         return
     same = 0
     while same < min(len(before), len(now)) and before[same] is now[same]:
