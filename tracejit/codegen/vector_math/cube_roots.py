@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.logarithms import not_ordinary
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["cbrt"]
 

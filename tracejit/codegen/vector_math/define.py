@@ -37,8 +37,9 @@ from tracejit.codegen.vector_math import (
     square_roots,
     trigonometric,
 )
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import FORMATS, Definition, symbol
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["ARITY", "define", "symbol"]
 

@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int
 
 __all__ = [
     "cosh",

@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.logarithm_tables import START, centres
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = [
     "Reduced",

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp_of_rest, nearest_integer, sixteenths
 from tracejit.codegen.vector_math.logarithm_tables import centres
 from tracejit.codegen.vector_math.logarithms import Reduced, not_ordinary, reduce, reduce_any
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Mask
 
 __all__ = ["power", "power_of_singles"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer
 from tracejit.codegen.vector_math.huge_angles import reduce_huge
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = ["cos", "sin", "tan"]
 
