@@ -121,6 +121,12 @@ def _log_tail_in(base: int) -> Function:
     return lambda r: _log_tail(r) / mp.log(base)
 
 
+def _octave(base: int) -> Function:
+    inverse = 1 / mp.log(base)
+    rounded = mp.mpf(_to_format(inverse, "f32"))
+    return lambda r: inverse - rounded + r * _log_tail(r) * inverse
+
+
 # erf(x) = x + x * erf_tail(x^2)
 _erf_tail = _series(
     lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
@@ -224,12 +230,17 @@ def specs() -> list[Fit]:
 
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = []
+    rest = (-_REST_LOW, _REST_HIGH)
+    # The weights of logarithms make the errors relative to r where it is largest.
     for dtype, log in (("f64", 9), ("f32", 3)):
-        # The weights make the errors relative to r where it is largest.
-        bounds = (-_REST_LOW, _REST_HIGH, log, dtype)
-        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
-        fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
-        fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
+        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *rest, log, dtype)]
+    fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *rest, 9, "f64")]
+    fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *rest, 9, "f64")]
+    # log_b(1 + r) = f * r + r * octave_b(r), f = 1 / log(b) rounded; the natural one as above.
+    octave = (-0.01712, 1 / 32)
+    fits += [Fit("octave", _log_tail, lambda r: mp.mpf(1) / 32, *octave, 3, "f32")]
+    fits += [Fit("octave2", _octave(2), lambda r: mp.log(2), *octave, 3, "f32")]
+    fits += [Fit("octave10", _octave(10), lambda r: mp.log(10), *octave, 3, "f32")]
     fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
@@ -245,7 +256,6 @@ def specs() -> list[Fit]:
             Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
             Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z[dtype], artanh, dtype),
         ]
-    rest = (-_REST_LOW, _REST_HIGH)
     fits += [
         Fit("log_power", _log_power_tail, lambda r: mp.mpf(_REST_HIGH) ** 3, *rest, 9, "f64"),
         Fit("log2_singles", _log2_singles, lambda r: mp.log(2), *rest, 6, "f64"),

@@ -138,8 +138,8 @@ class VectorBuilder(Emitter):
 
     def permuted(self, table: Sequence[float], index: Int) -> Float:
         """Each lane's entry of a table of 16 or 32 numbers, by the low 4 or 5 bits of the index."""
-        lanes = 512 // self.format.bits
-        if not self.permutes or self.width % lanes:
+        lanes = self.register_lanes
+        if not lanes:
             bits = [self.format.encode(value) for value in table]
             return self.lookup(bits, index & (len(table) - 1)).as_float()
         kind = self.format.type
@@ -150,15 +150,45 @@ class VectorBuilder(Emitter):
         name = {16: "vpermi2var.pd" if two else "permvar.sf", 32: "vpermi2var.ps"}[len(table)]
         function = f"{chunk} @llvm.x86.avx512.{name}.512"
         self.declare(function, *([chunk, indices, chunk] if two else [chunk, indices]))
+        operands = [
+            f"{chunk} {registers[0]}",
+            f"{indices} {{}}",
+            *(f"{chunk} {r}" for r in registers[1:]),
+        ]
+        return self._by_registers(index, f"call {function}({', '.join(operands)})")
 
-        def chunk_at(start: int) -> str:
-            part = self._lanes_from(self.format.integer, index.name, start, lanes)
-            operands = [f"{chunk} {registers[0]}", f"{indices} {part}"]
-            operands += [f"{chunk} {r}" for r in registers[1:]]
-            return self.emit(f"call {function}({', '.join(operands)})")
+    @property
+    def register_lanes(self) -> int:
+        """The lanes of an AVX-512 register where the host has these and the width fills them."""
+        lanes = 512 // self.format.bits
+        return lanes if self.permutes and self.width % lanes == 0 else 0
 
-        found = [chunk_at(start) for start in range(0, self.width, lanes)]
-        return Float(self, self._joined(kind, found, lanes))
+    def registers_exponent_and_mantissa(self, x: Float) -> tuple[Float, Float]:
+        """k and m, |x| = 2^k * m, 1 <= m < 2, by an instruction each; there must be register lanes.
+
+        For 0 and infinity k is -inf and +inf and m is 1 or -1; for x < 0 and NaN m is NaN.
+        """
+        kind = f"<{self.register_lanes} x {self.format.type}>"
+        mask, letter = f"i{self.register_lanes}", {"float": "s", "double": "d"}[self.format.type]
+        # 8 asks for 1 <= m < 2 and NaN for x < 0; the last operand is the rounding in force.
+        rest, types = f"{kind} poison, {mask} -1, i32 4", (kind, mask, "i32")
+        exponent = f"{kind} @llvm.x86.avx512.mask.getexp.p{letter}.512"
+        mantissa = f"{kind} @llvm.x86.avx512.mask.getmant.p{letter}.512"
+        self.declare(exponent, kind, *types)
+        self.declare(mantissa, kind, "i32", *types)
+        return (
+            self._by_registers(x, f"call {exponent}({kind} {{}}, {rest})"),
+            self._by_registers(x, f"call {mantissa}({kind} {{}}, i32 8, {rest})"),
+        )
+
+    def _by_registers(self, x: Value, instruction: str) -> Float:
+        """The results of an instruction, for one register of `x` after the other."""
+        lanes = self.register_lanes
+        found = []
+        for start in range(0, self.width, lanes):
+            part = self._lanes_from(x.element, x.name, start, lanes)
+            found.append(self.emit(instruction.format(part)))
+        return Float(self, self._joined(self.format.type, found, lanes))
 
     def muladd(self, a: Float, b: Float | float, c: Float | float) -> Float:
         """`a * b + c`, rounded once where the host can, else twice."""
@@ -211,12 +241,13 @@ class VectorBuilder(Emitter):
         gain in latency they lose in operations.
         """
         if len(coefficients) <= 3:
-            return self._horner(x, coefficients)
+            return self.horner(x, coefficients)
         square = x * x
-        even = self._horner(square, coefficients[::2])
-        return self.muladd(self._horner(square, coefficients[1::2]), x, even)
+        even = self.horner(square, coefficients[::2])
+        return self.muladd(self.horner(square, coefficients[1::2]), x, even)
 
-    def _horner(self, x: Float, coefficients: Sequence[float]) -> Float:
+    def horner(self, x: Float, coefficients: Sequence[float]) -> Float:
+        """The same by the fewest operations, one chain: for short functions, which overlap."""
         *rest, last = coefficients
         total = x.like(last)
         for coefficient in reversed(rest):

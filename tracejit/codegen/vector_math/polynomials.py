@@ -364,16 +364,19 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "log": _hex(  # error 2^-29.0
             "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"
         ),
-        "log10": _hex(  # error 2^-28.7
-            "-0x1.bcb7b0p-3 0x1.287af4p-3 -0x1.bd1612p-4 0x1.5e4198p-4"
-        ),
         "log1p": _hex(  # error 2^-29.8
             "0x1.55554ep-2 -0x1.ffff3ep-3 0x1.999fe6p-3 "
             "-0x1.558bf0p-3 0x1.23da2ap-3 -0x1.f5875ap-4 "
             "0x1.d47e0ap-4 -0x1.0159a2p-3 0x1.73e666p-4"
         ),
-        "log2": _hex(  # error 2^-28.7
-            "-0x1.715474p-1 0x1.ec716ep-2 -0x1.71a2d8p-2 0x1.22e1aap-2"
+        "octave": _hex(  # error 2^-31.6
+            "-0x1.000000p-1 0x1.5555a0p-2 -0x1.000ca8p-2 0x1.9058fcp-3"
+        ),
+        "octave10": _hex(  # error 2^-26.8
+            "-0x1.8be6b0p-27 -0x1.bcb7fep-3 0x1.2887a6p-3 -0x1.b31008p-4"
+        ),
+        "octave2": _hex(  # error 2^-26.8
+            "0x1.f3c4d0p-27 -0x1.7154b6p-1 0x1.ec8684p-2 -0x1.694fccp-2"
         ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"

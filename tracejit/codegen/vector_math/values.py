@@ -29,7 +29,7 @@ class Emitter:
     """Instructions of one function over vectors of `width` elements, and their spelling.
 
     With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element). With `permutes` it has AVX-512's permutations, which read small tables faster
+    each element). With `permutes` it has AVX-512, whose permutations read small tables faster
     than memory does.
     """
 
