@@ -105,9 +105,10 @@ _log_power_tail = _series(
     lambda r: (mp.log1p(r) - r + r**2 / 2 - r**3 / 3) / r**4,
     lambda i: mp.mpf((-1) ** (i + 1)) / (i + 4),
 )
-# log2(1 + r) = r * log2_singles(r)
-_log2_singles = _series(
-    lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
+# log2(1 + r) = (r - r^2 / 2) / log(2) + r^3 * log2_power(r)
+_log2_power = _series(
+    lambda r: (mp.log1p(r) - r + r**2 / 2) / r**3 / mp.log(2),
+    lambda i: mp.mpf((-1) ** i) / (i + 3) / mp.log(2),
 )
 # log(1 + f) = f - f^2 / 2 + f^3 * log1p_tail(f)
 _log1p_tail = _series(
@@ -258,8 +259,7 @@ def specs() -> list[Fit]:
         ]
     fits += [
         Fit("log_power", _log_power_tail, lambda r: mp.mpf(_REST_HIGH) ** 3, *rest, 9, "f64"),
-        Fit("log2_singles", _log2_singles, lambda r: mp.log(2), *rest, 6, "f64"),
-        Fit("exp2_singles", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, 3, "f64"),
+        Fit("log2_power", _log2_power, lambda r: mp.log(2) / 1024, -0.0252, 1 / 32, 3, "f32"),
     ]
     for dtype, exp, exp2 in (("f64", 4, 6), ("f32", 1, 3)):
         step = mp.log(2) / 32 * mp.mpf("1.001")

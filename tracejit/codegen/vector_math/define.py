@@ -102,7 +102,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "logaddexp2": _Function(log_sums.logaddexp2, 2, wide=log_sums.wide_logaddexp2),
     "ndtr": _over_doubles(normal.ndtr),
     "ndtri": _over_doubles(normal.ndtri),
-    "power": _Function(powers.power, 2, wide=powers.power_of_singles),
+    "power": _Function(powers.power, 2),
     "psi": _over_doubles(gamma_functions.psi),
     "sin": _Function(trigonometric.sin),
     "sinh": _Function(exponentials.sinh),

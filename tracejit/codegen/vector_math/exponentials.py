@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
@@ -23,6 +22,7 @@ __all__ = [
     "power_of_sixteenths",
     "power_of_two",
     "reduce_exp",
+    "scaled_at_the_ends",
     "sinh",
     "sixteenths",
     "tanh",
@@ -38,57 +38,50 @@ def exp(e: VectorBuilder, x: Float) -> Float:
 
 def exp_of_rest(e: VectorBuilder, x: Float, count: Int, r: Float) -> Float:
     """exp(x), x = n * log(2) / 16 + r, with n in the low half of `count`."""
-
-    def tail(low: Float) -> Float:
-        return e.muladd(r * r, e.fitted("exp16", r), r + low)
-
-    return _scaled(e, x, count, tail, TABLES[e.format.name].exp_normal, math.log(2))
+    bits, low = power_of_sixteenths(e, count)
+    tail = e.muladd(r * r, e.fitted("exp16", r), r + low)
+    return _scaled(e, x, bits, tail, TABLES[e.format.name].exp_normal, math.log(2))
 
 
 def exp2(e: VectorBuilder, x: Float) -> Float:
     """2^(n / 16) * 2^r: the remainder r is exact."""
     n, count = nearest_integer(e, x, 16.0)
     r = e.muladd(n, -0.0625, x)
-
-    def tail(low: Float) -> Float:
-        return e.muladd(r, e.fitted("exp2", r), low)
-
-    return _scaled(e, x, count, tail, float(e.format.bias - 12), 1.0)
+    bits, low = power_of_sixteenths(e, count)
+    tail = e.muladd(r, e.fitted("exp2", r), low)
+    return _scaled(e, x, bits, tail, float(e.format.bias - 12), 1.0)
 
 
-def _scaled(
-    e: VectorBuilder,
-    x: Float,
-    count: Int,
-    tail: Callable[[Float], Float],
-    most: float,
-    log_2: float,
-) -> Float:
-    """2^(n / 16) * (1 + tail(low)), low being the table's relative error.
+def _scaled(e: VectorBuilder, x: Float, bits: Int, tail: Float, most: float, log_2: float) -> Float:
+    """2^(n / 16) * (1 + tail), of which `bits` encode the first.
 
     For |x| <= most the result is normal and its last place, too; a doubled result is one of
     x + log_2.
     """
-    fmt = e.format
-    bits, low = power_of_sixteenths(e, count)
-    rest = tail(low)
     scale = bits.as_float()
-    usual = e.muladd(scale, rest, scale)
+    usual = e.muladd(scale, tail, scale)
     beyond = abs(x).compare("ogt", most)
 
     def at_the_ends() -> tuple[Float]:
-        # The exponent is moved into the range of normal numbers and back in floating point.
-        shift = fmt.mantissa + 8
-        least = -fmt.rounded((fmt.bias + shift - 1.5) * log_2)
-        move, large = shift << fmt.mantissa, x.compare("ogt", 0.0)
-        moved = large.select_int(bits - move, bits + move).as_float()
-        y = e.muladd(moved, rest, moved) * large.select(2.0**shift, x.like(2.0**-shift))
-        y = x.compare("ogt", most + 16.0).select(math.inf, y)
-        y = x.compare("olt", least).select(0.0, y)
-        return (beyond.select(y, usual),)
+        return (beyond.select(scaled_at_the_ends(e, x, bits, tail, most, log_2), usual),)
 
     (y,) = e.where_any(beyond, (usual,), at_the_ends)
     return y
+
+
+def scaled_at_the_ends(
+    e: VectorBuilder, x: Float, bits: Int, tail: Float, most: float, log_2: float
+) -> Float:
+    """The same where |x| > most: infinite, subnormal and zero, too."""
+    # The exponent is moved into the range of normal numbers and back in floating point.
+    fmt = e.format
+    shift = fmt.mantissa + 8
+    least = -fmt.rounded((fmt.bias + shift - 1.5) * log_2)
+    move, large = shift << fmt.mantissa, x.compare("ogt", 0.0)
+    moved = large.select_int(bits - move, bits + move).as_float()
+    y = e.muladd(moved, tail, moved) * large.select(2.0**shift, x.like(2.0**-shift))
+    y = x.compare("ogt", most + 16.0).select(math.inf, y)
+    return x.compare("olt", least).select(0.0, y)
 
 
 def power_of_sixteenths(e: VectorBuilder, count: Int) -> tuple[Int, Float]:

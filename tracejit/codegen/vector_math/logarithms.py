@@ -21,6 +21,7 @@ from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = [
     "Reduced",
+    "exponent_and_mantissa",
     "inverse_power",
     "log",
     "log1p",
