@@ -53,6 +53,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.5555555555558p-5 0x1.6c16c16c14fecp-10 0x1.a01a01ad89472p-16 "
             "0x1.27e4cbf02f4f9p-22 0x1.1f8c1f3200be5p-29"
         ),
+        "cot": _hex(  # error 2^-58.3
+            "0x1.555555555558fp-2 0x1.6c16c16c0b952p-6 0x1.1566abc682811p-9 "
+            "0x1.bbd775662ba38p-13 0x1.66a9996c93e40p-16 0x1.226eda17502ffp-19 "
+            "0x1.d923f457bdaf9p-23 0x1.66b6f4f0d835cp-26 0x1.b18ea3494fa05p-29"
+        ),
         "erf": _hex(  # error 2^-55.9
             "0x1.06eba8214db68p-3 -0x1.812746b03799cp-2 0x1.ce2f21a03f791p-4 "
             "-0x1.b82ce311a331cp-6 0x1.565bcceddf441p-8 -0x1.c02dae8c270e1p-11 "
@@ -307,13 +312,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.5555555555555p-3 0x1.1111111111384p-7 0x1.a01a019ea403ep-13 "
             "0x1.71de406c47ba4p-19 0x1.ae4d40689fa9bp-26 0x1.81f4534f41933p-33"
         ),
-        "tan": _hex(  # error 2^-59.3
-            "0x1.5555555555562p-2 0x1.1111111110114p-3 0x1.ba1ba1bafe204p-5 "
-            "0x1.664f484ffa617p-6 0x1.226e3c23029abp-7 0x1.d6d2a4cf530f9p-9 "
-            "0x1.7db534bb63311p-10 0x1.349849fa539aap-11 0x1.0092c8ecac863p-12 "
-            "0x1.548edfc6eb61cp-14 0x1.2bc7ba49c7e0cp-14 -0x1.039fc170ddf46p-15 "
-            "0x1.bcd06280d98a4p-15 -0x1.bb5bd5f5d44e1p-16 0x1.58b770a6e337bp-17"
-        ),
     },
     "f32": {
         "arcsin": _hex(  # error 2^-27.6
@@ -333,6 +331,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "cosh": _hex(  # error 2^-33.2
             "0x1.5554e4p-5 0x1.6d51dap-10"
+        ),
+        "cot": _hex(  # error 2^-29.4
+            "0x1.55552ep-2 0x1.6c32b4p-6 0x1.120444p-9 0x1.08d156p-12"
         ),
         "erf": _hex(  # error 2^-29.6
             "0x1.06eba8p-3 -0x1.812740p-2 0x1.ce2d50p-4 "
@@ -373,16 +374,14 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "octave2": _hex(  # error 2^-26.8
             "0x1.f3c4d0p-27 -0x1.7154b6p-1 0x1.ec8684p-2 -0x1.694fccp-2"
         ),
+        "reciprocal": _hex(  # error 2^-14.9
+            "0x1.007d12p+0 0x1.00a6fap+0"
+        ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"
         ),
         "sinh": _hex(  # error 2^-34.3
             "0x1.555556p-3 0x1.110fc0p-7 0x1.a2dd4cp-13"
-        ),
-        "tan": _hex(  # error 2^-29.1
-            "0x1.555564p-2 0x1.110c98p-3 0x1.bb06b4p-5 "
-            "0x1.5afad2p-6 0x1.6bd6aep-7 -0x1.03558ap-12 "
-            "0x1.29a17ep-8"
         ),
     },
 }

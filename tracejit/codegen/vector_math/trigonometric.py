@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer
+from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.huge_angles import reduce_huge
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = ["cos", "sin", "tan"]
+
+#: Less the encoding of a float32 it encodes the reciprocal within 0.0506 of it.
+_RECIPROCAL = 0x7EF311C3
+#: Up to here the rounding errors of a float32's remainder are below 2^-13 of it.
+_TAN_LIMIT = 2.0**15
 
 
 def sin(e: VectorBuilder, x: Float) -> Float:
@@ -25,21 +33,39 @@ def cos(e: VectorBuilder, x: Float) -> Float:
 
 
 def tan(e: VectorBuilder, x: Float) -> Float:
-    """tan(r), a sum of two, or -1 / tan(r) in the odd quadrants."""
-    r, r_low, quadrant = _reduce(e, abs(x))
+    """r / d, d = r / tan(r) = 1 - r^2 * polynomial(r^2), or -d / r in the odd quadrants.
+
+    The quotient is near at first; what is then left of the numerator, exact but for one rounding,
+    is divided, too. Either way the derivative in r is one and the square of the result.
+    """
+    # Beside a pole r_low must be small against r, too.
+    if e.format is F64:
+        r, r_low, quadrant = _reduce(e, abs(x))
+        r, r_low = e.ordered_sum(r, r_low)
+    else:
+        r, r_low, quadrant = _reduce(e, abs(x), _TAN_LIMIT)
     z = r * r
-    first, *rest = POLYNOMIALS[e.format.name]["tan"]
-    z_low = e.product_error(r, r, z)
-    bend = e.muladd(z * z, e.polynomial(z, rest), z_low * first)
-    head, low = e.multiply_add(e.muladd(z, first, bend), r, r)
-    low = low + e.muladd(head * r_low, head, r_low)  # r_low * (1 + tan(r)^2)
-    # Beside a pole r_low is not small against r.
-    head, low = e.ordered_sum(head, low)
-    reciprocal = 1.0 / head
-    excess = e.muladd(reciprocal, low, e.product_error(reciprocal, head, head.like(1.0)))
-    inverse = e.muladd(-reciprocal, excess, reciprocal)
-    y = _is_odd(quadrant).select(inverse, head)
-    return y.with_sign((quadrant << (e.format.bits - 1)) ^ x.sign())
+    c = r * e.horner(z, POLYNOMIALS[e.format.name]["cot"])
+    d, d_low = e.multiply_add(-c, r, 1.0)
+    odd = _is_odd(quadrant)
+    above, below = odd.select(d, r), odd.select(-r, d)
+    near = _near_reciprocal(e, below)
+    quotient = above * near
+    excess = e.product_error(quotient, below, above)
+    excess = e.muladd(odd.select(-1.0, quotient), d_low, excess)
+    correction = r_low * e.muladd(quotient, quotient, 1.0)
+    y = quotient + e.muladd(-excess, near, correction)
+    return y.with_sign(x.sign())
+
+
+def _near_reciprocal(e: VectorBuilder, x: Float) -> Float:
+    """1 / x, in float32 good to 2^-14."""
+    if e.format is F64:
+        return 1.0 / x
+    # The encoding is nearly linear in the logarithm.
+    start = (_RECIPROCAL - x.bits()).as_float()
+    rest = e.muladd(-x, start, 1.0)
+    return e.muladd(start * rest, e.fitted("reciprocal", rest), start)
 
 
 def _is_odd(quadrant: Int) -> Mask:
@@ -67,10 +93,13 @@ def _sin_and_cos(
     return sin, cos, quadrant
 
 
-def _reduce(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
-    """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4."""
+def _reduce(e: VectorBuilder, x: Float, most: float = math.inf) -> tuple[Float, Float, Int]:
+    """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4.
+
+    Beyond `most` the error is half a place of r at most.
+    """
     t = TABLES[e.format.name]
-    limit = t.trig_limit_fused if e.fma else t.trig_limit_plain
+    limit = min(t.trig_limit_fused if e.fma else t.trig_limit_plain, most)
     near = _reduce_near(e, x)
     beyond = x.compare("ogt", limit)
 
