@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 
+from tracejit.codegen.vector_math.formats import FORMATS
+
 Function = Callable[[mp.mpf], mp.mpf]
 
 
@@ -75,13 +77,11 @@ def _cot_tail(z: mp.mpf) -> mp.mpf:
         return (1 - root / mp.tan(root)) / z
 
 
-# sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 / 2 + r^4 * cosh_tail(r^2)
+# sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 * cosh_tail(r^2)
 _sinh_tail = _series(
     lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 3)
 )
-_cosh_tail = _series(
-    lambda z: (mp.cosh(mp.sqrt(z)) - 1 - z / 2) / z**2, lambda i: 1 / mp.factorial(2 * i + 4)
-)
+_cosh_tail = _series(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 2))
 # arctan(t) = t + t^3 * arctan_tail(t^2)
 _arctan_tail = _series(
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
@@ -245,12 +245,14 @@ def specs() -> list[Fit]:
     fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
-    for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
-        z = _HALF_LN2**2
+    for dtype, sinh, cosh in (("f64", 3, 2), ("f32", 1, 0)):
+        # sinh has none of the steps up to 1 / 8.
+        half, more = (mp.log(2) / 32 * mp.mpf("1.01")) ** 2, mp.mpf("0.125") ** 2
         fits += [
-            Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
-            Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
+            Fit("sinh", _sinh_tail, lambda z: z, 0.0, more, sinh, dtype),
+            Fit("cosh", _cosh_tail, lambda z: z, 0.0, half, cosh, dtype),
         ]
+    fits += [Fit("expm1", _exp_tail, abs, -0.1251, 0.1251, 3, "f32")]
     for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 3)):
         fits += [
             Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
@@ -312,6 +314,26 @@ def constants(dtype: str) -> dict[str, list[float]]:
     }
 
 
+def places(dtype: str) -> list[int]:
+    """From 2^(j / 16) to the nearest number whose product with its rounded reciprocal is nearly 1.
+
+    In units in the last place. Numbers near sqrt(2) are wanted from 2^36 on: a number t and 2 / t
+    are there at like distances from it, so that the products change slowly.
+    """
+    mp.mp.dps = 80
+    fmt, bound = FORMATS[dtype], {"f64": mp.mpf(2) ** -60, "f32": mp.mpf(2) ** -31}[dtype]
+    found = []
+    for j in range(16):
+        nearest = fmt.encode(float(mp.mpf(2) ** (mp.mpf(j) / 16)))
+        start = 1 << 36 if j == 8 and dtype == "f64" else 0
+        for k in (sign * size + start for size in range(100_000) for sign in (1, -1)):
+            t = fmt.decode(nearest + k)
+            if abs(mp.mpf(t) * fmt.rounded(1 / t) - 1) < bound:
+                found.append(k)
+                break
+    return found
+
+
 def _source(head: str, values: list[float], comment: str = "") -> str:
     words = [value.hex().replace("0000000p", "p") for value in values]
     rows = [" ".join(words[start : start + 3]) for start in range(0, len(words), 3)]
@@ -329,6 +351,8 @@ def main(argv: list[str] | None = None) -> int:
         for name, values in constants(dtype).items():
             if not names:
                 print(_source(f"{name}=", values))
+        if not names:
+            print(f"        places={places(dtype)}")
         mp.mp.dps = 50
         for spec in specs():
             if spec.dtype == dtype and (not names or spec.name in names):

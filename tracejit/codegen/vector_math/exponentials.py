@@ -1,4 +1,4 @@
-"""exp and what is made of it: exp2, expm1, sinh, cosh, tanh."""
+"""exp and what is made of it: exp2, expm1 of float64, tanh."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int
 
 __all__ = [
-    "cosh",
     "exp",
     "exp2",
     "exp_of_rest",
-    "expm1",
+    "expm1_by_halves",
     "nearest_integer",
     "power_of_sixteenths",
     "power_of_two",
     "reduce_exp",
+    "root_of_two",
     "scaled_at_the_ends",
-    "sinh",
     "sixteenths",
     "tanh",
 ]
@@ -97,15 +96,19 @@ def sixteenths(dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     fmt = FORMATS[dtype]
     powers, low = [], []
     for j in range(16):
-        # Four square roots of 2^j, in fixed point.
-        root = 1 << (j + 16 * 128)
-        for _ in range(4):
-            root = math.isqrt(root)
-        exact = Fraction(root, 1 << 128)
+        exact = root_of_two(j)
         nearest = fmt.rounded(float(exact))
         powers.append(fmt.decode(fmt.encode(nearest) - (j << (fmt.mantissa - 4))))
         low.append(fmt.rounded(float(exact / Fraction(nearest) - 1)))
     return tuple(powers), tuple(low)
+
+
+def root_of_two(j: int) -> Fraction:
+    """2^(j / 16), good to 2^-128: four square roots in fixed point."""
+    root = 1 << (j + 16 * 128)
+    for _ in range(4):
+        root = math.isqrt(root)
+    return Fraction(root, 1 << 128)
 
 
 def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int]:
@@ -181,7 +184,7 @@ def _less_one(
     return total, e.muladd(scale, curve, low + head_low)
 
 
-def expm1(e: VectorBuilder, x: Float) -> Float:
+def expm1_by_halves(e: VectorBuilder, x: Float) -> Float:
     """exp(x) - 1, halved until the end, so that the last finite results are found."""
     t = TABLES[e.format.name]
     v = x.at_least(t.expm1_low).at_most(t.exp_high)
@@ -191,41 +194,3 @@ def expm1(e: VectorBuilder, x: Float) -> Float:
     # So small that x^2 / 2 is below half a place of x: also keeps the sign of zero.
     tiny = abs(x).compare("olt", 2.0 ** -(e.format.mantissa + 2))
     return tiny.select(x, (m + m_low) * 2.0)
-
-
-def sinh(e: VectorBuilder, x: Float) -> Float:
-    up, down, r, r_low, odd, even = _exponentials(e, abs(x))
-    # d * cosh(r) + s * sinh(r), d = up - down, s = up + down
-    d, s = up - down, up + down
-    d_low = (up - d) - down
-    head, low = e.multiply_add(s, r, d)
-    low = low + e.muladd(s, e.muladd(odd, r, r_low), e.muladd(d, even, d_low))
-    tiny = abs(x).compare("olt", TABLES[e.format.name].sinh_tiny)
-    return tiny.select(abs(x), (head + low) * 4.0).with_sign(x.sign())
-
-
-def cosh(e: VectorBuilder, x: Float) -> Float:
-    up, down, r, r_low, odd, even = _exponentials(e, abs(x))
-    # s * cosh(r) + d * sinh(r)
-    d, s = up - down, up + down
-    s_low = (up - s) + down
-    head, low = e.multiply_add(d, r, s)
-    low = low + e.muladd(d, e.muladd(odd, r, r_low), e.muladd(s, even, s_low))
-    return (head + low) * 4.0
-
-
-def _exponentials(e: VectorBuilder, a: Float) -> tuple[Float, Float, Float, Float, Float, Float]:
-    """2^n / 8, 2^-n / 8, r and its error, sinh(r) / r - 1 and cosh(r) - 1: a = n * log(2) + r >= 0.
-
-    2^-n is 0 where it is beyond the last place of 2^n.
-    """
-    t = TABLES[e.format.name]
-    r, r_low, biased = reduce_exp(e, a.at_most(t.cosh_high), e.format.bias - 3)
-    up = power_of_two(biased)
-    far = up.compare("ogt", 2.0**e.format.mantissa)
-    # 2^k has k in the exponent field alone: the difference of two fields is that of a quotient.
-    down = (up.bits() ^ -1) + (((2 * e.format.bias - 6) << e.format.mantissa) + 1)
-    z = r * r
-    odd = z * e.fitted("sinh", z)
-    even = e.muladd(z * z, e.fitted("cosh", z), z * 0.5)
-    return up, far.select(0.0, down.as_float()), r, r_low, odd, even

@@ -49,9 +49,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.d4fcd83117bc0p-5 0x1.9f05cb00bb9f8p-8 -0x1.f309e813ec337p-12 "
             "0x1.b2683aadf97c8p-16 -0x1.1e604ad776d3cp-20 0x1.20d7bb17b3cffp-25"
         ),
-        "cosh": _hex(  # error 2^-70.0
-            "0x1.5555555555558p-5 0x1.6c16c16c14fecp-10 0x1.a01a01ad89472p-16 "
-            "0x1.27e4cbf02f4f9p-22 0x1.1f8c1f3200be5p-29"
+        "cosh": _hex(  # error 2^-66.1
+            "0x1.0000000000004p-1 0x1.55555554820c6p-5 0x1.6c18419068af7p-10"
         ),
         "cot": _hex(  # error 2^-58.3
             "0x1.555555555558fp-2 0x1.6c16c16c0b952p-6 0x1.1566abc682811p-9 "
@@ -308,9 +307,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.e85cac68dfe1ap-12 -0x1.4a354bad32ab1p-16 -0x1.0a694d075b256p-18 "
             "0x1.1abe7ee103d71p-18"
         ),
-        "sinh": _hex(  # error 2^-65.1
-            "0x1.5555555555555p-3 0x1.1111111111384p-7 0x1.a01a019ea403ep-13 "
-            "0x1.71de406c47ba4p-19 0x1.ae4d40689fa9bp-26 0x1.81f4534f41933p-33"
+        "sinh": _hex(  # error 2^-64.0
+            "0x1.5555555555552p-3 0x1.1111111119a91p-7 0x1.a019fff441fc8p-13 0x1.71fea0824bcccp-19"
         ),
     },
     "f32": {
@@ -329,8 +327,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
         ),
-        "cosh": _hex(  # error 2^-33.2
-            "0x1.5554e4p-5 0x1.6d51dap-10"
+        "cosh": _hex(  # error 2^-29.2
+            "0x1.00022ap-1"
         ),
         "cot": _hex(  # error 2^-29.4
             "0x1.55552ep-2 0x1.6c32b4p-6 0x1.120444p-9 0x1.08d156p-12"
@@ -353,6 +351,9 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         ),
         "exp2": _hex(  # error 2^-33.7
             "0x1.62e430p-1 0x1.ebfbe0p-3 0x1.c6b348p-5 0x1.3b2c78p-7"
+        ),
+        "expm1": _hex(  # error 2^-27.7
+            "0x1.fffff8p-2 0x1.555552p-3 0x1.558e3ap-5 0x1.113b60p-7"
         ),
         "log": _hex(  # error 2^-29.0
             "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"
@@ -380,8 +381,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"
         ),
-        "sinh": _hex(  # error 2^-34.3
-            "0x1.555556p-3 0x1.110fc0p-7 0x1.a2dd4cp-13"
+        "sinh": _hex(  # error 2^-34.6
+            "0x1.555552p-3 0x1.113892p-7"
         ),
     },
 }
