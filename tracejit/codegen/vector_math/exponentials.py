@@ -157,7 +157,7 @@ def _tanh_in_pieces(e: VectorBuilder, x: Float) -> Float:
     """tanh(c) + d * q(d), d = |x| - c, with the nearest of 32 centres; about 0 d + d * q(d)."""
     a = abs(x).at_most(LAST)
     number = (a.bits() >> 21) - FIRST
-    piece = number.at_least(0).at_most(31)
+    piece = number.at_least(0)  # Only of NaN is the number above 31, and read modulo 32.
     centre, constant, *coefficients = (e.permuted(column, piece) for column in TANH)
     d = a - centre
     near_zero = number.compare("sle", 0)
