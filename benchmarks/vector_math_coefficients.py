@@ -273,8 +273,6 @@ def specs() -> list[Fit]:
     # Best at the end, where the other errors are greatest.
     fits += [Fit("cot", _cot_tail, lambda z: z**1.5, 0.0, _QUARTER**2, 8, "f64")]
     fits += [Fit("cot", _cot_tail, lambda z: z**2, 0.0, _QUARTER**2, 3, "f32")]
-    # 1 / (1 - e) = 1 + e * reciprocal(e)
-    fits += [Fit("reciprocal", lambda e: 1 / (1 - e), abs, -0.0506, 0.0506, 1, "f32")]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
         fits += [
             Fit("exp", _exp_tail, lambda r: r * r, -_HALF_LN2, _HALF_LN2, exp, dtype),

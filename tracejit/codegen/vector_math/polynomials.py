@@ -375,9 +375,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "octave2": _hex(  # error 2^-26.8
             "0x1.f3c4d0p-27 -0x1.7154b6p-1 0x1.ec8684p-2 -0x1.694fccp-2"
         ),
-        "reciprocal": _hex(  # error 2^-14.9
-            "0x1.007d12p+0 0x1.00a6fap+0"
-        ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"
         ),

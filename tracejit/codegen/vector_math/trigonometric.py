@@ -14,8 +14,6 @@ from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = ["cos", "sin", "tan"]
 
-#: Less the encoding of a float32 it encodes the reciprocal within 0.0506 of it.
-_RECIPROCAL = 0x7EF311C3
 #: Up to here the rounding errors of a float32's remainder are below 2^-13 of it.
 _TAN_LIMIT = 2.0**15
 
@@ -35,8 +33,8 @@ def cos(e: VectorBuilder, x: Float) -> Float:
 def tan(e: VectorBuilder, x: Float) -> Float:
     """r / d, d = r / tan(r) = 1 - r^2 * polynomial(r^2), or -d / r in the odd quadrants.
 
-    The quotient is near at first; what is then left of the numerator, exact but for one rounding,
-    is divided, too. Either way the derivative in r is one and the square of the result.
+    What the rounded quotient leaves of the numerator is divided, too, roughly. Either way the
+    derivative in r is one and the square of the result.
     """
     # Beside a pole r_low must be small against r, too.
     if e.format is F64:
@@ -49,23 +47,15 @@ def tan(e: VectorBuilder, x: Float) -> Float:
     d, d_low = e.multiply_add(-c, r, 1.0)
     odd = _is_odd(quadrant)
     above, below = odd.select(d, r), odd.select(-r, d)
-    near = _near_reciprocal(e, below)
-    quotient = above * near
+    quotient = above / below
+    # The encoding is nearly linear in the logarithm: within 0.051 of the reciprocal.
+    rough = round((2 * e.format.bias - 0.10102) * 2**e.format.mantissa)
+    reciprocal = (rough - below.bits()).as_float()
     excess = e.product_error(quotient, below, above)
     excess = e.muladd(odd.select(-1.0, quotient), d_low, excess)
     correction = r_low * e.muladd(quotient, quotient, 1.0)
-    y = quotient + e.muladd(-excess, near, correction)
+    y = quotient + e.muladd(-excess, reciprocal, correction)
     return y.with_sign(x.sign())
-
-
-def _near_reciprocal(e: VectorBuilder, x: Float) -> Float:
-    """1 / x, in float32 good to 2^-14."""
-    if e.format is F64:
-        return 1.0 / x
-    # The encoding is nearly linear in the logarithm.
-    start = (_RECIPROCAL - x.bits()).as_float()
-    rest = e.muladd(-x, start, 1.0)
-    return e.muladd(start * rest, e.fitted("reciprocal", rest), start)
 
 
 def _is_odd(quadrant: Int) -> Mask:
