@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer
@@ -12,20 +13,34 @@ from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int, Mask
 
-__all__ = ["cos", "sin", "tan"]
+__all__ = ["cos", "sin", "sincos", "tan"]
+
+_Sum: TypeAlias = tuple[Float, Float]
 
 #: Up to here the rounding errors of a float32's remainder are below 2^-13 of it.
 _TAN_LIMIT = 2.0**15
 
 
 def sin(e: VectorBuilder, x: Float) -> Float:
-    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    return _sin(x, *_sin_and_cos(e, abs(x)))
+
+
+def cos(e: VectorBuilder, x: Float) -> Float:
+    return _cos(*_sin_and_cos(e, abs(x)))
+
+
+def sincos(e: VectorBuilder, x: Float) -> tuple[Float, Float]:
+    """Both, for little more than one of them."""
+    reduced = _sin_and_cos(e, abs(x))
+    return _sin(x, *reduced), _cos(*reduced)
+
+
+def _sin(x: Float, sin: _Sum, cos: _Sum, quadrant: Int) -> Float:
     y = _is_odd(quadrant).select(cos[0] + cos[1], sin[0] + sin[1])
     return y.with_sign(_sign_of_quadrant(quadrant) ^ x.sign())
 
 
-def cos(e: VectorBuilder, x: Float) -> Float:
-    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+def _cos(sin: _Sum, cos: _Sum, quadrant: Int) -> Float:
     y = _is_odd(quadrant).select(sin[0] + sin[1], cos[0] + cos[1])
     return y.with_sign(_sign_of_quadrant(quadrant + 1))
 
@@ -67,9 +82,7 @@ def _sign_of_quadrant(quadrant: Int) -> Int:
     return (quadrant & 2) << (quadrant.emitter.format.bits - 2)
 
 
-def _sin_and_cos(
-    e: VectorBuilder, x: Float
-) -> tuple[tuple[Float, Float], tuple[Float, Float], Int]:
+def _sin_and_cos(e: VectorBuilder, x: Float) -> tuple[_Sum, _Sum, Int]:
     """sin(r) and cos(r), each a head and a tail, and n modulo 4 in the low bits, for x >= 0."""
     r, r_low, quadrant = _reduce(e, x)
     z = r * r
