@@ -98,7 +98,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "runtime.dispatch": ("codegen.support.printing", "runtime.dataflow.partial_call"),
         "runtime.report.fallbacks": (
             "frontend.capture.globals",
-            "frontend.control.regions",
+            "frontend.tracing.contents",
         ),
     },
     "only a look at the compiler's stages needs it": {

@@ -14,10 +14,10 @@ from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar.integers import ScalarEmitter
 from tracejit.codegen.vector_math.define import ARITY, SHARED, define, symbol
 
-__all__ = ["MATH", "libm"]
+__all__ = ["C_FUNCTIONS", "MATH", "libm"]
 
 #: The C functions under names of their own, "libm_exp": the results are the C library's bit by bit.
-_C_FUNCTIONS = (
+C_FUNCTIONS = (
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 "
     "log1p log2 pow sin sinh tan tanh"
 ).split()
@@ -134,6 +134,6 @@ def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 MATH: dict[str, ScalarEmitter] = {
     "uniform_power": _uniform_power,
-    **{f"libm_{function}": libm(function) for function in _C_FUNCTIONS},
+    **{f"libm_{function}": libm(function) for function in C_FUNCTIONS},
     **{name: _own(name) for name in ARITY},
 }

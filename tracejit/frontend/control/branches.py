@@ -17,13 +17,12 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
-    contents_of,
-    put_contents,
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
@@ -247,9 +246,11 @@ def _changed(
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
     # Where both sides end the whole program, only what they return is left.
-    ends = interpreter.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {
-        "return"
-    }
+    ends = (
+        not interpreter.state.is_used
+        and interpreter.is_outermost
+        and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    )
     left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
@@ -259,6 +260,10 @@ def _changed(
         b = second.changed[key][1] if key in second.changed else contents_of(x)
         if first.dead or second.dead:
             a, b = (b, b) if first.dead else (a, a)
+        if type(x) is dict:
+            a = interpreter.state.completed(x, a, b)
+            b = interpreter.state.completed(x, b, a)
+            b = {k: b[k] for k in a} if a.keys() == b.keys() else b
         out.append((x, _contents(phis, x, a, b)))
     return out
 

@@ -10,6 +10,7 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
@@ -26,22 +27,36 @@ __all__ = ["lower_call", "specialize_call"]
 
 
 def _trace(
-    self: Any, structure: Any, history: History, leaves: Any, tree: Any
+    self: Any, structure: Any, history: History, call: Call, tree: Any
 ) -> tuple[Traced, Specialization]:
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
+
+    leaves, learned = call.leaves, self._learned
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         chosen = specialize(leaves, history, scalars_static=scalars_static)
         function, captured = self.__tracejit__, self._captured
-        traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check)
+        known = Learned(read_lists=learned.read_lists) if scalars_static else learned
+        try:
+            traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
+        except ListIsRead as e:
+            if e.label in learned.read_lists:
+                raise
+            learned.read_lists.add(e.label)
+            return attempt(scalars_static)
         return traced, chosen
 
+    for variant in structure.variants:
+        if variant.traced.capture is not None:
+            learned.varying.update(variant.traced.capture.moved(call))
     if structure.scalars_static:
         return attempt(True)
     try:
         return attempt(False)
     except TraceError as e:
-        numbers = any(isinstance(x, (int, float, complex, np.generic)) for x in leaves)
+        numbers = learned.varying or any(
+            isinstance(x, (int, float, complex, np.generic)) for x in leaves
+        )
         if e.code not in ("TJ001", "TJ015") or not numbers:
             raise
     result = attempt(True)
@@ -51,17 +66,17 @@ def _trace(
 
 @room
 def specialize_call(
-    self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Positions
+    self: Any, structure: Any, call: Call, tree: Any, form: Form, places: Positions
 ) -> tuple[Variant, Compile]:
     """A variant for this call, and what the report says of it.
 
     Calls of this form are answered natively from now on, if they can be.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
-    history = self._histories.setdefault(rank_key(leaves), History())
+    history = self._histories.setdefault(rank_key(call.leaves), History())
     start = time.perf_counter()
-    traced, chosen = _trace(self, structure, history, leaves, tree)
-    reason = reason_for(self._structures, self._signature(), leaves, tree)
+    traced, chosen = _trace(self, structure, history, call, tree)
+    reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
@@ -105,6 +120,7 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
 
     class _Fresh:
         scalars_static = False
+        variants = ()
 
-    traced, _ = _trace(self, _Fresh(), History(), leaves, tree)
+    traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
     return Lowered(traced)
