@@ -63,8 +63,9 @@ def tan(e: VectorBuilder, x: Float) -> Float:
     odd = _is_odd(quadrant)
     above, below = odd.select(d, r), odd.select(-r, d)
     quotient = above / below
-    # The encoding is nearly linear in the logarithm: within 0.051 of the reciprocal.
-    rough = round((2 * e.format.bias - 0.10102) * 2**e.format.mantissa)
+    # The encoding is nearly linear in the logarithm: within 0.08 of the reciprocal, and nearer
+    # where `below` is pi / 4, where the other errors are greatest.
+    rough = round((2 * e.format.bias - 0.156) * 2**e.format.mantissa)
     reciprocal = (rough - below.bits()).as_float()
     excess = e.product_error(quotient, below, above)
     excess = e.muladd(odd.select(-1.0, quotient), d_low, excess)
