@@ -1,4 +1,4 @@
-"""Loops in loops: the body of each is traced a few times, however deep it is nested."""
+"""Loops in loops: each body is traced a few times, however deep; what fails does so soon."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pytest
 import tracejit
 from tests.random.control_search import load
 from tests.support.compare import assert_same
+from tracejit.errors import TraceError
+from tracejit.frontend.control import statements
 from tracejit.frontend.control.loop_state import Loop
 from tracejit.frontend.tracing.fixpoints import Fixpoints, Nested
+from tracejit.frontend.tracing.trace import Trace
 
 #: For each kind of nest: what precedes a loop, its head, what its body begins and ends with.
 NESTS = {
@@ -115,3 +118,68 @@ def renamed(text: str) -> str:
     """A graph's text without the numbers of its values and sizes, and lists of sizes."""
     text = re.sub(r"\bs\d+: size,? ?|sizes=\(.*\), (?=regions)| +#.*", "", text)
     return re.sub(r"\b[sv]\d+\b", "v", text)
+
+
+UNKNOWN = """\
+import time
+
+def f(a, n):
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                s = s + a[k] + time.time()
+    return s
+"""
+
+APPENDS = """\
+import numpy as np
+
+def f(a, n):
+    out = []
+    for i in range(n):
+        out.append(a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5])
+    return np.array(out)
+"""
+
+
+def test_what_no_copy_of_a_body_does_better_is_given_up_at_once(
+    tmp_path: Path, body_traces: list[Loop]
+) -> None:
+    f = tracejit.jit(load(UNKNOWN, str(tmp_path)).f)
+    a = np.linspace(0.0, 1.0, 5)
+
+    def fails() -> None:
+        with pytest.raises(TraceError, match="TJ002"):
+            f.trace(a, 3)
+
+    assert count(body_traces, fails) == 3
+
+
+def test_copies_of_a_body_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "_COPIED", 300)
+    emitted = []
+    original = Trace.emit_all
+
+    def counted(self: Trace, *args: Any, **kwargs: Any) -> Any:
+        emitted.append(args[0])
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trace, "emit_all", counted)
+    plain = load(APPENDS, str(tmp_path)).f
+    f = tracejit.jit(plain)
+    a = np.linspace(0.0, 1.0, 5)
+    assert_same(plain(a, 7), f(a, 7))
+    assert f.report().fallbacks == []
+    kinds = [(x.kind, x.why) for x in f.report().variants[0].lines if x.kind == "unrolled"]
+    assert kinds == [("unrolled", "7 iterations: a list grows or shrinks")]
+    emitted.clear()
+    f = tracejit.jit(plain)
+    assert_same(plain(a, 500), f(a, 500))
+    (fallback,) = f.report().fallbacks
+    assert fallback.code == "TJ032" and "copies of a loop's body" in fallback.reason
+    assert len(emitted) < 1000
+    # It is remembered.
+    emitted.clear()
+    assert_same(plain(a, 500), f(a, 500))
+    assert emitted == []
