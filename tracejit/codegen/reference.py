@@ -9,12 +9,15 @@ scalar function is NumPy's ufunc of that name on NumPy scalars. `run_kernel` exe
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.llvm.engine import libm_address
+from tracejit.codegen.scalar.math import C_FUNCTIONS
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.fma import fma
 from tracejit.ir.kernel import (
@@ -246,12 +249,23 @@ def _functions() -> dict[str, Any]:
         "wrap_index": _wrap_index,
         "fma": fma,
         "power": _op("power"),
+        **{f"libm_{name}": _libm(name) for name in C_FUNCTIONS},
         "select": _select,
         "cast": _cast,
         "unlikely": lambda condition: condition,
         "bitwise_count": lambda x, dtype: dtype(np.bitwise_count(x)),
         "reduce": _reduce_terms,
     }
+
+
+def _libm(name: str) -> Callable[..., Any]:
+    """A function of the C library, on numbers of one dtype."""
+
+    def call(*args: Any) -> Any:
+        function = ctypes.CFUNCTYPE(*(ctypes.c_double for _ in (*args, None)))
+        return type(args[0])(function(libm_address(name))(*map(float, args)))
+
+    return call
 
 
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {

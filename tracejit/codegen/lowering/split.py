@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracejit.codegen.lowering.collapse import map_dims, visit_dims
-from tracejit.ir.dims import Atom, Dim, Poly, floordiv, substitute, symbol
+from tracejit.ir.dims import Atom, Dim, Poly, dim_of, floordiv, substitute, symbol
 from tracejit.ir.kernel import Call, For, IndexValue, Let, Reduce, Stmt, Var
 
 __all__ = ["split"]
@@ -128,7 +128,7 @@ def _at(s: Stmt, var: str, outer: str, row: Dim) -> Stmt:
         for monomial, coefficient in d.terms if isinstance(d, Poly) else (((), d),):
             term: Dim = coefficient
             for a in monomial:
-                term = term * (factor(a) or substitute(Poly((((a,), 1),)), sizes))
+                term = term * (factor(a) or substitute(dim_of(a), sizes))
             total = total + term
         return total
 

@@ -17,13 +17,12 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
-    contents_of,
-    put_contents,
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
@@ -247,9 +246,11 @@ def _changed(
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
     # Where both sides end the whole program, only what they return is left.
-    ends = interpreter.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {
-        "return"
-    }
+    ends = (
+        not interpreter.state.is_used
+        and interpreter.is_outermost
+        and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    )
     left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
@@ -257,9 +258,14 @@ def _changed(
             continue
         a = first.changed[key][1] if key in first.changed else contents_of(x)
         b = second.changed[key][1] if key in second.changed else contents_of(x)
-        if first.dead or second.dead:
+        ends_one = first.dead or second.dead
+        if ends_one:
             a, b = (b, b) if first.dead else (a, a)
-        out.append((x, _contents(phis, x, a, b)))
+        if type(x) is dict:
+            a = interpreter.state.completed(x, a, b)
+            b = interpreter.state.completed(x, b, a)
+            b = {k: b[k] for k in a} if a.keys() == b.keys() else b
+        out.append((x, _contents(phis, x, a, b, ends_one)))
     return out
 
 
@@ -276,7 +282,11 @@ def _reachable(x: Any) -> Iterator[Any]:
         yield from _reachable(part)
 
 
-def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any) -> Recipe:
+def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recipe:
+    """How a container is put together that is `a` after one side and `b` after the other.
+
+    `one_side`: both are what it is after the side that does not end the program.
+    """
     if type(x) is set:
         if a != b:
             raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
@@ -286,10 +296,16 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any) -> Recipe:
     if list(keys) != list(other):
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
-    recipes = {k: phis.merge(a[k], b[k]) for k in keys}
-    if type(x) is list:
-        return lambda outs: [make(outs) for make in recipes.values()]
-    return lambda outs: {k: make(outs) for k, make in recipes.items()}
+    # What neither side has changed is left alone, however much of it there is.
+    recipes = {k: phis.merge(a[k], b[k]) for k in keys if one_side or a[k] is not b[k]}
+
+    def made(outs: Sequence[Value]) -> Any:
+        contents = a.copy()
+        for k, make in recipes.items():
+            contents[k] = make(outs)
+        return contents
+
+    return made
 
 
 # Outcomes ----------------------------------------------------------------------------------------
