@@ -1,7 +1,7 @@
 """Random numbers that a run has drawn: a run that bails out gives them back, for its repetition.
 
-Before its first draw a run saves the state of NumPy's global random numbers, under a number that it
-writes to a word of its activation, 0 at first.
+Before its first draw from a stream a run saves the state of that, under a number that it writes to
+a word of its activation, 0 at first.
 """
 
 from __future__ import annotations
@@ -9,32 +9,34 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
 
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.support.python_calls import DONE
+from tracejit.ops.host.random import restorer, stream_at
 
 __all__ = ["emit_drawn_back", "emit_drawn_end", "emit_drawn_word", "save_state"]
 
-_SAVED: dict[int, Any] = {}
+#: Number of a run -> address of a stream -> what gives it back its state.
+_SAVED: dict[int, dict[int, Callable[[], None]]] = {}
 _IDS = itertools.count(1)
 
 
-def save_state(drawn: int) -> None:
-    """Save the state before a run's first draw; `drawn` points to the word."""
+def save_state(drawn: int, address: int) -> None:
+    """Save the state of a stream before a run's first draw; `drawn` points to the word."""
     word = ctypes.c_int64.from_address(drawn)
-    if not word.value:
-        state = np.random.get_state(legacy=False)
-        number = word.value = next(_IDS)
-        _SAVED[number] = state
+    saved = _SAVED.get(word.value)
+    if saved is None:
+        word.value = next(_IDS)
+        saved = _SAVED[word.value] = {}
+    if address not in saved:
+        saved[address] = restorer(stream_at(address))
 
 
 def _give_back(drawn: int, *_: int) -> int:
-    state = _SAVED.get(ctypes.c_int64.from_address(drawn).value)
-    if state is not None:
-        np.random.set_state(state)
+    # Two streams may share one state: the first that was saved is the oldest.
+    saved = _SAVED[ctypes.c_int64.from_address(drawn).value]
+    for restore in reversed(saved.values()):
+        restore()
     return DONE
 
 
