@@ -165,6 +165,70 @@ def with_a_callee(stream, n):
     return sum([of_a_branch(stream, x - 1.0) for x in range(n)])
 
 
+# Draws that are native ---------------------------------------------------------------------------
+
+
+def native_of_generators(rng, n, low, high, a, b):
+    x, i, s = np.arange(n), 0, 0.0
+    while i < 50:
+        s += rng.random() + rng.standard_normal() + rng.normal(a, b) + rng.uniform(a, a + b)
+        s += rng.exponential(b) + rng.standard_exponential() + rng.lognormal(a, b)
+        s += rng.laplace(a, b) + rng.logistic(a, b) + rng.gumbel(a, b) + rng.rayleigh(b)
+        s += rng.standard_gamma(b) + rng.gamma(b, scale=2.0) + rng.beta(b, 2) + rng.chisquare(b)
+        s += rng.standard_t(b) + rng.weibull(b) + rng.pareto(b) + rng.poisson(b)
+        s += float(rng.integers(high))
+        s += float(rng.integers(low, high))
+        s += float(rng.integers(low, high, endpoint=True))
+        i += 1
+    rng.shuffle(x)
+    return (
+        s,
+        x,
+        rng.random(n),
+        rng.random((n, 3)),
+        rng.standard_normal(size=n),
+        rng.normal(size=(2, n)),
+        rng.normal(1, 2, n),
+        rng.uniform(size=n),
+        rng.exponential(size=n),
+        rng.poisson(30.0, size=n),
+        rng.integers(low, high, n),
+        rng.integers(2**40, size=n),
+        rng.integers(-(2**62), 2**62, size=n),
+        rng.permutation(n),
+        rng.permutation(x),
+        rng.permutation(x.reshape(-1, 2)),
+    )
+
+
+def native_of_states(state, n, low, high, a, b):
+    x, i, s = np.arange(n), 0, 0.0
+    while i < 50:
+        s += state.random_sample() + state.rand() + state.standard_normal() + state.randn()
+        s += state.normal(a, b) + state.uniform(a, a + b) + state.uniform(a + b, a)
+        s += state.exponential(b) + state.laplace(a, b) + state.logistic(a, b) + state.gumbel(a, b)
+        s += float(state.randint(high))
+        s += float(state.randint(low, high))
+        i += 1
+    state.shuffle(x)
+    return (
+        s,
+        x,
+        state.random_sample(n),
+        state.rand(n, 3),
+        state.randn(n),
+        state.randn(2, n),
+        state.standard_normal(n),
+        state.normal(1.0, 2.0, size=n),
+        state.exponential(2, size=n),
+        state.randint(low, high, size=n),
+        state.randint(2**40, size=n),
+        state.permutation(n),
+        state.permutation(x),
+        state.permutation(x.reshape(-1, 2)),
+    )
+
+
 # Streams that are global -------------------------------------------------------------------------
 
 

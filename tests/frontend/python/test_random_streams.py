@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import random
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +110,101 @@ def test_streams_that_are_arguments(name: str, kind: str) -> None:
         assert_same(mine, its)
         assert_alike(compiled, plain)
     assert_compiled(g)
+
+
+@pytest.mark.parametrize("kind", NUMPY)
+def test_native_draws(kind: str) -> None:
+    """To the bit, with nothing that runs in Python."""
+    f = programs.native_of_states if kind == "state" else programs.native_of_generators
+    g = tracejit.jit(f, strict=True)
+    plain, compiled = NUMPY[kind](5), NUMPY[kind](5)
+    for n, low, high, a, b in (
+        (10, -3, 5, 0.5, 1.5),
+        (20000, 0, 2**33, -2.0, 0.25),
+        (20000, -(2**62), 2**62, 3.0, 40.0),
+        (2, 0, 2**32, 0.0, 1.0),
+        (6, -(2**63) + 1, 2**63 - 1, 0.0, 1.0),
+    ):
+        want, got = f(plain, n, low, high, a, b), g(compiled, n, low, high, a, b)
+        for x, y in zip(want[1:], got[1:], strict=True):
+            assert np.array_equal(x, y)
+        # Sums may be fused.
+        assert np.isclose(got[0], want[0], rtol=1e-13, atol=0)
+        assert_alike(plain, compiled)
+    assert_compiled(g)
+
+
+def test_native_draws_with_wrong_arguments_raise_as_numpy() -> None:
+    for f, args in (
+        (lambda rng, a: rng.normal(a, -a), (1.0,)),
+        (lambda rng, a: rng.exponential(-a), (1.0,)),
+        (lambda rng, a: rng.uniform(a, -a), (np.inf,)),
+        (lambda rng, a: rng.uniform(a, -a), (1.0,)),
+        (lambda rng, a: rng.beta(a, 1.0), (0.0,)),
+        (lambda rng, a: rng.poisson(a), (1e19,)),
+        (lambda rng, a: rng.poisson(a), (np.nan,)),
+        (lambda rng, a: rng.integers(a, 3), (3,)),
+        (lambda rng, a: rng.integers(a), (0,)),
+        (lambda rng, a: rng.integers(5, a, endpoint=True), (4,)),
+        (lambda rng, a: rng.normal(np.nan, a), (np.nan,)),
+    ):
+        g = tracejit.jit(f)
+        for given in (args, args, (args[0] + 5,), args):
+            plain, compiled = np.random.default_rng(3), np.random.default_rng(3)
+            want, got = outcome(f, plain, *given), outcome(g, compiled, *given)
+            assert_same(want, got)
+            assert_alike(plain, compiled)
+        assert_compiled(g)
+
+
+def test_empty_draws_draw_nothing() -> None:
+    def f(rng: Any, n: int) -> Any:
+        x = np.arange(n)
+        rng.shuffle(x)
+        return rng.normal(size=n), rng.integers(5, size=n), rng.permutation(n), x, rng.random()
+
+    g = tracejit.jit(f, strict=True)
+    plain, compiled = np.random.default_rng(3), np.random.default_rng(3)
+    for n in (3, 0, 4, 1, 0):
+        assert_alike(f(plain, n), g(compiled, n))
+        assert_alike(plain, compiled)
+
+
+def test_bounds_that_a_loop_computes() -> None:
+    def f(rng: Any, n: int) -> Any:
+        low, high = 0, 1
+        for _ in range(n):
+            low, high = high, high + rng.integers(low, high + 1)
+        return low, high
+
+    g = tracejit.jit(f, strict=True)
+    plain, compiled = np.random.default_rng(3), np.random.default_rng(3)
+    for n in (3, 0, 9):
+        assert f(plain, n) == g(compiled, n)
+        assert_alike(plain, compiled)
+
+
+def test_a_run_draws_only_where_nobody_else_does() -> None:
+    """A thread that holds the lock of a stream: the call waits for it, as NumPy does."""
+    g = tracejit.jit(lambda rng: rng.normal())
+    rng = np.random.default_rng(1)
+    want = np.random.default_rng(1).normal(size=3)
+    assert g(rng) == want[0]
+    held, found = threading.Event(), []
+
+    def hold() -> None:
+        with rng.bit_generator.lock:
+            held.set()
+            time.sleep(0.05)
+            found.append(rng.normal())
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert g(rng) == want[2]
+    thread.join()
+    assert found == [want[1]]
+    assert rng.bit_generator.lock.acquire(blocking=False)
 
 
 def test_one_compile_for_all_generators() -> None:

@@ -114,7 +114,7 @@ def takes_keywords(names: Any) -> bool:
 def spelled_call(attrs: Mapping[str, Any]) -> str:
     """The function of a call with these attributes as its users write it."""
     if attrs["function"] in (DRAW, DRAWN):
-        return f"random numbers: {attrs['arguments'][0][1]}"
+        return f"random numbers: {attrs['arguments'][attrs['function'] == DRAWN][1]}"
     return "np.random.default_rng" if attrs["function"] == START else spelled(attrs["function"])
 
 

@@ -43,6 +43,9 @@ _METHODS = {
         "uniform vonmisesvariate weibullvariate".split()
     ),
 }
+#: What these methods call the bounds of integers.
+_HIGH = frozenset(("high", "b", "stop"))
+_BOUNDS = _HIGH | {"low", "a", "start"}
 #: Functions of `np.random` that are no methods of its stream, but call one.
 _CALLS = {"ranf": "random_sample", "sample": "random_sample", "seed": "seed"}
 
@@ -85,7 +88,7 @@ class StreamMethod(RandomFunction):
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             address = interpreter.capture.address(stream, cls.__name__)
-            given = (self.name, address, tuple(args), dict(kwargs))
+            given = (cls.__name__, self.name, address, tuple(args), dict(kwargs))
             attrs = operands.call(DRAWN, given, {})
             where = refused.where
             result = record(interpreter, attrs, operands, _example(cls), where, effect=True)
@@ -105,11 +108,28 @@ def _checked(cls: str, method: str, kwargs: dict[str, Any]) -> tuple[str, TraceE
 def _example(cls: type) -> Any:
     """A draw from a stream of its own: what is known while tracing is not drawn from."""
 
-    def example(method: str, address: Any, args: Any, keywords: Any) -> Any:
+    def example(_: str, method: str, address: Any, args: Any, keywords: Any) -> Any:
         stream = np.random.default_rng(0) if cls is np.random.Generator else cls(0)
-        return drawn_from(stream, method, args, keywords)
+        return drawn_from(stream, method, *_possible(method, args, keywords))
 
     return example
+
+
+def _possible(method: str, args: Any, keywords: Any) -> tuple[Any, Any]:
+    """Arguments of these types, with bounds between which there are integers."""
+    if method not in ("integers", "randint", "randrange"):
+        return args, keywords
+    low, high = (0, 9) if len(args) > 1 or keywords.keys() & _HIGH else (9, 9)
+    given = [b if _is_integer(x) else x for x, b in zip(args, (low, high), strict=False)]
+    named = {
+        k: (high if k in _HIGH else low) if k in _BOUNDS and _is_integer(x) else x
+        for k, x in keywords.items()
+    }
+    return (*given, *args[2:]), named
+
+
+def _is_integer(x: Any) -> bool:
+    return isinstance(x, (int, np.integer))
 
 
 def _result(interpreter: Interpreter, method: str, args: Any, result: Any) -> Any:
@@ -167,7 +187,7 @@ class TracedGenerator:
 
 def _example_draw(method: str, words: Any, args: Any, keywords: Any) -> Any:
     """A draw from a stream of its own: not every number is the state of one."""
-    return draw(method, start(0), args, keywords)
+    return draw(method, start(0), *_possible(method, args, keywords))
 
 
 class _Method(RandomFunction):

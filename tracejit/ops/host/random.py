@@ -32,6 +32,7 @@ __all__ = [
     "draw",
     "drawn",
     "drawn_from",
+    "lock_of",
     "restorer",
     "start",
     "stream_at",
@@ -73,6 +74,13 @@ def stream_at(address: Any) -> Any:
     return ctypes.cast(int(address), ctypes.py_object).value
 
 
+def lock_of(stream: Any) -> Any:
+    """The lock that NumPy holds while it draws from a stream; None where there is none."""
+    if isinstance(stream, np.random.RandomState):
+        return stream._bit_generator.lock
+    return getattr(getattr(stream, "bit_generator", None), "lock", None)
+
+
 def restorer(stream: Any) -> Callable[[], None]:
     """What gives a stream the state that it has now."""
     if isinstance(stream, np.random.Generator):
@@ -85,8 +93,13 @@ def restorer(stream: Any) -> Callable[[], None]:
     return functools.partial(stream.setstate, stream.getstate())
 
 
-def drawn(method: str, address: Any, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """What `stream.method(*args, **keywords)` gives; what `shuffle` leaves."""
+def drawn(
+    cls: str, method: str, address: Any, args: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
+    """What `stream.method(*args, **keywords)` gives; what `shuffle` leaves.
+
+    The stream is of the class `cls`.
+    """
     return drawn_from(stream_at(address), method, args, keywords)
 
 
