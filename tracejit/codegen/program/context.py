@@ -128,7 +128,7 @@ class ProgramContext:
         #: Stands for the states of streams of random numbers before the run, if it draws some.
         self.drawn: str | None = None
         #: Where the address of a stream is once the run has begun to draw from it.
-        self.begun: dict[Value, str] = {}
+        self.begun: dict[Value | str, str] = {}
         self._count = 0
 
     def fresh(self, stem: str) -> str:

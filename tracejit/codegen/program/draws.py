@@ -25,7 +25,7 @@ from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
-from tracejit.ops.host.random import DRAWN
+from tracejit.ops.host.random import DRAWN, MODULES, module_stream
 
 __all__ = ["emit_draw"]
 
@@ -176,10 +176,11 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
 
 @dataclass
 class _Draw:
-    """One draw: the class of its stream, the method, its arguments as templates, its result."""
+    """One draw: its stream's module or class, the method, the arguments' templates, the result."""
 
     e: ProgramContext
     node: Node
+    module: str | None
     cls: str
     method: str
     args: Sequence[Any]
@@ -191,6 +192,8 @@ class _Draw:
     def of(cls, e: ProgramContext, node: Node) -> _Draw | None:
         """A draw with one result that is dense in C order."""
         (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
+        module = kind if kind in MODULES else None
+        kind = type(module_stream(module)).__name__ if module else kind
         if kind not in _DISTRIBUTIONS or bits_offset(kind) is None:
             return None
         if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
@@ -202,7 +205,7 @@ class _Draw:
             if out.type.order != c_order(len(shape)) or not shape:
                 return None
         keywords = {name: value for (_, name), value in items}
-        return cls(e, node, kind, method, args, keywords, out, shape)
+        return cls(e, node, module, kind, method, args, keywords, out, shape)
 
     # Arguments -----------------------------------------------------------------------------------
 
@@ -272,11 +275,15 @@ class _Draw:
 
     def _stream(self, offset: int | None) -> str:
         """The pointer to a part of the stream, which belongs to this run from here on."""
-        e, fb, v = self.e, self.e.fb, self.node.inputs[1]
-        (address,) = e.registers(e.scalars[v])
-        if v not in e.begun:
-            e.begun[v] = fb.alloca("i64", 8, "0")
-        begun = e.begun[v]
+        e, fb = self.e, self.e.fb
+        stream: Value | str = self.module or self.node.inputs[1]
+        if isinstance(stream, str):
+            address = str(id(module_stream(stream)))
+        else:
+            (address,) = e.registers(e.scalars[stream])
+        if stream not in e.begun:
+            e.begun[stream] = fb.alloca("i64", 8, "0")
+        begun = e.begun[stream]
 
         def begin() -> Sequence[str]:
             drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")

@@ -25,7 +25,7 @@ from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.ops.host.random import DRAWN, HostDraw
+from tracejit.ops.host.random import DRAWN, MODULES, HostDraw, module_stream
 
 __all__ = ["emit_held_left", "emit_host_results"]
 
@@ -45,8 +45,9 @@ class _HostResults(HostCallSite):
         node = self.node
         try:
             if drawn:
-                address = ctypes.c_uint64.from_address(slots + 8 * slot_count(TOKEN)).value
-                save_state(drawn, address)
+                kind = node.attrs["arguments"][0][1]
+                address = ctypes.c_uint64.from_address(slots).value
+                save_state(drawn, id(module_stream(kind)) if kind in MODULES else address)
             with quietly():
                 results = self.results(slots)
             at = slots + self.first

@@ -102,7 +102,7 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return _call_ufunc(interpreter, f, "__call__", args, kwargs)
     if isinstance(f, type):
         return _call_class(interpreter, f, args, kwargs)
-    drawing = random_function(f)
+    drawing = random_function(interpreter, f)
     if drawing is not None:
         return drawing.call(interpreter, *args, **kwargs)
     if cls is BuiltinFunctionType:

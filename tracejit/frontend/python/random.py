@@ -18,7 +18,16 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.functions import find_function
-from tracejit.ops.host.random import DRAW, DRAWN, START, draw, drawn_from, start
+from tracejit.ops.host.random import (
+    DRAW,
+    DRAWN,
+    MODULES,
+    START,
+    draw,
+    drawn_from,
+    module_stream,
+    start,
+)
 
 __all__ = ["RandomFunction", "StreamMethod", "TracedGenerator", "random_function"]
 
@@ -58,27 +67,36 @@ class RandomFunction:
         raise NotImplementedError
 
 
-def random_function(f: Any) -> RandomFunction | None:
+def random_function(interpreter: Interpreter, f: Any) -> RandomFunction | None:
     """The stand-in of a function that draws from a stream, or makes one; None for any other."""
     if type(f) in (BuiltinFunctionType, MethodType) and is_stream(f.__self__):
-        return StreamMethod(f.__self__, f.__name__)
+        kind = next((k for k in MODULES if f.__self__ is module_stream(k)), None)
+        if kind is not None:
+            return StreamMethod(f.__self__, f.__name__, kind)
+        source = interpreter.capture.source_of(f)
+        if source is None:
+            return None
+        owner = interpreter.capture.attribute(source, "__self__", f.__self__)
+        return StreamMethod(owner, f.__name__)
     module = sys.modules.get("numpy.random")
     if module is None:
         return None
     if f is module.default_rng:
         return _Maker()
     method = next((m for name, m in _CALLS.items() if f is getattr(module, name)), None)
-    return None if method is None else StreamMethod(module.mtrand._rand, method)
+    if method is None:
+        return None
+    return StreamMethod(module_stream("np.random"), method, "np.random")
 
 
 # Streams from outside ----------------------------------------------------------------------------
 
 
 class StreamMethod(RandomFunction):
-    """A method of a stream that the program has not made."""
+    """A method of a stream that the program has not made; `kind` names one that is a module's."""
 
-    def __init__(self, stream: Any, name: str) -> None:
-        self.stream, self.name = stream, name
+    def __init__(self, stream: Any, name: str, kind: str | None = None) -> None:
+        self.stream, self.name, self.kind = stream, name, kind
 
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw from it where it lies."""
@@ -87,8 +105,10 @@ class StreamMethod(RandomFunction):
         operands = CallOperands()
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
-            address = interpreter.capture.address(stream, cls.__name__)
-            given = (cls.__name__, self.name, address, tuple(args), dict(kwargs))
+            address = None
+            if self.kind is None:
+                address = interpreter.capture.address(stream, cls.__name__)
+            given = (self.kind or cls.__name__, self.name, address, tuple(args), dict(kwargs))
             attrs = operands.call(DRAWN, given, {})
             where = refused.where
             result = record(interpreter, attrs, operands, _example(cls), where, effect=True)

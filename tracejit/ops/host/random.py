@@ -2,8 +2,9 @@
 
 Draws from streams that the program has not made are effects, ordered by a token: `host_draw` is a
 `host_call` with a token before the operands and the results. Its first operand is the address of
-the stream, which its caller keeps alive. A Generator made by `np.random.default_rng` inside
-the program is a value: six words that hold its state. `draw` gives the state after the draw.
+the stream, which its caller keeps alive, unless it is that of a module. A Generator made by
+`np.random.default_rng` inside the program is a value: six words that hold its state. `draw` gives
+the state after the draw.
 
     token1, x = typed(host_draw(token, address, function="tracejit.ops.host.random:drawn", ...
     w = host_call(seed, function="tracejit.ops.host.random:start", ...)
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -27,18 +29,22 @@ from tracejit.ops.host.call import HostCall
 __all__ = [
     "DRAW",
     "DRAWN",
+    "MODULES",
     "START",
     "HostDraw",
     "draw",
     "drawn",
     "drawn_from",
     "lock_of",
+    "module_stream",
     "restorer",
     "start",
     "stream_at",
 ]
 
 START, DRAW, DRAWN = f"{__name__}:start", f"{__name__}:draw", f"{__name__}:drawn"
+#: The modules that have a stream of their own.
+MODULES = ("np.random", "random")
 _WORD = 2**64
 #: Generators that nobody draws from at present: making one takes longer than a draw.
 _SPARE: list[np.random.Generator] = []
@@ -69,6 +75,11 @@ class HostDraw(HostCall):
         return ()
 
 
+def module_stream(kind: str) -> Any:
+    """The stream of one of `MODULES`."""
+    return np.random.mtrand._rand if kind == "np.random" else random._inst
+
+
 def stream_at(address: Any) -> Any:
     """The stream at an address."""
     return ctypes.cast(int(address), ctypes.py_object).value
@@ -94,13 +105,14 @@ def restorer(stream: Any) -> Callable[[], None]:
 
 
 def drawn(
-    cls: str, method: str, address: Any, args: Sequence[Any], keywords: dict[str, Any]
+    kind: str, method: str, address: Any, args: Sequence[Any], keywords: dict[str, Any]
 ) -> Any:
     """What `stream.method(*args, **keywords)` gives; what `shuffle` leaves.
 
-    The stream is of the class `cls`.
+    `kind` is the name of the stream's class, or one of `MODULES`.
     """
-    return drawn_from(stream_at(address), method, args, keywords)
+    stream = module_stream(kind) if kind in MODULES else stream_at(address)
+    return drawn_from(stream, method, args, keywords)
 
 
 def drawn_from(stream: Any, method: str, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
