@@ -9,6 +9,7 @@ reciprocal is nearly one, too, so that p and 1 / p need no second parts (the ide
 from __future__ import annotations
 
 import functools
+import math
 from fractions import Fraction
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
@@ -49,10 +50,10 @@ def expm1(e: VectorBuilder, x: Float) -> Float:
     beyond = x.compare("ogt", _EXPM1_LARGE)
 
     def large() -> tuple[Float]:
-        limited = x.at_most(TABLES["f32"].exp_high)
-        bits, tail = _scale_and_tail(e, limited, limited)
         less = (bits - (8 << F32.mantissa)).as_float()
-        return (beyond.select((less + e.muladd(less, tail, -(2.0**-8))) * 2.0**8, y),)
+        result = (less + e.muladd(less, tail, -(2.0**-8))) * 2.0**8
+        result = x.compare("ogt", TABLES["f32"].exp_high).select(math.inf, result)
+        return (beyond.select(result, y),)
 
     (y,) = e.where_any(beyond, (y,), large)
     return abs(y).with_sign(x.sign())  # The sign of zero.
@@ -83,7 +84,7 @@ def sinh(e: VectorBuilder, x: Float) -> Float:
     difference = up - down
     low = e.muladd(difference, even, (up - difference) - down)
     y = difference + e.muladd(up + down, odd, low)
-    return _large(e, a, y).with_sign(x.sign())
+    return _large(e, a, y, up, (odd, even)).with_sign(x.sign())
 
 
 def cosh(e: VectorBuilder, x: Float) -> Float:
@@ -92,18 +93,22 @@ def cosh(e: VectorBuilder, x: Float) -> Float:
     up, down, odd, even = _exponentials(e, a)
     total = up + down
     low = e.muladd(total, even, (up - total) + down)
-    return _large(e, a, total + e.muladd(up - down, odd, low))
+    return _large(e, a, total + e.muladd(up - down, odd, low), up, (odd, even))
 
 
-def _large(e: VectorBuilder, a: Float, y: Float) -> Float:
-    """`y`, but where a is so large that exp(a) / 2 is the result and exp(a) may be infinite."""
+def _large(e: VectorBuilder, a: Float, y: Float, up: Float, curves: tuple[Float, Float]) -> Float:
+    """`y`, but up * exp(r) where a is so large that no more is left and `up` may be infinite.
+
+    The encoding of `up` is still its number's as the exponent field overflows.
+    """
     t = TABLES[e.format.name]
     beyond = a.compare("ogt", t.cosh_large)
 
     def exponential() -> tuple[Float]:
-        up, _, odd, even = _exponentials(e, a.at_most(t.cosh_high))
         less = (up.bits() - (8 << e.format.mantissa)).as_float()
-        return (beyond.select(e.muladd(less, odd + even, less) * 2.0**8, y),)
+        result = e.muladd(less, curves[0] + curves[1], less) * 2.0**8
+        result = a.compare("ogt", t.cosh_high).select(math.inf, result)
+        return (beyond.select(result, y),)
 
     (y,) = e.where_any(beyond, (y,), exponential)
     return y
