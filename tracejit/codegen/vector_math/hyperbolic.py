@@ -41,19 +41,20 @@ def expm1(e: VectorBuilder, x: Float) -> Float:
     """p * 2^n - 1 + p * 2^n * (exp(r) - 1), the difference as a sum of two."""
     if e.format is not F32:
         return expm1_by_halves(e, x)
-    size = abs(x)
-    bits, tail = _scale_and_tail(e, x.at_least(TABLES["f32"].expm1_low), size)
+    t, size = TABLES["f32"], abs(x)
+    bits, tail = _scale_and_tail(e, x, size)
     scale = bits.as_float()
     head = scale - 1.0
     low = scale - (head + 1.0)
     y = head + e.muladd(scale, tail, low)
-    beyond = x.compare("ogt", _EXPM1_LARGE)
+    beyond = size.compare("ogt", _EXPM1_LARGE)
 
     def large() -> tuple[Float]:
         less = (bits - (8 << F32.mantissa)).as_float()
         result = (less + e.muladd(less, tail, -(2.0**-8))) * 2.0**8
-        result = x.compare("ogt", TABLES["f32"].exp_high).select(math.inf, result)
-        return (beyond.select(result, y),)
+        result = x.compare("ogt", t.exp_high).select(math.inf, result)
+        below = x.compare("olt", t.expm1_low).select(-1.0, y)
+        return (x.compare("ogt", _EXPM1_LARGE).select(result, below),)
 
     (y,) = e.where_any(beyond, (y,), large)
     return abs(y).with_sign(x.sign())  # The sign of zero.
