@@ -365,6 +365,10 @@ def set_x(owner: Any, value: float) -> None:
     owner.x = value
 
 
+def call_go(owner: Any) -> Any:
+    return owner.go()
+
+
 _X, _Y = _numbers(5, 4, seed=3), _numbers(5, 3, seed=4)
 _POINTS = _numbers(60, 2, seed=5)
 _PARAMS = {"w": _numbers(3, 2, seed=6), "b": np.zeros(2)}
