@@ -47,7 +47,6 @@ _PYTHON = {
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
     "PyTuple_New": ("ptr", "i64"),
-    "PyTuple_SetItem": ("i32", "ptr, i64, ptr"),
     "PyType_GenericAlloc": ("ptr", "ptr, i64"),
     "Py_DecRef": ("void", "ptr"),
     "Py_IncRef": ("void", "ptr"),
