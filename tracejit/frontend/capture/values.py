@@ -46,6 +46,7 @@ from tracejit.frontend.capture.reads import (
     LeafRead,
     ObjectRead,
     OfClass,
+    OwnRead,
     SameAs,
     class_lookup,
 )
@@ -321,6 +322,11 @@ class Capture:
         owner = self.object_source(cls, cls.__name__)
         self.step(owner, ("has", name), ClassHas(name), f".{name}", False).check = IsFalse()
 
+    def guard_own_lacks(self, source: Source, name: str) -> None:
+        """The condition that an object has no attribute `name` in its own dict."""
+        step = self.step(source, ("own", name), OwnRead(name), f".{name}", False)
+        step.check = IsFalse()
+
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
         label = f".{name}"
@@ -472,7 +478,7 @@ class Capture:
         The leaves of the arguments come first, then `inputs`. None for any other object.
         """
         source: Any = self._places.get(id(x))
-        if source is None and is_placed(x):
+        if source is None and (is_placed(x) or isinstance(x, type)):
             source = self.objects.get(id(x))
         if source is None:
             return None
