@@ -20,6 +20,7 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.host_calls import HostCallSite, array_at, slot_count, write_scalar
 from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
+from tracejit.codegen.program.stream_claims import emit_begin, is_claimed, stream_of
 from tracejit.codegen.support.python_calls import BAIL, DONE
 from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, symbol
@@ -113,7 +114,11 @@ def emit_host_results(e: ProgramContext, node: Node) -> None:
     words = [fb.emit(f"ptrtoint ptr {p} to i64") for p in (slots, e.held)]
     drawn = "0"
     if isinstance(node.op, HostDraw) and node.attrs["function"] == DRAWN:
-        drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
+        key, address, cls = stream_of(e, node)
+        if is_claimed(e, cls):
+            emit_begin(e, key, address, cls)
+        else:
+            drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
     call_python(e, site.begin, *words, drawn)
     for v, k in places.items():
         if not is_array(v) and v.type != TOKEN:
