@@ -136,8 +136,8 @@ CODES: dict[str, tuple[str, str]] = {
         "keep async and await outside the function",
     ),
     "TJ027": (
-        "something outside the function other than an array is assigned or changed",
-        "return the new value instead",
+        "something from outside is changed that is no array, list, dict or plain object",
+        "keep it in an object's attribute, a list or a dict, or return the new value",
     ),
     "TJ028": (
         "an exception is raised at run time in a form that the compiler cannot make",

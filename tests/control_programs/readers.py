@@ -20,6 +20,7 @@ import numpy as np
 import tracejit
 from tests.support.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
+from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
@@ -121,7 +122,7 @@ class Readers:
             raise NotTracedError(str(e)) from e
         capture = lowered.traced.capture
         if capture is not None:
-            flat = [*flat, *capture.reread()]
+            flat = [*flat, *capture.reread(Call(flat, (args, {})))]
         types = lowered.traced.specialization.types
         inputs = [x for x, t in zip(flat, types, strict=True) if t is not None]
         sizes = {**lowered.traced.specialization.sizes, **chosen.sizes}

@@ -26,7 +26,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("transforms", "passes"),
         ("codegen",),
         ("runtime",),
-        ("api",),
+        ("api", "tree"),
         ("demo",),
         ("cli",),
     ),
@@ -68,6 +68,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "transforms.api.products",
             "transforms.api.stop_gradient",
         ),
+        "tree": ("frontend.python.trees",),
     },
     "a command imports what it runs": {
         "cli": ("cli.about", "cli.graphs", "cli.show", "demo"),
@@ -98,7 +99,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
         "runtime.dispatch": ("codegen.support.printing", "runtime.dataflow.partial_call"),
         "runtime.report.fallbacks": (
             "frontend.capture.globals",
-            "frontend.control.regions",
+            "frontend.tracing.contents",
         ),
     },
     "only a look at the compiler's stages needs it": {

@@ -174,6 +174,7 @@ def test_a_warning_that_is_an_error_loses_nothing() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.compiler_fault("the call is one that no trace refuses")
 def test_nothing_is_lost_where_only_an_eager_run_shows_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,7 +14,9 @@ import numpy as np
 
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.values import Call
 from tracejit.frontend.interpreter.entry import TracedResult, trace_function
+from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.pytree import TreeDef, flatten, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.tracer import Storage, Trace, TracedArray, TracedScalar, lift
@@ -23,6 +25,7 @@ from tracejit.ir.dims import evaluate as evaluate_dim
 from tracejit.ir.evaluate import evaluate, type_of
 from tracejit.ir.graph import Graph
 from tracejit.ir.types import ArrayType
+from tracejit.runtime.compile.results import owners_of, write_back
 
 _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda a, b: a == b,
@@ -51,6 +54,8 @@ class _Entry:
                 return None
             if isinstance(known, (int, str)) and known != x:
                 return None
+            if not isinstance(x, _TRACED):
+                continue
             if getattr(known, "dtype", None) != getattr(x, "dtype", None):
                 return None
             if len(dims) != np.ndim(x):
@@ -67,6 +72,10 @@ class _Entry:
         return sizes
 
 
+#: What is an input of the graph.
+_TRACED = (np.ndarray, np.generic, float, complex)
+
+
 class Compiled:
     """A function that runs as evaluated graphs. `traces` counts them; ints are static."""
 
@@ -80,26 +89,32 @@ class Compiled:
         for entry in self.entries:
             if entry.tree != tree:
                 continue
-            result = self._run(entry, leaves)
+            result = self._run(entry, Call(leaves, (args, kwargs)))
             if result is not None:
                 return result[0]
         entry = self._trace(leaves, tree)
         self.entries.insert(0, entry)
-        result = self._run(entry, leaves)
-        assert result is not None, entry.traced.capture.reread()
+        call = Call(leaves, (args, kwargs))
+        result = self._run(entry, call)
+        assert result is not None, entry.traced.capture.reread(call)
         return result[0]
 
-    def _run(self, entry: _Entry, leaves: list[Any]) -> list[Any] | None:
-        captured = entry.traced.capture.reread()
+    def _run(self, entry: _Entry, call: Call) -> list[Any] | None:
+        captured = entry.traced.capture.reread(call)
         if isinstance(captured, str):
             return None
-        values = [*leaves, *captured]
+        values = [*call.leaves, *captured]
         sizes = entry.sizes(values)
         if sizes is None:
             return None
-        inputs = [v for v in values if not isinstance(v, int)]
-        outputs = evaluate(entry.graph, inputs, {s: sizes[s] for s in entry.graph.sizes})
-        return [unflatten(entry.traced.tree, outputs)]
+        inputs = [v for v in values if isinstance(v, _TRACED)]
+        outputs = iter(evaluate(entry.graph, inputs, {s: sizes[s] for s in entry.graph.sizes}))
+        traced = entry.traced
+        parts = [values[x.number] if isinstance(x, Given) else next(outputs) for x in traced.leaves]
+        made = unflatten(traced.tree, parts)
+        if not traced.stores:
+            return [made]
+        return [write_back(made, traced.stores, owners_of(traced.stores, values))]
 
     def _trace(self, leaves: list[Any], tree: TreeDef) -> _Entry:
         self.traces += 1
@@ -110,7 +125,7 @@ class Compiled:
 
         def make_leaf(x: Any, name: str) -> Any:
             given.append(x)
-            if isinstance(x, int):
+            if not isinstance(x, _TRACED):
                 dims.append(())
                 return x
             t = type_of(x)
@@ -125,7 +140,7 @@ class Compiled:
 
         with trace.active():
             traced = trace_function(self.f, leaves, tree, trace, make_leaf)
-            outputs = [lift(x).value() for x in traced.leaves]
+            outputs = [lift(x).value() for x in traced.leaves if not isinstance(x, Given)]
         trace.builder.sizes = [s for s in env.intervals if s in env.hints]
         given = [np.empty_like(x) if isinstance(x, np.ndarray) else x for x in given]
         return _Entry(tree, given, dims, trace.builder.build(outputs), env, traced)

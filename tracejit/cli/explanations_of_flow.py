@@ -223,24 +223,28 @@ f(np.ones(3))
 """,
     ),
     "TJ027": Explanation(
-        "Arrays outside the function may be stored into. A global name, an attribute or an entry "
-        "of a container from outside would have to change at run time, when no Python runs.",
+        "Arrays, lists, dicts, attributes of objects and global names may be stored into. What "
+        "hangs on a class, a function or a module may not.",
         """
-COUNTS = {"calls": 0}
+class Counter:
+    calls = 0
 
 @jit
 def f(x):
-    COUNTS["calls"] += 1
+    Counter.calls += 1
     return x + 1
 
 f(np.ones(3))
 """,
         """
-COUNTS = np.zeros(1)
+class Counter:
+    calls = 0
+
+counter = Counter()
 
 @jit
 def f(x):
-    COUNTS[0] += 1
+    counter.calls += 1
     return x + 1
 
 f(np.ones(3))

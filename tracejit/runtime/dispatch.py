@@ -18,6 +18,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
+from tracejit.frontend.capture.values import Call, Learned
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
@@ -97,6 +98,7 @@ class Jitted(native.JitBase):
         "_eager_runs",
         "_fallbacks",
         "_histories",
+        "_learned",
         "_lock",
         "_report",
         "_strict",
@@ -116,6 +118,7 @@ class Jitted(native.JitBase):
         self._structures: dict[object, _Structure] = {}
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
+        self._learned = Learned()
         self._report = Report(getattr(function, "__qualname__", None) or repr(function))
         self._fallbacks = Fallbacks(function, self._report, strict)
         self._binder = Binder(function)
@@ -328,27 +331,28 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
         with self._lock:
             structure = self._structures.setdefault(key, _Structure())
-    result = _try(self, structure, leaves, form)
+    call = Call(leaves, (args, kwargs))
+    result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
         what = _numbers(leaves)
         if _fails(self, structure, what):
             return _fail(self, structure, what, given)
         with self._lock:
-            result = _try(self, structure, leaves, form)
+            result = _try(self, structure, call, form)
             variant, suspect, refusal = None, None, None
             if result is native.MISS and structure.eager is None:
-                found = (known.refusal(leaves) for known in structure.variants)
+                found = (known.refusal(call) for known in structure.variants)
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
-                    variant, suspect = _new_variant(self, structure, leaves, tree, form)
+                    variant, suspect = _new_variant(self, structure, call, tree, form)
         if variant is not None:
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
             result = native.MISS if first is None else first(*given[0], **given[1])
             if result is native.MISS:
-                result = variant(leaves)
+                result = variant(call)
             if result is native.MISS:
-                refusal = variant.refusal(leaves)
+                refusal = variant.refusal(call)
             if result is native.MISS and refusal is None:
                 if tries:
                     # Another thread has rebound what the function captures, since it was traced.
@@ -370,7 +374,14 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
 
 def _numbers(leaves: Any) -> Any:
     """What a trace may rest on besides the kinds of arguments: shapes, and numbers by value."""
-    return tuple([x.shape if isinstance(x, np.ndarray) else (type(x), repr(x)) for x in leaves])
+    return tuple(map(_number, leaves))
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.shape
+    plain = type(x) in (bool, int, float, complex) or isinstance(x, np.generic)
+    return type(x), repr(x) if plain else id(x)
 
 
 def _fails(self: Any, structure: _Structure, what: Any) -> bool:
@@ -399,10 +410,10 @@ def _count_error(self: Any, e: Exception) -> None:
     self._report.errors[f"{type(e).__name__} at {line_in(self.__tracejit__, e)}"] += 1
 
 
-def _try(self: Any, structure: _Structure, leaves: Any, form: Form) -> Any:
-    """The result of the first variant that accepts the leaves; MISS or BAIL."""
+def _try(self: Any, structure: _Structure, call: Call, form: Form) -> Any:
+    """The result of the first variant that accepts the call; MISS or BAIL."""
     for variant in structure.variants:
-        result = variant(leaves)
+        result = variant(call)
         if result is not native.MISS:
             if form not in variant.forms:
                 _publish(self, variant, form)
@@ -463,7 +474,7 @@ def _first(
 
 
 def _new_variant(
-    self: Any, structure: _Structure, leaves: Any, tree: Any, form: Form
+    self: Any, structure: _Structure, call: Call, tree: Any, form: Form
 ) -> tuple[Any, Fallback | None]:
     """A variant for a call, or None; then its structure is eager, or else something has stopped the
     compile that may be the user's error, which the eager run raises on the user's line.
@@ -476,7 +487,7 @@ def _new_variant(
             raise TraceError("TJ012", f"{limit} variants")
         places = self._binder.places(form)
         with holding(self._lock):
-            variant, compiled = specialize_call(self, structure, leaves, tree, form, places)
+            variant, compiled = specialize_call(self, structure, call, tree, form, places)
     except TraceError as e:
         structure.eager = self._fallbacks.add(self._fallbacks.of(e))
         return None, None

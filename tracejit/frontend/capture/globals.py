@@ -1,4 +1,4 @@
-"""Arrays that a function's code names from outside: globals, closure cells, and what they hold."""
+"""What a function's code names from outside: globals, closure cells, and what they hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["captured_arrays"]
+__all__ = ["captured_arrays", "captured_state"]
 
 #: Functions that call functions, and containers in containers, are followed so deep.
 _DEPTH = 9
@@ -25,11 +25,16 @@ def captured_arrays(f: Any, *objects: Any) -> list[np.ndarray[Any, Any]]:
     """The arrays that `f`, or a function of the program that its code names, may read by a name
     from outside; also those in containers, attributes and classes found there, or in `objects`.
     """
+    return [x for x in captured_state(f, *objects) if isinstance(x, np.ndarray)]
+
+
+def captured_state(f: Any, *objects: Any) -> list[Any]:
+    """As `captured_arrays`, with lists, dicts and sets; the dict of an object is one of these."""
     seen: dict[int, int] = {}
-    return [array for x in (f, *objects) for array in _arrays(x, seen, _DEPTH)]
+    return [found for x in (f, *objects) for found in _state(x, seen, _DEPTH)]
 
 
-def _arrays(x: Any, seen: dict[int, int], depth: int) -> Iterator[np.ndarray[Any, Any]]:
+def _state(x: Any, seen: dict[int, int], depth: int) -> Iterator[Any]:
     if depth <= seen.get(id(x), -1):
         return
     seen[id(x)] = depth
@@ -37,8 +42,10 @@ def _arrays(x: Any, seen: dict[int, int], depth: int) -> Iterator[np.ndarray[Any
         yield x
         if not x.dtype.hasobject:
             return
+    elif type(x) in (list, dict, set):
+        yield x
     for part in _parts(x):
-        yield from _arrays(part, seen, depth - 1)
+        yield from _state(part, seen, depth - 1)
 
 
 def _parts(x: Any) -> Iterator[Any]:

@@ -13,17 +13,21 @@ from typing import Any
 
 __all__ = [
     "MISSING",
+    "ArgumentRead",
     "AttributeRead",
     "BoundTo",
     "CellRead",
+    "ClassHas",
     "ClassRead",
     "DefaultRead",
+    "Distinct",
     "EqualTo",
     "GlobalRead",
     "HasKeys",
     "HasSize",
     "IsFalse",
     "ItemRead",
+    "LeafRead",
     "ObjectRead",
     "OfClass",
     "OwnRead",
@@ -113,6 +117,60 @@ class ItemRead:
 
     def __call__(self, container: Any) -> Any:
         return container[self.key]
+
+
+class LeafRead:
+    """A leaf of the call's arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __call__(self, call: Any) -> Any:
+        return call[0][self.index]
+
+
+class ArgumentRead:
+    """What is at a path in the arguments, (args, kwargs): keys, or names of a dataclass's fields.
+
+    Each step says whether it is a name.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: tuple[tuple[bool, Any], ...]) -> None:
+        self.path = path
+
+    def __call__(self, call: Any) -> Any:
+        x = call[1]
+        for is_name, key in self.path:
+            x = getattr(x, key) if is_name else x[key]
+        return x
+
+
+class ClassHas:
+    """Whether a class or a base of it holds anything under a name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, cls: Any) -> bool:
+        return class_lookup(cls, self.name) is not MISSING
+
+
+class Distinct:
+    """No two of the values with these numbers are one object."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.numbers = tuple(numbers)
+
+    def __call__(self, _: Any, values: Sequence[Any]) -> bool:
+        return len({id(values[k]) for k in self.numbers}) == len(self.numbers)
 
 
 class ClassRead:

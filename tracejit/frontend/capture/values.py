@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import builtins
 import enum
+import functools
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from types import CellType, CodeType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -26,22 +28,29 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.reads import (
     MISSING,
+    ArgumentRead,
     AttributeRead,
     BoundTo,
     CellRead,
+    ClassHas,
     ClassRead,
     DefaultRead,
+    Distinct,
     EqualTo,
     GlobalRead,
     HasKeys,
     HasSize,
+    IsFalse,
     ItemRead,
+    LeafRead,
     ObjectRead,
     OfClass,
     SameAs,
     class_lookup,
 )
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     build_dataclass,
@@ -55,13 +64,48 @@ from tracejit.frontend.tracing.pytree import (
 from tracejit.frontend.tracing.tracer import Trace, Tracer, check_dtype, user_line
 from tracejit.library_names import NOTHING, note_name
 
-__all__ = ["MISSING", "Capture", "Source", "Step", "class_lookup", "is_exempt_module"]
+__all__ = [
+    "MISSING",
+    "Call",
+    "Capture",
+    "Learned",
+    "ListIsRead",
+    "Source",
+    "Step",
+    "class_lookup",
+    "is_exempt_module",
+]
 
 _LIMIT = 4000
 
 Read = Callable[[Any], Any]
 #: (value, all values read before it) -> whether it still is what it was.
 Check = Callable[[Any, Sequence[Any]], bool]
+
+
+@dataclass
+class Learned:
+    """What the traces of one function tell later ones, by the labels of sources."""
+
+    #: Python numbers that have had several values.
+    varying: set[str] = field(default_factory=set)
+    #: Lists that are not only appended to.
+    read_lists: set[str] = field(default_factory=set)
+
+
+class ListIsRead(TraceError):
+    """A list is read that was taken for one that is only appended to: `label` says which."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__("TJ006", label, user_line())
+        self.label = label
+
+
+class Call(NamedTuple):
+    """A call's arguments: their leaves, and (args, kwargs) themselves."""
+
+    leaves: Sequence[Any]
+    arguments: tuple[Any, Any]
 
 
 class Source:
@@ -97,11 +141,15 @@ class Capture:
     """What one trace has read from outside.
 
     `make_leaf(value, name)` makes the traced input for an array or a NumPy scalar, in the outermost
-    trace; it is called once for each element of `inputs`, in that order.
+    trace; it is called once for each element of `inputs`, in that order. Python numbers that are
+    known to vary are inputs, too: others are constants.
     """
 
-    def __init__(self, trace: Trace, make_leaf: Callable[[Any, str], Any]) -> None:
+    def __init__(
+        self, trace: Trace, make_leaf: Callable[[Any, str], Any], learned: Learned | None = None
+    ) -> None:
         self.trace = trace
+        self._learned = learned or Learned()
         self.make_leaf = make_leaf
         self.inputs: list[Source] = []
         #: (namespace, name, value or MISSING) of exempt names.
@@ -114,6 +162,17 @@ class Capture:
         self.arguments: dict[int, Any] = {}
         #: id -> containers that were rebuilt with traced leaves.
         self.rebuilt: dict[int, Any] = {}
+        #: id -> where such a container is found.
+        self._places: dict[int, Source | Callable[[], Source]] = {}
+        #: What is known by the way to it and not by identity, of which there may be several.
+        self._by_place: list[Source] = []
+        #: Lists that are only appended to.
+        self._unread: set[Source] = set()
+        #: Whether it matters which of these are one object.
+        self.tells_apart = False
+        #: The number of a leaf of the call, by the source that it is.
+        self._leaves: dict[Source, int] = {}
+        self._leaf_count = 0
         #: id -> (object, trace) of what was made inside the trace.
         self.created: dict[int, tuple[Any, Trace]] = {}
         self._sources: dict[tuple[Any, ...], Source] = {}
@@ -154,6 +213,10 @@ class Capture:
         entry = (namespace, name, value)
         if not any(d is namespace and n == name for d, n, _ in self.bindings):
             self.bindings.append(entry)
+
+    def bind_absent(self, namespace: dict[str, Any], name: str) -> None:
+        """Note that a name is not among the globals."""
+        self._bind(namespace, name, MISSING)
 
     def cell_value(self, cell: CellType, name: str) -> Any:
         """The value of a free variable. Raises NameError where it is not bound, and TraceError."""
@@ -232,8 +295,9 @@ class Capture:
 
     def guard_type(self, source: Source, cls: type) -> None:
         """The condition that a source still holds an object of the class `cls`."""
-        self.object_source(cls, cls.__name__)
-        self.step(source, "type", type, " (its class)", cls).check = SameAs(reference(cls))
+        if not isinstance(source.check, OfClass):
+            self.object_source(cls, cls.__name__)
+            self.step(source, "type", type, " (its class)", cls).check = SameAs(reference(cls))
 
     def guard_code(self, source: Source, code: CodeType) -> None:
         """The condition that a function has this code; checked where there is something else to."""
@@ -244,6 +308,11 @@ class Capture:
         a keyword-only argument."""
         label = f" (the default of {name})"
         return self.reach(self.step(source, ("default", key), DefaultRead(key), label, value))
+
+    def guard_class_lacks(self, cls: type, name: str) -> None:
+        """The condition that neither a class nor its bases hold anything under `name`."""
+        owner = self.object_source(cls, cls.__name__)
+        self.step(owner, ("has", name), ClassHas(name), f".{name}", False).check = IsFalse()
 
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
@@ -273,6 +342,8 @@ class Capture:
 
     def reach(self, source: Source) -> Any:
         """The stand-in of what a source holds. Raises TraceError for what cannot be followed."""
+        if source in self._unread:
+            raise ListIsRead(source.label)
         if source.placeholder is MISSING:
             source.placeholder = self._placeholder(source, source.value)
         return source.placeholder
@@ -282,6 +353,8 @@ class Capture:
         if isinstance(value, Tracer):
             raise TraceError("TJ014", source.label, user_line())
         if is_constant(value):
+            if source.label in self._learned.varying and _is_number(value):
+                return self._input(source, value)
             source.check = EqualTo(value)
             return value
         if cls is np.ndarray or isinstance(value, np.generic):
@@ -294,12 +367,130 @@ class Capture:
             if cls is not tuple:
                 self._by_identity[id(value)] = source
             return self._rebuild(source, value)
+        if is_instance(value):
+            return self._instance(source, value)
         self._identity(source, value)
         return value
 
+    def _instance(self, source: Source, value: Any) -> Any:
+        """An object that later calls know by this way to it, and by its class."""
+        self._by_identity[id(value)] = self.objects[id(value)] = source
+        self._by_place.append(source)
+        source.check = OfClass(type(value))
+        return value
+
+    def instance_source(self, x: Any) -> Source | None:
+        """The source of an instance from outside; None for any other object."""
+        if id(x) in self.created or id(x) in self.rebuilt or not is_instance(x):
+            return None
+        return self.objects.get(id(x))
+
+    def held(self, x: Any, name: str) -> Any:
+        """What an attribute of an instance was read as, or MISSING."""
+        parent = self.objects.get(id(x))
+        found = parent and self._sources.get((parent.index, ("attribute", name)))
+        return found.placeholder if found else MISSING
+
+    def own_names(self, source: Source, x: Any) -> list[str]:
+        """The names of an instance's own attributes, under the condition that they stay these."""
+        names = list(contents_of(x))
+        if type(getattr(x, "__dict__", None)) is dict:
+            held = tuple(x.__dict__)
+            step = self.step(source, "dict", AttributeRead("__dict__"), ".__dict__", None)
+            step.check = HasKeys(held)
+        for name in names[len(getattr(x, "__dict__", ())) :]:
+            self.attribute(source, name, getattr(x, name))
+        return names
+
+    def unread_list(self, parent: Source, name: str, value: Any) -> Source | None:
+        """The source of an attribute that is a list of which nothing has been read, or None."""
+        label = f".{name}"
+        if type(value) is not list or parent.label + label in self._learned.read_lists:
+            return None
+        source = self.step(parent, ("attribute", name), AttributeRead(name), label, value)
+        first = self._by_identity.setdefault(id(value), source)
+        if first is not source or source.placeholder is not MISSING:
+            return None
+        if source not in self._unread:
+            self._unread.add(source)
+            self._by_place.append(source)
+            source.check = OfClass(list)
+        return source
+
+    # The arguments -------------------------------------------------------------------------------
+
+    def add_leaves(self, leaves: Sequence[Any], names: Sequence[str]) -> None:
+        """Note the instances among the leaves of the arguments."""
+        self._leaf_count = len(leaves)
+        for k, (x, name) in enumerate(zip(leaves, names, strict=True)):
+            if is_instance(x):
+                source = self._source(("leaf", k), None, LeafRead(k), name, x)
+                self._leaves[source] = k
+                self.reach(source)
+
+    def add_containers(self, x: Any, path: tuple[tuple[bool, Any], ...] = ()) -> None:
+        """Note where in the arguments the originals of containers are, which `x` stands for."""
+        if id(x) in self.rebuilt:
+            self._places[id(x)] = functools.partial(self._argument, x, path)
+        if type(x) is dict:
+            parts = [(False, k, v) for k, v in x.items()]
+        elif isinstance(x, (list, tuple)):
+            parts = [(False, k, v) for k, v in enumerate(x)]
+        elif id(x) in self.rebuilt:
+            parts = [(True, name, getattr(x, name)) for name in dataclass_fields(x) or ()]
+        else:
+            return
+        for is_name, key, part in parts:
+            self.add_containers(part, (*path, (is_name, key)))
+
+    def _argument(self, x: Any, path: tuple[tuple[bool, Any], ...]) -> Source:
+        label = "argument " + "".join(f"[{key!r}]" for _, key in path)
+        source = self._source(("argument", path), None, ArgumentRead(path), label, x)
+        if source.placeholder is MISSING:
+            source.placeholder, source.check = x, OfClass(type(x))
+            self._by_place.append(source)
+        return source
+
+    def tell_apart(self, *objects: Any) -> None:
+        """Note that it matters whether any two of these, known by the way to them, are one."""
+        for x in objects:
+            found = self._places.get(id(x))
+            if found is not None and not isinstance(found, Source):
+                self._places[id(x)] = found()
+            self.tells_apart |= found is not None or id(x) in self.objects and is_instance(x)
+
+    def place_of(self, x: Any) -> int | None:
+        """The number of the leaf that is an instance or container from outside.
+
+        The leaves of the arguments come first, then `inputs`. None for any other object.
+        """
+        source: Any = self._places.get(id(x))
+        if source is None and is_instance(x):
+            source = self.objects.get(id(x))
+        if source is None:
+            return None
+        if not isinstance(source, Source):
+            source = self._places[id(x)] = source()
+        return self.leaf_of(source)
+
+    def leaf_of(self, source: Source) -> int:
+        """The number of the leaf that is the object that a source holds."""
+        if source not in self._leaves:
+            self._leaves[source] = self._leaf_count + len(self.inputs)
+            self.inputs.append(source)
+            self.make_leaf(source.value, _identifier(source.label))
+        return self._leaves[source]
+
+    def require_identity(self, x: Any) -> None:
+        """The condition that what a source holds is this very object."""
+        source = self.source_of(x)
+        if source is not None and isinstance(source.check, OfClass):
+            self.guard(source, SameAs(reference(x)))
+
     def _input(self, source: Source, value: Any) -> Any:
-        check_dtype(value.dtype)
         cls = type(value)
+        if not _is_number(value):
+            check_dtype(value.dtype)
         if cls is np.ndarray:
             first = self._by_identity.setdefault(id(value), source)
             if first is not source:
@@ -352,6 +543,8 @@ class Capture:
                 part = self.attribute(source, name, getattr(value, name))
                 object.__setattr__(new, name, part)
         self.add_rebuilt(new)
+        self._places[id(new)] = source
+        self._by_place.append(source)
         return new
 
     def _element(self, parent: Source, key: Any, label: str, value: Any) -> Any:
@@ -377,6 +570,9 @@ class Capture:
 
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
+        if self.tells_apart and len(self._by_place) > 1:
+            apart = self._source(("distinct",), None, _nothing, "an object given twice", None)
+            apart.check = Distinct([source.index for source in self._by_place])
         self.steps = [Step(s.parent, s.read, s.check, s.label) for s in self._order]
         with_code = {id(get()) for get, _ in self.codes}
         if all(isinstance(s.read, ObjectRead) and id(s.value) in with_code for s in self._order):
@@ -384,19 +580,27 @@ class Capture:
             self.steps = []
         for source in self._order:
             source.value = source.placeholder = None
-        for table in (self._sources, self._by_identity, self.objects, self.rebuilt):
+        for table in (self._sources, self._by_identity, self.objects, self.rebuilt, self._places):
             table.clear()
+        self._by_place.clear()
+        self._unread.clear()
+        self._leaves.clear()
         self.created.clear()
         self.arguments.clear()
         self._order.clear()
         del self.make_leaf, self.trace
 
     @property
+    def reads_leaves(self) -> bool:
+        """Whether what is read begins at an argument."""
+        return any(isinstance(step.read, (LeafRead, ArgumentRead)) for step in self.steps)
+
+    @property
     def trivial(self) -> bool:
         """Whether nothing but exempt names was read."""
         return not self.steps and not self.codes and not self.names
 
-    def reread(self) -> list[Any] | str:
+    def reread(self, call: Call) -> list[Any] | str:
         """The present values of `inputs`, or what has changed so that the trace does not hold."""
         for namespace, name, expected in (*self.bindings, *self.names):
             if namespace.get(name, MISSING) is not expected:
@@ -404,7 +608,7 @@ class Capture:
         for get, code in self.codes:
             if getattr(get(), "__code__", None) is not code:
                 return f"{code.co_qualname} has other code"
-        values: list[Any] = [None]
+        values: list[Any] = [call]
         for parent, read, check, label in self.steps:
             try:
                 value = read(values[parent])
@@ -414,6 +618,29 @@ class Capture:
                 return f"{label} has changed"
             values.append(value)
         return [values[s.index] for s in self.inputs]
+
+    def moved(self, call: Call) -> Iterator[str]:
+        """The labels of numbers that the trace took as they were, and that are others now."""
+        values: list[Any] = [call]
+        for parent, read, check, label in self.steps:
+            try:
+                value = read(values[parent])
+            except Exception:
+                return
+            values.append(value)
+            if not isinstance(check, EqualTo) or check(value, values):
+                continue
+            if type(value) is type(check.value) and _is_number(value):
+                yield label
+
+
+def _nothing(_: Any) -> None:
+    """The read of a check that looks at other values."""
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a Python number can be an input of a graph."""
+    return type(value) in (float, complex) or type(value) is int and -(2**63) <= value < 2**63
 
 
 def _builtins(namespace: dict[str, Any]) -> dict[str, Any]:

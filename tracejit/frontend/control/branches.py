@@ -17,14 +17,13 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
-    contents_of,
-    put_contents,
     run_on,
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
@@ -253,9 +252,11 @@ def _changed(
     """How the containers that a side has changed are put together again."""
     out: list[tuple[Any, Recipe]] = []
     # Where both sides end the whole program, only what they return is left.
-    ends = interpreter.is_outermost and outcomes(first.outcome) | outcomes(second.outcome) == {
-        "return"
-    }
+    ends = (
+        not interpreter.state.is_used
+        and interpreter.is_outermost
+        and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
+    )
     left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
@@ -266,6 +267,10 @@ def _changed(
         ends_one = first.dead or second.dead
         if ends_one:
             a, b = (b, b) if first.dead else (a, a)
+        if type(x) is dict:
+            a = interpreter.state.completed(x, a, b)
+            b = interpreter.state.completed(x, b, a)
+            b = {k: b[k] for k in a} if a.keys() == b.keys() else b
         out.append((x, _contents(phis, x, a, b, ends_one)))
     return out
 

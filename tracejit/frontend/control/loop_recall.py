@@ -28,9 +28,10 @@ from tracejit.frontend.control.loop_carried import (
     _Union,
     merged_of,
 )
-from tracejit.frontend.control.regions import Side, contents_of
+from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
@@ -66,7 +67,8 @@ def recall(loop: Any) -> bool:
     loop.clobbered = {c: None for c in found.clobbered if c.trace.encloses(parent)}
     for key, x in found.objects.items():
         made, now = interpreter.owner_of(x), _parts(x)
-        if made is not None and made.encloses(parent) and len(now) == len(found.parts[key]):
+        lives = made is None or made.encloses(parent)
+        if lives and len(now) == len(found.parts[key]):
             loop.objects[key] = x
             loop.parts[key] = list(map(again, found.parts[key], now))
     return True

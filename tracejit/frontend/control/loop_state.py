@@ -16,12 +16,11 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
-    contents_of,
     entered,
-    put_contents,
 )
 from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
@@ -237,7 +236,8 @@ class Loop:
             now = contents_of(x)
             if _keys(now) != _keys(contents):
                 raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
-            carries = self.parts.get(key) or [Same() for _ in _keys(now)]
+            carries = self.parts.get(key, [])
+            carries = [*carries, *(Same() for _ in _keys(now)[len(carries) :])]
             self.objects[key] = x
             self.grown.at(key)
             self.parts[key] = [

@@ -16,9 +16,10 @@ from tracejit.frontend.control.branches import branch, predicate, then_rest
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
 from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
-from tracejit.frontend.control.regions import Names, Side, contents_of, entered, put_contents
+from tracejit.frontend.control.regions import Names, Side, entered
 from tracejit.frontend.control.unions import choose, without
 from tracejit.frontend.numpy.number_operators import binary_operator
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace

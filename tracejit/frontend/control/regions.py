@@ -13,9 +13,10 @@ from types import CellType
 from typing import TYPE_CHECKING, Any
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage
-from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
+from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, sizes_read
@@ -25,16 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = [
-    "Names",
-    "Side",
-    "Undo",
-    "close_region",
-    "contents_of",
-    "put_contents",
-    "run_on",
-    "run_side",
-]
+__all__ = ["Names", "Side", "Undo", "close_region", "run_on", "run_side"]
 
 
 class Names:
@@ -74,40 +66,6 @@ class Names:
         """Bind all names."""
         for name, value in values.items():
             self.set(name, value)
-
-
-def contents_of(x: Any) -> Any:
-    """A copy of what a container or object holds."""
-    if type(x) in (list, dict, set):
-        return x.copy()
-    own = dict(getattr(x, "__dict__", {}))
-    for cls in type(x).__mro__:
-        for slot in _slots(cls):
-            if hasattr(x, slot):
-                own[slot] = getattr(x, slot)
-    return own
-
-
-def _slots(cls: type) -> Sequence[str]:
-    slots = cls.__dict__.get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
-
-
-def put_contents(x: Any, contents: Any) -> None:
-    """Let a container or object hold `contents`."""
-    if type(x) is list:
-        x[:] = contents
-    elif type(x) in (dict, set):
-        x.clear()
-        x.update(contents)
-        trace = current_trace()
-        if trace is not None and type(x) is set and (x or id(x) in trace.popped):
-            trace.shuffled[id(x)] = x
-    else:
-        for name in set(contents_of(x)) - set(contents):
-            object.__delattr__(x, name)
-        for name, value in contents.items():
-            object.__setattr__(x, name, value)
 
 
 @dataclass

@@ -31,6 +31,7 @@ from tracejit.frontend.python import construction, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.random import RandomFunction
 from tracejit.frontend.python.streams import StreamMethod
+from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -113,7 +114,7 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return None
     if isinstance(f, (Tracer, SymInt)):
         raise TypeError("a number or array is not callable")
-    if isinstance(f, (StreamMethod, RandomFunction)):
+    if isinstance(f, (Growth, StreamMethod, RandomFunction)):
         return f.call(interpreter, *args, **kwargs)
     if isinstance(f, Traceable):
         return f.traced_call(interpreter, args, kwargs)

@@ -14,9 +14,10 @@ that the function reaches outside its arguments, in the order of `traced.capture
 graph's outputs are `traced.leaves` (tracers and SymInts); `unflatten(traced.tree, values)` makes
 the result of a call.
 
-Before each later call of the compiled code, `traced.capture.reread()` gives the present values of
-the captured inputs, to be checked and passed like arguments, or a text that says what has changed:
-then the function must be traced anew. It may be skipped where `traced.capture.trivial` is set.
+Before each later call of the compiled code, `traced.capture.reread(call)` gives the present values
+of the captured inputs, to be checked and passed like arguments, or a text that says what has
+changed: then the function must be traced anew. It may be skipped where `traced.capture.trivial` is
+set. When the compiled code returns, what it gives for `traced.stores` is stored.
 
 Whatever cannot be followed raises TraceError; any other exception is what the user's code raised on
 the way. Both mean that the call is to be run eagerly.
@@ -27,10 +28,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.capture.values import Capture
+from tracejit.frontend.capture.state import Change
+from tracejit.frontend.capture.values import Capture, Learned, Source
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
@@ -41,16 +43,29 @@ from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.frontend.tracing.union import Unreachable
 
-__all__ = ["TracedResult", "trace_function"]
+__all__ = ["Store", "TracedResult", "trace_function"]
+
+
+class Store(NamedTuple):
+    """A store of the kind that a `Change` is, into leaf number `place` of the call or an owner."""
+
+    place: int | None
+    kind: str
+    key: Any
+    owner: Any = None
 
 
 @dataclass(frozen=True)
 class TracedResult:
-    """What a trace gives: the traced leaves of the result, their tree, what was read outside."""
+    """What a trace gives: the traced leaves of the result, their tree, what was read outside.
+
+    Where there are `stores`, the tree is of a tuple: the result, then the value of each.
+    """
 
     leaves: list[Any]
     tree: TreeDef
     capture: Capture
+    stores: tuple[Store, ...] = ()
 
 
 def trace_function(
@@ -59,24 +74,33 @@ def trace_function(
     tree: TreeDef,
     trace: Trace,
     make_leaf: Callable[[Any, str], Any],
+    learned: Learned | None = None,
 ) -> TracedResult:
     """Run `f` on tracers in `trace`, the active one; see the module's docstring.
 
-    Raises TraceError, and whatever `f` raises.
+    Raises TraceError, ListIsRead where what was learned from earlier traces does not hold, and
+    whatever `f` raises.
     """
-    capture = Capture(trace, make_leaf)
+    capture = Capture(trace, make_leaf, learned)
     interpreter = TraceInterpreter(capture, (getattr(f, "__module__", "") or "").partition(".")[0])
     code = getattr(f, "__code__", None)
     parameters = code.co_varnames[: code.co_argcount] if code else ()
     try:
-        tracers = list(map(make_leaf, leaves, leaf_names(tree, parameters)))
+        names = leaf_names(tree, parameters)
+        tracers = list(map(make_leaf, leaves, names))
+        capture.add_leaves(leaves, names)
         args, kwargs = unflatten(tree, tracers, capture.add_rebuilt, capture.add_argument)
+        capture.add_containers((args, kwargs))
         capture.add_argument(f)
         try:
             result = interpreter.call(f, *args, **kwargs)
+            changes = list(interpreter.state.changes())
         except Unreachable:
-            result = None
+            result, changes = None, []
+        if changes:
+            result = (narrow_bound(result), *(change.value for change in changes))
         out, out_tree = _flattened(result, interpreter, code)
+        stores = tuple(_store(capture, change) for change in changes)
     except TraceError as e:
         e.where = e.where or _innermost_place(e)
         raise
@@ -86,7 +110,15 @@ def trace_function(
         raise TraceError("TJ008", what, _innermost_place(e)) from None
     finally:
         capture.close()
-    return TracedResult(out, out_tree, capture)
+    return TracedResult(out, out_tree, capture, stores)
+
+
+def _store(capture: Capture, change: Change) -> Store:
+    if isinstance(change.owner, Source):
+        return Store(capture.leaf_of(change.owner), change.kind, change.key)
+    place = capture.place_of(change.owner)
+    owner = change.owner if place is None else None
+    return Store(place, change.kind, change.key, owner)
 
 
 def _flattened(
@@ -94,7 +126,8 @@ def _flattened(
 ) -> tuple[list[Any], TreeDef]:
     try:
         result = narrow_bound(result)
-        return flatten_result(result, interpreter.is_local, interpreter.capture.is_outside)
+        capture = interpreter.capture
+        return flatten_result(result, interpreter.is_local, capture.is_outside, capture.place_of)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

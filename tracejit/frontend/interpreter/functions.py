@@ -8,6 +8,7 @@ from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Source
+from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -110,7 +111,8 @@ class _FunctionScope:
     def __init__(
         self, interpreter: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]
     ) -> None:
-        self.namespace, self.cells, self.interpreter = namespace, cells, interpreter
+        self.interpreter = interpreter
+        self.outer = OuterNames(interpreter, namespace, cells)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.interpreter, name)
@@ -119,8 +121,8 @@ class _FunctionScope:
 
     def global_(self, name: str) -> Any:
         """A global name or a builtin."""
-        return self.interpreter.capture.global_value(self.namespace, name)
+        return self.outer.get(name)
 
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""
-        return self.interpreter.capture.cell_value(self.cells[name], name)
+        return self.outer.get(name)

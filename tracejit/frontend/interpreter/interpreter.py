@@ -17,10 +17,11 @@ from typing import Any, cast
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
 from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.control.regions import contents_of, fail
+from tracejit.frontend.control.regions import fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
@@ -28,7 +29,9 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import effects, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -87,6 +90,7 @@ class TraceInterpreter(Flow):
 
     def __init__(self, capture: Capture, home: str) -> None:
         self.capture = capture
+        self.state = OutsideState(capture)
         self.home = home
         self.functions: dict[int, FunctionType] = {}
         self.steps = 0
@@ -123,7 +127,12 @@ class TraceInterpreter(Flow):
         return x if isinstance(x, tuple) else self.allocate(x)
 
     def owner_of(self, x: Any) -> Trace | None:
-        """The trace in which `x` was made; None for what comes from outside."""
+        """The trace in which `x` was made; None for an object from outside.
+
+        Stand-ins of containers belong to the trace of the function itself.
+        """
+        if id(x) in self.capture.rebuilt:
+            return here().root
         _, trace = self.capture.created.get(id(x), (None, None))
         return trace
 
@@ -131,6 +140,8 @@ class TraceInterpreter(Flow):
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
         if self.owner_of(x) is None:
             raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
+        if id(x) in self.capture.rebuilt:
+            self.state.touch(x)
         self.will_mutate(x)
 
     def will_mutate(self, x: Any) -> None:
@@ -257,6 +268,7 @@ class TraceInterpreter(Flow):
         if isinstance(k, TracedText):
             k = k.known("a key")
         checks.require_key(k)
+        self.capture.tell_apart(k)
         return k
 
     def joined(self, *parts: Any) -> Any:
@@ -354,6 +366,11 @@ class TraceInterpreter(Flow):
             if isinstance(x, Union):
                 return self._chosen_attribute(x, name)
         return objects.attribute(self, x, name)
+
+    def growing(self, x: Any, name: str) -> Any:
+        """`x.name`, of which a method is called next that appends."""
+        found = unread_list(self, x, name)
+        return self.attribute(x, name) if found is None else found
 
     def _chosen_attribute(self, x: Union, name: str) -> Any:
         """An attribute of one of several objects; that of a method waits for the call."""

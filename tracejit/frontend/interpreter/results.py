@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Flattener, Identity, Static, TreeDef
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import Tracer, user_line
+from tracejit.frontend.tracing.union import UNBOUND
 
-__all__ = ["flatten_result"]
+__all__ = ["Given", "flatten_result"]
+
+
+class Given(NamedTuple):
+    """A leaf of a result that is a leaf of the call, an instance or container from outside."""
+
+    number: int
 
 
 def flatten_result(
-    result: Any, made: Callable[[Any], bool], outside: Callable[[Any], bool]
+    result: Any,
+    made: Callable[[Any], bool],
+    outside: Callable[[Any], bool],
+    place_of: Callable[[Any], int | None],
 ) -> tuple[list[Any], TreeDef]:
-    """The traced leaves of a result (tracers and sizes), and the tree with all that is static.
+    """The traced leaves of a result (tracers, sizes, `Given`), and the tree with what is static.
 
     `made` says whether a container was made inside the trace, `outside` whether an object is one
-    from outside that may be handed back. Raises TraceError for any other list, dict, dataclass or
-    object.
+    from outside that may be handed back, `place_of` which leaf of the call it is, if it is known by
+    that. Raises TraceError for any other list, dict, dataclass or object.
     """
-    flattener = _ResultFlattener(made, outside)
+    flattener = _ResultFlattener(made, outside, place_of)
     root = flattener.node(result)
     return flattener.leaves, TreeDef(root, len(flattener.leaves))
 
 
 class _ResultFlattener(Flattener):
-    def __init__(self, made: Callable[[Any], bool], outside: Callable[[Any], bool]) -> None:
+    def __init__(
+        self,
+        made: Callable[[Any], bool],
+        outside: Callable[[Any], bool],
+        place_of: Callable[[Any], int | None],
+    ) -> None:
         super().__init__()
-        self.made, self.outside = made, outside
+        self.made, self.outside, self.place_of = made, outside, place_of
+        self._given: dict[int, Given] = {}
 
     def node(self, x: Any) -> Any:
         if isinstance(x, (Tracer, SymInt)):
@@ -48,6 +66,13 @@ class _ResultFlattener(Flattener):
             x = x.known("a result")
         if isinstance(x, Union):
             return self.choice(x)
+        if x is UNBOUND:
+            return Static(x)
+        if not self.made(x):
+            number = self.place_of(x)
+            if number is not None:
+                self.leaves.append(self._given.setdefault(number, Given(number)))
+                return LEAF
         return super().node(x)
 
     def choice(self, x: Union) -> Alternative:
@@ -61,8 +86,14 @@ class _ResultFlattener(Flattener):
         self.seen |= found
         return Alternative(first, second, (middle - start, len(self.leaves) - middle))
 
-    def other(self, x: Any) -> Identity:
-        if not self.outside(x):
+    def other(self, x: Any) -> Any:
+        if is_instance(x) and self.made(x):
+            self.once(x)
+            held = contents_of(x)
+            return (type(x), tuple(held), tuple([self.node(v) for v in held.values()]))
+        # What the program has read elsewhere is guarded there.
+        stateless = isinstance(x, (np.ufunc, type)) and not self.made(x)
+        if not (self.outside(x) or stateless):
             raise TraceError("TJ003", f"a result of type {type(x).__name__}", user_line())
         return Identity(x)
 

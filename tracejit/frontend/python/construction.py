@@ -8,6 +8,7 @@ import enum
 from types import (
     FunctionType,
     MethodWrapperType,
+    SimpleNamespace,
 )
 from typing import Any
 
@@ -32,6 +33,8 @@ def construct(
     if is_namedtuple(cls):
         _require_constant_defaults(cls, len(args) + len(kwargs))
         return cls(*args, **kwargs)
+    if cls is SimpleNamespace and not args:
+        return interpreter.allocate(SimpleNamespace(**kwargs))
     known = interpreter.capture.source_of(cls)
     ordinary = type(cls) in (type, abc.ABCMeta) and is_default(cls, "__new__")
     if known is None or not ordinary or class_lookup(cls, "__del__") is not MISSING:

@@ -9,10 +9,12 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import branch, names_of_operands, predicate
+from tracejit.frontend.control.regions import fail
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.python.formatting import has_text, to_text
 from tracejit.frontend.python.streams import StandardStream
 from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
@@ -63,6 +65,7 @@ def print_(
     elif file is not None:
         if not interpreter.capture.is_outside(file):
             raise TraceError("TJ006", "the file of print()", user_line())
+        interpreter.capture.require_identity(file)
         attrs["file"] = refer(file)
     require_plain(flush, "flush")
     if flush:
@@ -114,6 +117,10 @@ def make_error(
 def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
     trace = here()
+    if interpreter.state.is_changed:
+        # What is stored so far is stored by the call's repetition.
+        fail(trace)
+        raise Unreachable
     operands = NodeOperands()
     attrs: dict[str, Any] = {"error": _raised(interpreter, error, operands)}
     if cause:
@@ -191,6 +198,8 @@ def _object(interpreter: Interpreter, x: Any, operands: NodeOperands) -> Any:
     cls = type(x)
     if x is None or cls in (bool, int, float, complex, str):
         return "constant", x
+    if is_instance(x) and not interpreter.is_local(x):
+        raise TraceError("TJ028", f"a {cls.__name__} as part of an exception", user_line())
     if interpreter.capture.is_outside(x) or isinstance(x, type):
         return "object", refer(x)
     if cls is tuple or cls is list and interpreter.is_local(x):

@@ -25,10 +25,13 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.reads import IsFalse, OwnRead
 from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
+from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
@@ -36,6 +39,7 @@ from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
+from tracejit.frontend.tracing.union import UNBOUND
 
 __all__ = ["attribute", "delete_attribute", "special", "store_attribute"]
 
@@ -70,8 +74,10 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator)):
+    if isinstance(x, (StandardStream, TracedGenerator, UnreadList)):
         return x.attribute(name)
+    if isinstance(x, OuterNames):
+        return x.get(name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):
@@ -269,6 +275,9 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     found = class_lookup(cls, name)
     if isinstance(found, property) and not isinstance(x, enum.Enum):
         return _bind(interpreter, cls, name, found, x)
+    stored = interpreter.state.attribute(x, name)
+    if stored is not MISSING:
+        return _stored_attribute(x, name, found, narrow_bound(stored))
     own = getattr(x, "__dict__", {})
     if isinstance(found, MemberDescriptorType) or name in own:
         if name not in own or not _is_data_descriptor(found):
@@ -294,6 +303,15 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
     return _bind(interpreter, cls, name, found, x)
+
+
+def _stored_attribute(x: Any, name: str, found: Any, value: Any) -> Any:
+    """An attribute of an instance from outside that the program has stored, or deleted."""
+    if value is not UNBOUND:
+        return value
+    if found is not MISSING and not isinstance(found, MemberDescriptorType):
+        _refuse(x, name)
+    raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
 
 
 def _guard_no_class_attribute(interpreter: Interpreter, cls: type, name: str) -> None:
@@ -332,26 +350,58 @@ def special(interpreter: Interpreter, x: Any, name: str) -> Any:
 
 
 def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> None:
-    """`x.name = value` on an object made inside. Raises TraceError TJ027 for any other."""
+    """`x.name = value` on an object made inside or an instance.
+
+    Raises TraceError TJ027 for any other.
+    """
     if isinstance(x, TracedArray):
         set_attribute(x, name, value)
+        return
+    if isinstance(x, OuterNames):
+        x.set(name, value)
         return
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
     if isinstance(value, TracedArray) and _holds(interpreter, x, name, value):
         return
-    interpreter.require_mutable(x)
+    source = _outside(interpreter, x)
+    if source is None:
+        interpreter.require_mutable(x)
     cls = type(x)
     found = class_lookup(cls, name)
     if isinstance(found, property) and is_default(cls, "__setattr__"):
-        source = interpreter.capture.class_attribute(cls, name)
-        assert source is not None
-        interpreter.capture.guard_identity(source)
+        setter = interpreter.capture.class_attribute(cls, name)
+        assert setter is not None
+        interpreter.capture.guard_identity(setter)
         if found.fset is None:
             raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
-        interpreter.call(_inner_function(interpreter, source, "fset", found.fset), x, value)
-    else:
-        _set(x, name, value)
+        interpreter.call(_inner_function(interpreter, setter, "fset", found.fset), x, value)
+        return
+    _require_plain_store(x, name)
+    if source is None:
+        setattr(x, name, value)
+        return
+    if _is_frozen(cls):
+        raise TraceError("TJ008", f"an assignment to {cls.__name__}.{name}", user_line())
+    _guard_plain_store(interpreter, cls, name)
+    interpreter.state.set_attribute(interpreter, x, source, name, value)
+
+
+def _outside(interpreter: Interpreter, x: Any) -> Source | None:
+    """The source of an instance from outside; None for any other object."""
+    found: Source | None = interpreter.capture.instance_source(x)
+    return found
+
+
+def _guard_plain_store(interpreter: Interpreter, cls: type, name: str) -> None:
+    """The condition that a class still stores attributes of this name plainly."""
+    capture = interpreter.capture
+    for looked_up in ("__setattr__", "__delattr__", name):
+        source = capture.class_attribute(cls, looked_up)
+        if source is not None:
+            capture.guard_identity(source)
+        else:
+            capture.guard_class_lacks(cls, looked_up)
 
 
 def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> bool:
@@ -362,6 +412,9 @@ def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> b
     cls = type(x)
     if isinstance(x, type) or interpreter.is_local(x):
         return False
+    stored = interpreter.state.attribute(x, name)
+    if stored is not MISSING:
+        return stored is value
     if not (is_default(cls, "__setattr__") and _plain_lookup(cls)):
         return False
     found = class_lookup(cls, name)
@@ -371,14 +424,18 @@ def _holds(interpreter: Interpreter, x: Any, name: str, value: TracedArray) -> b
     return hasattr(x, name) and _object_attribute(interpreter, x, name) is value
 
 
-def _set(x: Any, name: str, value: Any) -> None:
+def _require_plain_store(x: Any, name: str) -> None:
+    """Raise TraceError where storing an attribute runs code of the program."""
     cls = type(x)
     found = class_lookup(cls, name)
     plain = isinstance(found, MemberDescriptorType) or not _is_data_descriptor(found)
-    own = not is_default(cls, "__setattr__") and not _is_frozen(cls)
+    own = not _stores_plainly(cls) and not _is_frozen(cls)
     if own or not plain or isinstance(x, type):
         raise TraceError("TJ008", f"an assignment to {cls.__name__}.{name}", user_line())
-    setattr(x, name, value)
+
+
+def _stores_plainly(cls: type) -> bool:
+    return is_default(cls, "__setattr__") or cls is SimpleNamespace
 
 
 def _is_frozen(cls: type) -> bool:
@@ -387,12 +444,25 @@ def _is_frozen(cls: type) -> bool:
 
 
 def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
-    """`del x.name` on an object made inside. Raises TraceError TJ027 for any other."""
-    interpreter.require_mutable(x)
+    """`del x.name` on an object made inside or an instance.
+
+    Raises TraceError TJ027 for any other.
+    """
+    if isinstance(x, OuterNames):
+        x.set(name, UNBOUND)
+        return
+    source = _outside(interpreter, x)
+    if source is None:
+        interpreter.require_mutable(x)
     cls = type(x)
     if isinstance(class_lookup(cls, name), property) or not is_default(cls, "__delattr__"):
         raise TraceError("TJ008", f"del of {cls.__name__}.{name}", user_line())
-    delattr(x, name)
+    if source is None:
+        delattr(x, name)
+        return
+    _object_attribute(interpreter, x, name)
+    _guard_plain_store(interpreter, cls, name)
+    interpreter.state.set_attribute(interpreter, x, source, name, UNBOUND)
 
 
 # Making objects ----------------------------------------------------------------------------------

@@ -202,6 +202,7 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(a, b)
     if op in ("eq", "ne") and (_compares_by_identity(a) or _compares_by_identity(b)):
         if _knows(a) and _knows(b):
+            interpreter.capture.tell_apart(a, b)
             return (a is b) is (op == "eq") if type(a) is type(b) else op == "ne"
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
@@ -245,10 +246,9 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
     if a is not b:
-        rebuilt = interpreter.capture.rebuilt
-        both = id(a) in rebuilt and id(b) in rebuilt
-        if both or (isinstance(a, tuple) and isinstance(b, tuple)):
+        if isinstance(a, tuple) and isinstance(b, tuple):
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
+        interpreter.capture.tell_apart(a, b)
     return a is b
 
 

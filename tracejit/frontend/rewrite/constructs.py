@@ -71,7 +71,6 @@ CODES_OF: dict[type[ast.AST], str] = {
     ast.AsyncFunctionDef: "TJ026",
     ast.AsyncWith: "TJ026",
     ast.Await: "TJ026",
-    ast.Global: "TJ027",
     ast.Try: "TJ024",
     ast.TryStar: "TJ024",
     ast.With: "TJ025",

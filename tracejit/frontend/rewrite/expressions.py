@@ -20,6 +20,7 @@ from tracejit.frontend.rewrite.constructs import (
     spell,
     stored_names,
 )
+from tracejit.frontend.rewrite.outer_names import OUTER
 from tracejit.frontend.rewrite.source import Definition, no_arguments
 
 __all__ = ["BLOCK", "HOOK_NAME", "OPERAND", "Expressions", "Scope"]
@@ -31,6 +32,8 @@ BLOCK = "__tracejit_{}_{}__"
 #: The mark of a lambda that stands for a part of the user's function: it takes nothing.
 OPERAND = "__tracejit_operand__"
 _TEMPORARY = "__tracejit_{}__"
+#: Methods of lists that need not look at what is there.
+_GROWS = ("append", "extend")
 
 
 class Scope:
@@ -102,9 +105,15 @@ class Expressions:
         rule = HOOKS.get(type(node))
         if rule is None:
             raise self.refuse(node, spell(node))
+        with self.standing_at(node):
+            return getattr(self, rule)(node)
+
+    @contextmanager
+    def standing_at(self, node: Any) -> Iterator[None]:
+        """Inside, what is made stands at the place of `node`."""
         outside, self.here = self.here, node
         try:
-            return getattr(self, rule)(node)
+            yield
         finally:
             self.here = outside
 
@@ -129,15 +138,15 @@ class Expressions:
     def name(self, node: ast.Name) -> Any:
         if not isinstance(node.ctx, ast.Load) or node.id == "__debug__":
             return self.at(ast.Name(node.id, node.ctx))
+        if node.id == OUTER:
+            return self.at(ast.Attribute(self.load(HOOK_NAME), "outer", ast.Load()))
         if any(node.id in scope.names for scope in self.scopes):
             return self.hook("local", self.load(node.id))
         name = self.mangled(node.id)
         return self.hook("free" if name in self.free else "global_", self.constant(name))
 
-    def attribute(self, node: ast.Attribute) -> Any:
-        return self.hook(
-            "attribute", self.visit(node.value), self.constant(self.mangled(node.attr))
-        )
+    def attribute(self, node: ast.Attribute, hook: str = "attribute") -> Any:
+        return self.hook(hook, self.visit(node.value), self.constant(self.mangled(node.attr)))
 
     def subscript(self, node: ast.Subscript) -> Any:
         return self.hook("item", self.visit(node.value), self.visit(node.slice))
@@ -240,7 +249,7 @@ class Expressions:
         return self.at(ast.Starred(self.hook("iterate", self.visit(node.value)), ast.Load()))
 
     def call(self, node: ast.Call) -> Any:
-        function = self.visit(node.func)
+        function = self.function_called(node.func)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             return self.hook("call", function, *self.super_arguments(node))
         name, first, args = "call", [], node.args
@@ -255,6 +264,15 @@ class Expressions:
                 value = self.hook("mapping", value)
             keywords.append(self.at(ast.keyword(k.arg and self.mangled(k.arg), value)))
         return self.hook(name, function, *first, *args, keywords=keywords)
+
+    def function_called(self, node: Any) -> Any:
+        """What is called; the list in `x.list.append` need not be looked at."""
+        if isinstance(node, ast.Attribute) and node.attr in _GROWS:
+            if isinstance(node.value, ast.Attribute):
+                with self.standing_at(node):
+                    owner = self.attribute(node.value, "growing")
+                    return self.hook("attribute", owner, self.constant(node.attr))
+        return self.visit(node)
 
     def generator_parts(self, node: ast.GeneratorExp) -> list[Any]:
         """What it runs over, the pattern of an item, and functions of its names.

@@ -19,6 +19,8 @@ class Interpreter(Protocol):
 
     #: What the trace has read from outside, a `capture.values.Capture`.
     capture: Any
+    #: What it changes there, a `capture.state.OutsideState`.
+    state: Any
     #: What a body gives for `break`.
     BREAK: Any
     #: The top-level package of the function that is compiled.

@@ -10,12 +10,13 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MemberDescriptorType, MethodType
+from types import MemberDescriptorType, MethodType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
@@ -237,8 +238,8 @@ def is_plain_dataclass(value: Any) -> bool:
 
 
 def build_dataclass(cls: type, fields: Mapping[str, Any]) -> Any:
-    """An instance of a dataclass with these fields; nothing of the class runs."""
-    new: Any = object.__new__(cls)
+    """An instance of a class with these attributes; nothing of the class runs."""
+    new: Any = SimpleNamespace() if cls is SimpleNamespace else object.__new__(cls)
     for name, value in fields.items():
         object.__setattr__(new, name, value)
     return new
@@ -290,12 +291,7 @@ class Flattener:
 
     def other(self, x: Any) -> Any:
         """What stands for an object that is not taken apart."""
-        try:
-            isinstance(x, Tracer)
-        except Exception as e:
-            # Stand-ins for objects that are set up later may raise anything.
-            what = f"a {type(x).__name__}, whose class cannot be read: {e}"
-            raise TraceError("TJ003", what, user_line()) from None
+        _require_class(x)
         return _identity(x)
 
     def once(self, x: Any) -> None:
@@ -304,6 +300,27 @@ class Flattener:
             what = f"a {type(x).__name__} that occurs twice"
             raise TraceError("TJ003", what, user_line())
         self.seen.add(id(x))
+
+
+class _ArgumentFlattener(Flattener):
+    """Instances are leaves: what a call reads of them is looked up by the trace."""
+
+    def other(self, x: Any) -> Any:
+        if is_instance(x):
+            _require_class(x)
+            self.leaves.append(x)
+            return LEAF
+        return super().other(x)
+
+
+def _require_class(x: Any) -> None:
+    """Raise TraceError for an object that shows no class."""
+    try:
+        isinstance(x, Tracer)
+    except Exception as e:
+        # Stand-ins for objects that are set up later may raise anything.
+        what = f"a {type(x).__name__}, whose class cannot be read: {e}"
+        raise TraceError("TJ003", what, user_line()) from None
 
 
 def _key(key: Any) -> Any:
@@ -328,7 +345,7 @@ def _is_constant_key(key: Any) -> bool:
 
 
 def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
-    """The leaves of a call's arguments (arrays, NumPy scalars, Python numbers) and their tree.
+    """The leaves of a call's arguments (arrays, numbers, instances) and their tree.
 
     The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
     cannot hold, for a list, dict or dataclass that occurs twice, and for containers nested very
@@ -339,7 +356,7 @@ def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], 
             if type(x) is np.ndarray and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
         return list(args), _only_leaves(len(args))
-    flattener = Flattener()
+    flattener = _ArgumentFlattener()
     node = flattener.node
     positional = (tuple, (), tuple([node(x) for x in args]))
     root = (tuple, (), (positional, node(kwargs)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.capture import reads as at
+from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.ir.dims import Dim, evaluate
 from tracejit.ir.types import DTYPES
@@ -35,7 +36,7 @@ _RELATIONS = {
 
 
 def reason_for(
-    structures: dict[Any, Any], signature: inspect.Signature, leaves: Sequence[Any], tree: TreeDef
+    structures: dict[Any, Any], signature: inspect.Signature, call: Call, tree: TreeDef
 ) -> str:
     """The reason for the next compile of a function.
 
@@ -47,10 +48,10 @@ def reason_for(
         return "first call"
     parameters = list(signature.parameters.values())
     names = [name for name, _ in _paths(tree, parameters)]
-    keys = tuple(leaf_key(x) for x in leaves)
+    keys = tuple(leaf_key(x) for x in call.leaves)
     own = compiled.get((tree, keys))
     if own is not None:
-        found = (_missed(v, leaves, names, own) for v in reversed(own.variants))
+        found = (_missed(v, call, names, own) for v in reversed(own.variants))
     elif any(known == tree for known, _ in compiled):
         others = [k for t, k in reversed(compiled) if t == tree]
         others.sort(key=lambda k: _distance(k, keys))
@@ -218,14 +219,14 @@ def _kind(key: Any) -> str:
 # What a variant checks ---------------------------------------------------------------------------
 
 
-def _missed(variant: Any, leaves: Sequence[Any], names: Sequence[str], structure: Any) -> list[str]:
+def _missed(variant: Any, call: Call, names: Sequence[str], structure: Any) -> list[str]:
     """What a variant made for leaves with these keys finds different in them."""
     capture = variant.traced.capture
-    values, spelled = list(leaves), list(names)
+    values, spelled = list(call.leaves), list(names)
     if capture is not None:
-        outside = capture.reread()
+        outside = capture.reread(call)
         if isinstance(outside, str):
-            return [_changed(capture) or f"changed value outside: {outside}"]
+            return [_changed(capture, call) or f"changed value outside: {outside}"]
         values += outside
         spelled += [source.label for source in capture.inputs]
     specialization = variant.traced.specialization
@@ -291,12 +292,12 @@ def _broken_guards(
             yield f"other decision on sizes: {text} no longer holds"
 
 
-def _changed(capture: Any) -> str | None:
+def _changed(capture: Any, call: Call) -> str | None:
     """The first value from outside that is not what it was."""
     for namespace, name, expected in (*capture.bindings, *capture.names):
         if namespace.get(name, at.MISSING) is not expected:
             return f"changed global: {name}"
-    values: list[Any] = [None]
+    values: list[Any] = [call]
     for parent, read, check, label in capture.steps:
         try:
             value = read(values[parent])

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
+    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     ScalarLeaf,
@@ -26,6 +28,7 @@ from tracejit.runtime.call.entry_spec import (
     k_order,
 )
 from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS
+from tracejit.runtime.call.watch import watch
 
 __all__ = ["History", "Specialization", "leaf_key", "rank_key", "specialize", "specialize_captured"]
 
@@ -87,6 +90,8 @@ def leaf_key(x: Any) -> object:
         if type(x) is int and not -(2**63) <= x < 2**63:
             raise TraceError("TJ003", "an int that does not fit 64 bits")
         return _SCALARS[type(x)]
+    if is_instance(x):
+        return "instance", type(x)
     try:
         hash(x)
     except TypeError:
@@ -196,6 +201,11 @@ def specialize(
             types.append(t)
             texts.append(str(t) + ("" if leaf.layout != "A" else " strided"))
             continue
+        if is_instance(x):
+            out.append(InstanceLeaf(watch(type(x))))
+            types.append(None)
+            texts.append(type(x).__name__)
+            continue
         if type(x) is int and not scalars_static:
             name = sizes.number(x)
             if isinstance(name, str):
@@ -257,11 +267,20 @@ def _array_type(leaf: ArrayLeaf) -> ArrayType:
 def specialize_captured(
     k: int, x: Any, name: str, seen: dict[str, list[tuple[int, ...]]], s: Specialization
 ) -> dict[str, int]:
-    """Add leaf `k`, an array or NumPy scalar found outside the arguments, to a specialisation.
+    """Add leaf `k`, found outside the arguments: an array, a number, or an owner of stores.
 
     Gives its size symbols with their values. Raises TraceError for arrays that graphs cannot hold.
     """
+    if not isinstance(x, (np.ndarray, np.generic)) and type(x) not in _SCALARS:
+        s.leaves.append(InstanceLeaf(watch(type(x))))
+        s.types.append(None)
+        return {}
     leaf_key(x)
+    if type(x) in _SCALARS:
+        kind = _SCALARS[type(x)]
+        s.leaves.append(ScalarLeaf(kind))  # type: ignore[arg-type]
+        s.types.append(PyScalar(kind))
+        return {}
     if not isinstance(x, np.ndarray):
         s.leaves.append(NpScalarLeaf(x.dtype))
         s.types.append(NpScalar(x.dtype))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, MemberDescriptorType, MethodType
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from tracejit.frontend.capture import reads as at
-from tracejit.frontend.capture.values import MISSING, Capture, Step
+from tracejit.frontend.capture.values import MISSING, Call, Capture, Step
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
@@ -23,6 +23,7 @@ from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
     DictLeaf,
     EntrySpec,
+    InstanceLeaf,
     Leaf,
     OutLeaf,
     SequenceLeaf,
@@ -54,6 +55,8 @@ __all__ = ["call_spec", "compile_and_publish", "publish"]
 
 #: Entries that one function publishes: a call that fits none of them has tried them all.
 _ENTRIES = 48
+#: Objects that machine code compares with each other, each with each.
+_DISTINCT = 24
 
 # Flags of classes that nothing can change (CPython's object.h).
 _IMMUTABLE, _HEAP_TYPE = 1 << 8, 1 << 9
@@ -63,6 +66,10 @@ _Checked: TypeAlias = tuple[Source, Leaf]
 
 class _PythonOnly(Exception):
     """Something that no machine code is written for."""
+
+
+def _python_only() -> NoReturn:
+    raise _PythonOnly
 
 
 def compile_and_publish(
@@ -100,8 +107,8 @@ def _spec(
     results = make_results(traced)
     if spec is None or results is None:
         return spec
-    needed = iter(zip(range(len(spec.leaves)), spec.leaves, strict=True))
-    numbers = [next(at for at, (_, found) in needed if found is leaf) for _, leaf in flat.leaves]
+    known = {id(leaf): number for number, (_, leaf) in enumerate(spec.leaves)}
+    numbers = [known[id(leaf)] for _, leaf in flat.leaves]
     direct = direct_results(traced, flat.outputs, dict(enumerate(numbers)))
     if direct is not None:
         return dataclasses.replace(spec, **direct._asdict())
@@ -127,8 +134,12 @@ def call_spec(
     reread: Callable[[], tuple[Any, ...] | None] | None = None
     if capture is not None:
         try:
-            leaves = leaves + _Captured(capture, given.objects).read(inputs)
+            captured = _Captured(capture, given)
+            leaves = leaves + captured.read(inputs)
+            given.mutable += [source for source in captured.distinct if source not in given.mutable]
         except _PythonOnly:
+            if capture.reads_leaves:
+                return None
             reread = _values(capture)
             leaves = leaves + [(RereadItem(k), leaf) for k, leaf in enumerate(inputs)]
     return dataclasses.replace(
@@ -143,7 +154,7 @@ def call_spec(
 
 def _values(capture: Capture) -> Callable[[], tuple[Any, ...] | None]:
     def values() -> tuple[Any, ...] | None:
-        found = capture.reread()
+        found = capture.reread(Call((), ((), {})))
         return None if isinstance(found, str) else tuple(found)
 
     return values
@@ -158,19 +169,26 @@ class _Arguments:
         self.objects: dict[int, Source] = {}
         #: Containers that must not occur twice.
         self.mutable: list[Source] = []
+        #: Where the leaves are that the flat entry takes.
+        self.flat: list[Source] = []
+        #: Where each part of the arguments is, by its path in (args, kwargs).
+        self.by_path: dict[tuple[tuple[bool, Any], ...], Source] = {}
         self._flat = (leaf for _, leaf in flat.leaves)
 
     def read(self, arguments: TreeDef, places: Positions) -> None:
         """Fill the tables. Raises _PythonOnly."""
         _, _, ((_, _, positional), (_, names, named)) = arguments.root
-        for index, node in zip(places.positional, positional, strict=True):
-            self._node(Positional(index), node)
+        for k, (index, node) in enumerate(zip(places.positional, positional, strict=True)):
+            self._node(Positional(index), node, ((False, 0), (False, k)))
         by_name = dict(places.named)
         for name, node in zip(names, named, strict=True):
-            self._node(Positional(by_name[name.value]), node)
+            path = ((False, 1), (False, name.value))
+            self._node(Positional(by_name[name.value]), node, path)
 
-    def _node(self, source: Source, node: Any) -> None:
+    def _node(self, source: Source, node: Any, path: tuple[tuple[bool, Any], ...]) -> None:
+        self.by_path[path] = source
         if node is LEAF:
+            self.flat.append(source)
             self.leaves.append((source, next(self._flat)))
         elif isinstance(node, Static) and isinstance(node.value, (slice, range)):
             # Each call makes its own: no two are one object.
@@ -185,11 +203,11 @@ class _Arguments:
             self.objects[id(obj)] = source
             self.leaves.append((source, _weakly(obj)))
         else:
-            self._container(source, *node)
+            self._container(source, path, *node)
 
-    def _container(self, source: Source, cls: Any, keys: Any, children: Any) -> None:
+    def _container(self, source: Source, path: Any, cls: Any, keys: Any, children: Any) -> None:
         if dataclasses.is_dataclass(cls):
-            self._dataclass(source, cls, keys, children)
+            self._dataclass(source, path, cls, keys, children)
             return
         if cls is dict:
             if not all(isinstance(key, Static) for key in keys):
@@ -202,9 +220,10 @@ class _Arguments:
         if cls is dict or cls is list:
             self.mutable.append(source)
         for index, child in enumerate(children):
-            self._node(ElementSource(source, index), child)
+            key = keys[index].value if keys else index
+            self._node(ElementSource(source, index), child, (*path, (False, key)))
 
-    def _dataclass(self, source: Source, cls: Any, names: Any, children: Any) -> None:
+    def _dataclass(self, source: Source, path: Any, cls: Any, names: Any, children: Any) -> None:
         slots = [isinstance(getattr(cls, name, None), MemberDescriptorType) for name in names]
         all_set = tuple(f.name for f in dataclasses.fields(cls)) == names
         if not all_set or cls.__dictoffset__ and any(slots):
@@ -216,7 +235,7 @@ class _Arguments:
             self.leaves.append((own, DictLeaf(names, ordered=False)))
         self.mutable.append(source)
         for name, child in zip(names, children, strict=True):
-            self._node(AttributeSource(source, name), child)
+            self._node(AttributeSource(source, name), child, (*path, (True, name)))
 
 
 def _weakly(obj: Any) -> WatchedLeaf:
@@ -230,13 +249,15 @@ def _weakly(obj: Any) -> WatchedLeaf:
 class _Captured:
     """The checks of all that `Capture.reread` checks, in its order."""
 
-    def __init__(self, capture: Capture, arguments: dict[int, Source]) -> None:
+    def __init__(self, capture: Capture, arguments: _Arguments) -> None:
         self._capture = capture
         self._arguments = arguments
         #: What each step reads, or None for what is always there.
         self._sources: list[Source | None] = []
         self._checks: list[_Checked] = []
         self._classes: set[type] = set()
+        #: Objects that must be pairwise different.
+        self.distinct: list[Source] = []
 
     def read(self, inputs: list[Leaf]) -> list[_Checked]:
         """The checks, and the captured inputs among them. Raises _PythonOnly."""
@@ -247,17 +268,25 @@ class _Captured:
         for get, code in capture.codes:
             checks.append((FunctionField(_object(get), "code"), StaticLeaf(code)))
         order = [source.index for source in capture.inputs]
-        if order != sorted(order):
-            raise _PythonOnly
         remaining = dict(zip(order, inputs, strict=True))
+        # The program's slots follow each other as its inputs do.
+        taken = [k for k, leaf in remaining.items() if not isinstance(leaf, InstanceLeaf)]
+        if taken != sorted(taken):
+            raise _PythonOnly
         for index, step in enumerate(capture.steps, 1):
+            if isinstance(step.check, at.Distinct):
+                self._note_distinct(step.check.numbers)
+                self._sources.append(None)
+                continue
             source = self._source(step)
             self._sources.append(source)
             if source is None:
                 continue
             if index in remaining:
                 checks.append((source, remaining[index]))
-            elif isinstance(step.check, at.BoundTo):
+            if isinstance(step.check, at.OfClass) and index in remaining:
+                continue
+            if isinstance(step.check, at.BoundTo):
                 checks.append((TypeSource(source), StaticLeaf(MethodType)))
                 checks.append((MethodFunction(source), _weakly(step.check.function)))
             else:
@@ -273,9 +302,13 @@ class _Captured:
         if isinstance(read, at.ObjectRead):
             # The object that the reference gives is the one it gave: only its death can show.
             if isinstance(read.get, weakref.ref):
-                known = self._arguments.get(id(read.get()))
+                known = self._arguments.objects.get(id(read.get()))
                 return known or _object(read.get)
             return None
+        if isinstance(read, at.ArgumentRead):
+            return self._arguments.by_path.get(read.path) or _python_only()
+        if isinstance(read, at.LeafRead):
+            return self._arguments.flat[read.index]
         if isinstance(read, at.DefaultRead):
             return self._default(step.parent, read.key)
         parent = self._sources[step.parent - 1] if step.parent else None
@@ -289,8 +322,10 @@ class _Captured:
             return TypeSource(parent)
         if isinstance(read, at.ClassRead):
             return self._in_class(self._object_at(step.parent), read)
+        if isinstance(read, at.ClassHas):
+            return self._in_class(self._object_at(step.parent), read)
         if isinstance(read, at.OwnRead):
-            return self._own(parent, type(self._object_at(step.parent)), read.name)
+            return self._own(parent, self._class_at(step.parent), read.name)
         raise _PythonOnly
 
     def _object_at(self, number: int) -> Any:
@@ -301,7 +336,22 @@ class _Captured:
             raise _PythonOnly
         return obj
 
-    def _in_class(self, cls: type, read: at.ClassRead) -> Source | None:
+    def _class_at(self, number: int) -> type:
+        """The class of the object that a step finds."""
+        check = self._capture.steps[number - 1].check
+        return check.cls if isinstance(check, at.OfClass) else type(self._object_at(number))
+
+    def _note_distinct(self, numbers: Sequence[int]) -> None:
+        if len(numbers) > _DISTINCT:
+            raise _PythonOnly
+        for k in numbers:
+            source = self._sources[k - 1]
+            if source is None:
+                raise _PythonOnly
+            if source not in self.distinct:
+                self.distinct.append(source)
+
+    def _in_class(self, cls: type, read: at.ClassRead | at.ClassHas) -> Source | None:
         """What the dict of one of the classes holds; the dicts before it must not have the name."""
         if cls not in self._classes:
             self._classes.add(cls)
@@ -309,7 +359,8 @@ class _Captured:
             self._checks.append((bases, SequenceLeaf(tuple, len(cls.__mro__))))
             for index, base in enumerate(cls.__mro__):
                 self._checks.append((ElementSource(bases, index), WatchedLeaf(watch(base))))
-        first = 0 if read.after is None else cls.__mro__.index(read.after) + 1
+        after = read.after if isinstance(read, at.ClassRead) else None
+        first = 0 if after is None else cls.__mro__.index(after) + 1
         for base in cls.__mro__[first:]:
             found = read.name in base.__dict__
             if base.__flags__ & _IMMUTABLE or not base.__flags__ & _HEAP_TYPE:
@@ -320,6 +371,8 @@ class _Captured:
             if found:
                 return source
             self._checks.append((source, AbsentLeaf()))
+        if isinstance(read, at.ClassHas):
+            return None
         raise _PythonOnly
 
     def _own(self, parent: Source, cls: type, name: str) -> Source | None:
@@ -352,6 +405,8 @@ class _Captured:
 
     def _leaf(self, step: Step) -> Leaf:
         check = step.check
+        if isinstance(check, at.OfClass):
+            return InstanceLeaf(watch(check.cls))
         if isinstance(check, at.EqualTo):
             return StaticLeaf(check.value)
         if isinstance(check, at.SameAs):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracejit.frontend.interpreter.entry import Store
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Static
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
@@ -26,6 +28,7 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
     ScalarLeaf,
 )
+from tracejit.runtime.call.stores import STORED_NATIVELY, store_value
 from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["Results", "direct_results", "make_results"]
@@ -70,6 +73,25 @@ def direct_results(
         if plan.views and plan.geometry is None:
             return None
         places.append(place(_out_view(plan, base)) if plan.views else base)
+    if traced.stores:
+        made = _made(traced.tree.root, iter(places), place)
+        if made is not None and all(store.kind in STORED_NATIVELY for store in traced.stores):
+            owners = tuple(place(_owner(store, numbers)) for store in traced.stores)
+            whole = Container(tuple, (*made.items, *owners))
+            stored = _chosen(whole, {}, out, iter(range(_PATHS)))
+            if stored is not None:
+                kinds = tuple((store.kind, store.key) for store in traced.stores)
+                return DirectResults(tuple(out), stored, None, kinds)
+        if _alternates(traced.tree.root):
+            return None
+        count = len(places)
+        places += [place(_owner(store, numbers)) for store in traced.stores]
+        results = Results(traced)
+
+        def finish(parts: Sequence[Any]) -> Any:
+            return write_back(results.shape(parts[:count]), traced.stores, parts[count:])
+
+        return DirectResults(tuple(out), Container(tuple, tuple(places)), finish)
     made = _made(traced.tree.root, iter(places), place)
     if made is not None:
         chosen = _chosen(made, {}, out, iter(range(_PATHS)))
@@ -80,12 +102,29 @@ def direct_results(
     return DirectResults(tuple(out), Container(tuple, tuple(places)), Results(traced).shape)
 
 
+def _owner(store: Store, numbers: Mapping[int, int]) -> Output:
+    return OutObject(store.owner) if store.place is None else OutLeaf(numbers[store.place])
+
+
+def owners_of(stores: Sequence[Store], leaves: Mapping[int, Any] | Sequence[Any]) -> list[Any]:
+    """What the stores go into."""
+    return [store.owner if store.place is None else leaves[store.place] for store in stores]
+
+
+def write_back(values: Sequence[Any], stores: Sequence[Store], owners: Sequence[Any]) -> Any:
+    """The first of the values, after the others have been stored into their owners."""
+    for store, owner, value in zip(stores, owners, values[1:], strict=True):
+        store_value(owner, store.kind, store.key, value)
+    return values[0]
+
+
 class DirectResults(NamedTuple):
     """The fields of an `EntrySpec` of these names."""
 
     outputs: tuple[Output, ...]
     result: int | Container | Choice
     finish: Callable[[Sequence[Any]], Any] | None = None
+    stores: tuple[tuple[str, Any], ...] = ()
 
 
 def _out_view(plan: ResultPlan, base: int) -> OutView:
@@ -128,7 +167,7 @@ def _made(node: Any, places: Iterator[int], place: Callable[[Output], int]) -> A
     cls, keys, children = node
     names = tuple(key.value if isinstance(key, Static) else key for key in keys)
     items = tuple(_made(child, places, place) for child in children)
-    odd = keys and issubclass(cls, (tuple, list))
+    odd = keys and issubclass(cls, (tuple, list, SimpleNamespace))
     if odd or None in items or not all(type(name) in _KEYS for name in names):
         return None
     return Container(cls, items, names)
@@ -189,7 +228,10 @@ class Results:
         if any(_has_sizes((*view.attrs.values(), view.corner)) for view in views):
             self._sized = {k: leaf for k, leaf in enumerate(leaves) if _binds(leaf)}
         #: The numbers of the leaves that the results are made from.
-        self.leaves = sorted({p.leaf for p in self.plans if p.leaf is not None} | {*self._sized})
+        self._stores = traced.stores
+        owners = {store.place for store in self._stores if store.place is not None}
+        used = {p.leaf for p in self.plans if p.leaf is not None}
+        self.leaves = sorted(used | {*self._sized} | owners)
         self._count = len(traced.outputs)
         #: For each part of the result, which value it is, where all of them are whole values.
         self._places: list[int] | None = None
@@ -207,14 +249,17 @@ class Results:
 
     def finish(self, values: Sequence[Any]) -> Any:
         """The result from the outputs followed by the leaves `self.leaves`."""
-        if self._places is not None:
+        if self._places is not None and not self._stores:
             return self.shape([values[k] for k in self._places])
         given = values[self._count :]
         return self(values, dict(zip(self.leaves, given, strict=True)))
 
     def __call__(self, outputs: Sequence[Any], leaves: Mapping[int, Any] | Sequence[Any]) -> Any:
         """The user's result."""
-        return self.shape(_Parts(self, outputs, leaves))
+        made = self.shape(_Parts(self, outputs, leaves))
+        if not self._stores:
+            return made
+        return write_back(made, self._stores, owners_of(self._stores, leaves))
 
     def shape(self, parts: Sequence[Any]) -> Any:
         """The containers around the parts, of which some are chosen."""

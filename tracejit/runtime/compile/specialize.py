@@ -10,6 +10,7 @@ import numpy as np
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
@@ -27,23 +28,37 @@ __all__ = ["lower_call", "specialize_call"]
 
 
 def _trace(
-    self: Any, structure: Any, history: History, leaves: Any, tree: Any
+    self: Any, structure: Any, history: History, call: Call, tree: Any
 ) -> tuple[Traced, Specialization]:
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
+
+    leaves, learned = call.leaves, self._learned
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         chosen = specialize(leaves, history, scalars_static=scalars_static)
         function = self.__tracejit__
         captured = {} if structure.sizes_static else self._captured
-        traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check)
+        known = Learned(read_lists=learned.read_lists) if scalars_static else learned
+        try:
+            traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
+        except ListIsRead as e:
+            if e.label in learned.read_lists:
+                raise
+            learned.read_lists.add(e.label)
+            return attempt(scalars_static)
         return traced, chosen
 
+    for variant in structure.variants:
+        if variant.traced.capture is not None:
+            learned.varying.update(variant.traced.capture.moved(call))
     if structure.scalars_static:
         return attempt(True)
     try:
         return attempt(False)
     except TraceError as e:
-        numbers = any(isinstance(x, (int, float, complex, np.generic)) for x in leaves)
+        numbers = learned.varying or any(
+            isinstance(x, (int, float, complex, np.generic)) for x in leaves
+        )
         if e.code not in ("TJ001", "TJ015") or not numbers:
             raise
     result = attempt(True)
@@ -58,7 +73,7 @@ def _decided(traced: Traced) -> set[str]:
 
 @room
 def specialize_call(
-    self: Any, structure: Any, leaves: Any, tree: Any, form: Form, places: Positions
+    self: Any, structure: Any, call: Call, tree: Any, form: Form, places: Positions
 ) -> tuple[Variant, Compile]:
     """A variant for this call, and what the report says of it.
 
@@ -66,18 +81,18 @@ def specialize_call(
     sizes that vary, this one and those after it are compiled for their own sizes.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
-    history = self._histories.setdefault(rank_key(leaves), History())
+    history = self._histories.setdefault(rank_key(call.leaves), History())
     if structure.sizes_static:
-        return _compile(self, structure, History(), leaves, tree, form, places)
+        return _compile(self, structure, History(), call, tree, form, places)
     try:
-        return _compile(self, structure, history, leaves, tree, form, places)
+        return _compile(self, structure, history, call, tree, form, places)
     except TraceError as e:
         if not history.varies:
             raise
         error = e
     structure.sizes_static = True
     try:
-        found = _compile(self, structure, History(), leaves, tree, form, places, error)
+        found = _compile(self, structure, History(), call, tree, form, places, error)
     except TraceError:
         structure.sizes_static = False
         raise error from None
@@ -88,7 +103,7 @@ def _compile(
     self: Any,
     structure: Any,
     history: History,
-    leaves: Any,
+    call: Call,
     tree: Any,
     form: Form,
     places: Positions,
@@ -96,13 +111,13 @@ def _compile(
 ) -> tuple[Variant, Compile]:
     """As `specialize_call`. With sizes that vary in `history`, there would be `error`."""
     start = time.perf_counter()
-    traced, chosen = _trace(self, structure, history, leaves, tree)
+    traced, chosen = _trace(self, structure, history, call, tree)
     if chosen.sizes and chosen.sizes.keys() <= _decided(traced):
         raise TraceError("TJ015", "each size as a Python value")
     if error is not None:
         what = f"sizes, since with other ones there is {error.code}: {error.detail}"
         traced.notes.append(Note("static", error.where, what))
-    reason = reason_for(self._structures, self._signature(), leaves, tree)
+    reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
     middle = time.perf_counter()
@@ -146,6 +161,7 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
 
     class _Fresh:
         scalars_static = sizes_static = False
+        variants = ()
 
-    traced, _ = _trace(self, _Fresh(), History(), leaves, tree)
+    traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)
     return Lowered(traced)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tracejit import config
 from tracejit.codegen.llvm.engine import assembly, host_target
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.interpreter.entry import trace_function
+from tracejit.frontend.capture.values import Learned
+from tracejit.frontend.interpreter.entry import Store, trace_function
+from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
@@ -92,6 +94,8 @@ class Traced:
     capture: Any = None
     #: What the front end did with the lines, for the report.
     notes: list[Note] = field(default_factory=list)
+    #: What a call stores into objects from outside, of the values that follow its result.
+    stores: tuple[Store, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -117,7 +121,7 @@ class Traced:
     @property
     def shape_of_result(self) -> str:
         """single, tuple or list where the results come so from the entry; else other."""
-        if not self.plain or not self.plans:
+        if not self.plain or not self.plans or self.stores:
             return "other"
         marks = [object() for _ in self.plans]
         whole = self.rebuild(marks)
@@ -140,10 +144,12 @@ def trace_call(
     tree: Any,
     seen: dict[str, list[tuple[int, ...]]],
     bounds_check: bool = True,
+    learned: Learned | None = None,
 ) -> Traced:
     """Run the user's function on tracers and record the graph.
 
-    `seen` are the shapes that arrays captured from outside had in earlier traces, by name. Without
+    `seen` are the shapes that arrays captured from outside had in earlier traces, by name, and
+    `learned` what else these tell. Without
     `bounds_check` the program relies on indices that it computes to be in range.
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
@@ -186,7 +192,7 @@ def trace_call(
         return wrap(trace, v, storages[-1])
 
     with trace.active():
-        traced = trace_function(function, leaves, tree, trace, make_leaf)
+        traced = trace_function(function, leaves, tree, trace, make_leaf, learned)
         values, outputs, plans = _plan_results(trace, traced.leaves, traced.tree.root)
         written = [storage for storage in storages if storage.written]
         finals = [storage.read(trace) for storage in written]
@@ -199,7 +205,9 @@ def trace_call(
         graph = without_checks(graph)
     capture = None if traced.capture.trivial else traced.capture
     guards, tree = list(env.guards), traced.tree
-    return Traced(graph, specialization, guards, outputs, plans, tree, capture, trace.notes)
+    return Traced(
+        graph, specialization, guards, outputs, plans, tree, capture, trace.notes, traced.stores
+    )
 
 
 def _stored_sizes(leaves: Sequence[Leaf]) -> set[str]:
@@ -269,6 +277,9 @@ def _plan_results(
         if isinstance(x, TracedArray):
             x.check_alive()
         objects[id(x)] = k
+        if isinstance(x, Given):
+            plans.append(ResultPlan(leaf=x.number))
+            continue
         if isinstance(x, TracedArray) and x.storage.input is not None and x.storage.input >= 0:
             plans.append(ResultPlan(leaf=x.storage.input, views=x.views))
             add_views(x, plans[-1])

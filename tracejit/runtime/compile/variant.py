@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracejit.codegen.llvm.engine import compile_module
 from tracejit.errors import TraceError
+from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.aliasing import why_not_written
@@ -42,11 +43,12 @@ class Variant:
     stale: str = ""
     _entry: Callable[..., Any] | None = None
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        """The user's result for flat leaves; MISS or BAIL."""
+    def __call__(self, call: Call) -> Any:
+        """The user's result; MISS or BAIL."""
+        leaves = call.leaves
         capture = self.traced.capture
         if capture is not None:
-            captured = capture.reread()
+            captured = capture.reread(call)
             if isinstance(captured, str):
                 self.stale = captured
                 return MISS
@@ -60,14 +62,15 @@ class Variant:
             return outputs
         return outputs if self.results is None else self.results(outputs, leaves)
 
-    def refusal(self, leaves: Sequence[Any]) -> TraceError | None:
+    def refusal(self, call: Call) -> TraceError | None:
         """Why it must not write to some of these leaves; None where it may or does not."""
+        leaves = call.leaves
         known = self.traced.specialization.leaves
         if not any(isinstance(leaf, ArrayLeaf) and leaf.writeable for leaf in known):
             return None
         capture = self.traced.capture
         if capture is not None:
-            captured = capture.reread()
+            captured = capture.reread(call)
             if isinstance(captured, str):
                 return None
             leaves = [*leaves, *captured]

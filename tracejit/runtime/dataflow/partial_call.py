@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Identity, Static, TreeDef, flatten
 from tracejit.runtime.compile.results import Results
 from tracejit.runtime.compile.specialize import lower_call
@@ -24,7 +25,7 @@ def partial_call(
     bound = owner._signature(follow_wrapped=False).bind(*args, **kwargs)
     leaves, _ = flatten(bound.args, bound.kwargs)
     if traced.capture is not None:
-        captured = traced.capture.reread()
+        captured = traced.capture.reread(Call(leaves, (bound.args, bound.kwargs)))
         assert not isinstance(captured, str), captured
         leaves = [*leaves, *captured]
     types = traced.specialization.types

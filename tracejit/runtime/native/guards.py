@@ -15,6 +15,7 @@ from tracejit.runtime.call.entry_spec import (
     ArrayLeaf,
     DictLeaf,
     EntrySpec,
+    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     OutLeaf,
@@ -146,6 +147,9 @@ class GuardEmitter(Fetcher):
                     self.text.do(f"store {bits} {value}, ptr {self.text.at(slot, k)}")
             case StaticLeaf(value):
                 self._static(obj, value)
+            case InstanceLeaf(cls):
+                found = self.text.field(obj, self.layout.type, "ptr")
+                self.require(self.text.op(f"icmp eq ptr {found}, {self.watched(cls)}"))
             case WatchedLeaf(watched):
                 self.require(self.text.op(f"icmp eq ptr {obj}, {self.watched(watched)}"))
 

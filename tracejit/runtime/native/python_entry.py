@@ -24,6 +24,7 @@ from tracejit.runtime.call.entry_spec import (
     Container,
     DictLeaf,
     EntrySpec,
+    InstanceLeaf,
     Leaf,
     NpScalarLeaf,
     OutArray,
@@ -58,6 +59,7 @@ from tracejit.runtime.call.sources import (
     TypeSource,
     is_argument,
 )
+from tracejit.runtime.call.stores import store_value
 
 __all__ = ["BAIL", "MISS", "Memory", "PythonEntry"]
 
@@ -191,7 +193,12 @@ class PythonEntry:
                 if results[k] is None:
                     return BAIL
         made = _make(chosen, results)
-        return made if spec.finish is None else spec.finish(made)
+        if not spec.stores:
+            return made if spec.finish is None else spec.finish(made)
+        values, owners = made[1 : 1 + len(spec.stores)], made[1 + len(spec.stores) :]
+        for (kind, key), owner, value in zip(spec.stores, owners, values, strict=True):
+            store_value(owner, kind, key, value)
+        return made[0]
 
 
 class _Place:
@@ -284,6 +291,8 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
         case DictLeaf(keys, ordered):
             _require(type(obj) is dict and len(obj) == len(keys))
             _require(all(map(_same, obj, keys)) if ordered else obj.keys() == set(keys))
+        case InstanceLeaf(cls):
+            _require(type(obj) is cls.get())
         case WatchedLeaf(watched):
             _require(obj is watched.get())
     return b""

@@ -6,7 +6,7 @@ import functools
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from tracejit import config
 from tracejit.errors import FallbackError, FallbackWarning, TraceError, Where
-from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.report.report import Fallback, Report
 
@@ -137,19 +136,18 @@ def line_in(function: Callable[..., Any], e: BaseException | None) -> Where | No
 
 
 def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Callable[[], None]:
-    """What gives the arrays and containers of a call their present contents again.
+    """What gives the arrays, containers and objects of a call their present contents again.
 
     Only an eager run tells the user's own exceptions from fallbacks. Where an error is made of it
     when it has ended, its stores must not be seen.
     """
-    from tracejit.frontend.capture.globals import captured_arrays
-    from tracejit.frontend.control.regions import contents_of, put_contents
+    from tracejit.frontend.capture.globals import captured_state
+    from tracejit.frontend.tracing.contents import contents_of, put_contents
 
-    leaves, _ = flatten(args, kwargs)
-    given = [x for x in leaves if isinstance(x, np.ndarray)]
-    arrays = [x for x in (*given, *captured_arrays(function)) if x.flags.writeable]
+    state = captured_state(function, args, kwargs)
+    arrays = [x for x in state if isinstance(x, np.ndarray) and x.flags.writeable]
     saved = [(x, x.copy()) for x in arrays]
-    held = [(x, contents_of(x)) for x in _containers((args, kwargs))]
+    held = [(x, contents_of(x)) for x in state if not isinstance(x, np.ndarray)]
 
     def restore() -> None:
         for container, contents in held:
@@ -158,13 +156,3 @@ def keep_contents(function: Callable[..., Any], args: Any, kwargs: Any) -> Calla
             x[...] = old
 
     return restore
-
-
-def _containers(x: Any) -> Iterator[Any]:
-    if type(x) in (list, dict, set):
-        yield x
-    if issubclass(type(x), (list, tuple, set)):
-        for item in x:
-            yield from _containers(item)
-    elif issubclass(type(x), dict):
-        yield from _containers(tuple(x.values()))

@@ -1,0 +1,47 @@
+"""Instances of the program's own classes: objects that are what their attributes are.
+
+They are known by the way that leads to them and by their class, not by identity: code that is
+compiled for one serves every other one.
+"""
+
+from __future__ import annotations
+
+import abc
+import sys
+import weakref
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+from tracejit.frontend.rewrite.source import is_library_file
+
+__all__ = ["is_instance"]
+
+#: A class made by a class statement (CPython's object.h).
+_HEAP_TYPE = 1 << 9
+
+_KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def is_instance(x: Any) -> bool:
+    """Whether `x` is an object of a class of the program that keeps nothing but attributes."""
+    cls = type(x)
+    known = _KNOWN.get(cls)
+    if known is None:
+        known = _KNOWN[cls] = cls is SimpleNamespace or _is_of_program(cls)
+    return known
+
+
+def _is_of_program(cls: type) -> bool:
+    if type(cls) not in (type, abc.ABCMeta) or not all(map(_is_plain, cls.__mro__[:-1])):
+        return False
+    if cls.__module__ in sys.builtin_module_names:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return not is_library_file(getattr(module, "__file__", None) or "")
+
+
+def _is_plain(base: type) -> bool:
+    """Whether instances have no memory besides their dict and slots."""
+    new = base.__dict__.get("__new__")
+    made_in_python = new is None or isinstance(getattr(new, "__func__", None), FunctionType)
+    return bool(base.__flags__ & _HEAP_TYPE) and made_in_python
