@@ -142,7 +142,7 @@ class _Hoister:
         names = sorted(sizes_read(outside) & set(outside.sizes))
         given = dict(zip(outside.sizes, node.attrs["sizes"][1], strict=True))
         narrow = replace(with_inputs(outside, read), sizes=tuple(names))
-        then, other = GraphBuilder("first", names), GraphBuilder("none")
+        then, other = GraphBuilder("first", names), GraphBuilder("none", names)
         for v in narrow.inputs:
             then.input(v.type, v.name)
             other.input(v.type, v.name)
@@ -151,7 +151,8 @@ class _Hoister:
         none = [other.one(OPS["undefined"], (), **undefined_attrs(v.type)) for v in outside.outputs]
         outputs = [Value(v.type, v.name) for v in outside.outputs]
         operands = (holds, *(node.inputs[k] for k in read))
-        attrs: dict[str, Attr] = {"sizes": (tuple(given[s] for s in names), ())}
+        sizes = tuple(given[s] for s in names)
+        attrs: dict[str, Attr] = {"sizes": (sizes, sizes)}
         regions = (then.build(made), other.build(none))
         builder.nodes.append(
             Node(OPS["cond"], operands, attrs, tuple(outputs), regions, where=node.where)
