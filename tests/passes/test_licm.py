@@ -190,6 +190,16 @@ def chosen(u: Any, a: Any, b: Any, n: Any) -> Any:
     return s
 
 
+def left(u: Any, a: Any, b: Any, n: Any) -> Any:
+    k, s = 0, u[0]
+    while True:
+        s += u[k] * (a // b)
+        k += 1
+        if k >= n:
+            break
+    return s
+
+
 def looked_up(u: Any, k: Any, n: Any) -> Any:
     s = u[0]
     for i in range(n):
@@ -234,8 +244,9 @@ UP = np.abs(X5)
             looked_up,
             [(X5, 2, 3), (X5[:4], -3, 5), (X5[:3], 9, 0), (X5[:3], 3, 4), (X5, 4, 7)],
         ),
+        (left, [(X5, 7, 2, 3), (X5, 9, 4, 5), (X5, 8, 3, 1), (X5, 8, 0, 2)]),
     ],
-    ids=["diffused", "printed", "chosen", "looked_up"],
+    ids=["diffused", "printed", "chosen", "looked_up", "left"],
 )
 def test_errors_come_as_in_python(function: Any, calls: Any, capsys: Any) -> None:
     """An error that no iteration meets is none; what comes before one has happened once."""
