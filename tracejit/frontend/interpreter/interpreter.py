@@ -32,6 +32,7 @@ from tracejit.frontend.python import reductions as folds
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -512,7 +513,7 @@ class TraceInterpreter(Flow):
             return self.on_unions(
                 lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
             )
-        if type(f) is MethodType:
+        if type(f) is MethodType and not is_stream(f.__self__):
             source = self.capture.source_of(f)
             if source is None:
                 return self.call(f.__func__, f.__self__, *args, **kwargs)
