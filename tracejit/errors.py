@@ -124,8 +124,8 @@ CODES: dict[str, tuple[str, str]] = {
         "build a list or an array, or loop directly",
     ),
     "TJ024": (
-        "exceptions are handled",
-        "test for the case before it raises, or move the try outside the function",
+        "an exception is handled in a way that compiled code does not know",
+        "handle it by its class alone, or test for the case before it raises",
     ),
     "TJ025": (
         "a context is entered and left",

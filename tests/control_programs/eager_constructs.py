@@ -2,63 +2,11 @@
 
 import contextlib
 
-import numpy as np
-
 from tests.control_programs.program import Programs, mixed, ramp
 
 programs = Programs("eager_constructs")
 
-TRY = "an exception inside may be caught by the function itself"
 WITH = "leaving a `with` block runs Python code"
-
-
-def caught(x, i):
-    try:
-        y = x[i]
-    except IndexError:
-        y = -1.0
-    return y * 2
-
-
-programs.add(caught, (ramp(4), 2), (ramp(4), 9), (mixed(12), -12), (mixed(12), 12), eager=TRY)
-
-
-def raised_and_caught(x):
-    s = 0.0
-    for v in x:
-        try:
-            if v < 0:
-                raise ValueError(v)
-            s += v
-        except ValueError as e:
-            s -= e.args[0]
-        else:
-            s += 1
-        finally:
-            s *= 2
-    return s
-
-
-programs.add(raised_and_caught, (ramp(4),), (mixed(9),), eager=TRY)
-
-
-def finally_runs(x, log):
-    try:
-        if x[0] > 0:
-            return x[0]
-        log[0] = 1.0
-    finally:
-        log[1] += 1.0
-    return -1.0
-
-
-programs.add(
-    finally_runs,
-    (ramp(4), np.zeros(2)),
-    (ramp(4, 1, 2), np.zeros(2)),
-    (ramp(9), np.ones(3)),
-    eager=TRY,
-)
 
 
 def suppressed(x):

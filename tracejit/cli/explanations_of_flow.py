@@ -164,24 +164,26 @@ f(np.ones(3))
 """,
     ),
     "TJ024": Explanation(
-        "An exception leaves compiled code as a whole; there is nothing in it that could catch "
-        "one.",
+        "An exception that is handled inside the function is a branch to its handler. Its class is "
+        "known, and its arguments where the program or Python itself raises it. The text of an "
+        "exception of NumPy is not, nor what code of the program's own class makes of it.",
         """
 @jit
 def f(x):
     try:
-        return 1 / int(x[0])
-    except ZeroDivisionError:
-        return 0.0
+        return x + np.ones(4)
+    except ValueError as e:
+        return str(e)
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    if int(x[0]) == 0:
-        return 0.0
-    return 1 / int(x[0])
+    try:
+        return x + np.ones(4)
+    except ValueError:
+        return "shapes"
 
 f(np.ones(3))
 """,

@@ -221,9 +221,17 @@ def compares_identity(a, b):
 
 def tries(x):
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y
+
+
+def reads_text_of_numpy(x):
+    try:
+        return x + np.ones(len(x) + 1)
+    except ValueError as e:
+        return str(e)
 
 
 def uses_with(x):

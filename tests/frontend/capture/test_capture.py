@@ -283,6 +283,7 @@ REFUSED: dict[str, str] = {
     "compares_lists": "TJ001",
     "compares_with_none": "TJ004",
     "tries": "TJ024",
+    "reads_text_of_numpy": "TJ024",
     "uses_with": "TJ025",
     "generates": "TJ023",
     "uses_generator_function": "TJ023",

@@ -366,6 +366,56 @@ def chained_conditions(a, b, log):
     return not a, not log, a and b or "c", [] or {} or a
 
 
+@sample
+def handles(a, b, log):
+    c = noted(log, a)
+    try:
+        c = noted(log, a // b)
+        d = c + 1
+    except ZeroDivisionError as e:
+        log.append(e.args)
+        d = c
+        e = c
+    except KeyError:
+        return None
+    else:
+        c = -c
+    finally:
+        log.append(c)
+    try:
+        return c, d, e
+    except NameError:
+        return c, d
+
+
+@sample
+def jumps_through_finally(a, b, log):
+    for k in range(4):
+        c = k
+        try:
+            try:
+                if k == a:
+                    continue
+                if k == b:
+                    break
+                c = noted(log, k * 2)
+                if c == a:
+                    return c
+                if c == b:
+                    raise KeyError(c)
+            finally:
+                log.append(c)
+        except KeyError:
+            c = noted(log, -1)
+            if a:
+                raise
+        finally:
+            log.append((c, k))
+    else:
+        log.append("ended")
+    return c, k
+
+
 class Cell:
     """A class whose methods use names that only it may use."""
 

@@ -226,6 +226,51 @@ class PlainInterpreter:
             statement.next_iteration()
         return statement.left(statement.run(orelse), rest)
 
+    def try_(
+        self,
+        body: Block,
+        handlers: Any,
+        orelse: Block | None,
+        final: Block | None,
+        rest: Block | None,
+        names: Any,
+        info: Any,
+    ) -> Any:
+        statement = _Compound(names, info, body, orelse, final, *(h[2] for h in handlers))
+        assert statement.live_head == ()
+        outcome = None
+        try:
+            try:
+                outcome = body()
+            except BaseException as e:
+                for classes, name, block in handlers:
+                    if isinstance(e, BaseException if classes is None else classes()):
+                        outcome = self.handled(block, name, e)
+                        break
+                else:
+                    raise
+            else:
+                if outcome is None and orelse is not None:
+                    outcome = orelse()
+        finally:
+            left = final() if final is not None else None
+            if left is not None:
+                return statement.left(left, rest)  # noqa: B012
+        return statement.left(outcome, rest)
+
+    def handled(self, block: Block, name: str | None, e: BaseException) -> Any:
+        if name is None:
+            return block()
+        try:
+            return block(e)
+        finally:
+            cell = cells_of(block)[name]
+            if contents(cell) is not _UNBOUND:
+                del cell.cell_contents
+
+    def reraise(self) -> None:
+        raise
+
     def assert_(self, test: Any, message: Block | None) -> None:
         if not test:
             raise AssertionError(*([] if message is None else [message()]))

@@ -154,7 +154,7 @@ def run_side(
         region.assume(value, truth)
     with entered(region, names) as side:
         try:
-            side.outcome = run()
+            side.outcome = interpreter.bounded(run, names)
         except Unreachable:
             side.dead = True
         except TraceError:

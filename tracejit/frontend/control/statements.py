@@ -58,6 +58,7 @@ class Flow:
         """The value of a function whose last statement had `outcome`."""
         if isinstance(outcome, Union):
             outcome = outcome.known()
+        outcome = self.settled(outcome)
         if not isinstance(outcome, Union):
             return _result(outcome)
         first, second = map(self.function_result, (outcome.first, outcome.second))
@@ -106,7 +107,8 @@ class Flow:
         if isinstance(p, bool):
             return then() if p else orelse()
         names = names_of_operands((then, orelse))
-        return branch(self, p, _as_value(then), _as_value(orelse), names).value
+        outcome = branch(self, p, _as_value(then), _as_value(orelse), names)
+        return self.settled(outcome).value
 
     def and_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
         """`x and y and ...`, which gives an operand."""
@@ -145,7 +147,7 @@ class Flow:
             return self._operands(goes_on, later[0](), later[1], names)
 
         sides = (others, lambda: x) if goes_on else (lambda: x, others)
-        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names).value
+        out = self.settled(branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names)).value
         if isinstance(out, TracedScalar) and out.type == PYBOOL:
             here().follows(out.own, goes_on, p.own, goes_on)
         return out
@@ -171,9 +173,12 @@ class Flow:
         self.step()
         names = Names(stored, (assign, body, orelse))
 
-        def run(item: Any) -> Any:
+        def step(item: Any) -> Any:
             assign(item)
-            return renamed(body(), CONTINUE, None)
+            return body()
+
+        def run(item: Any) -> Any:
+            return renamed(self.bounded(lambda: step(item), names), CONTINUE, None)
 
         x = narrow(iterable)
         items = items_of(x)
@@ -274,7 +279,7 @@ class Flow:
         names = Names(stored, (test, body, orelse))
 
         def run() -> Any:
-            return renamed(body(), CONTINUE, None)
+            return renamed(self.bounded(body, names), CONTINUE, None)
 
         return self._ended(self._tested(test, run, names, info, 0), orelse, rest)
 

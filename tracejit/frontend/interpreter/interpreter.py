@@ -20,6 +20,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
+from tracejit.frontend.control.exceptions import Exceptions
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.regions import fail
 from tracejit.frontend.control.statements import Flow
@@ -27,7 +28,7 @@ from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_b
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
-from tracejit.frontend.python import effects, formatting, objects, operators
+from tracejit.frontend.python import effects, failures, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
@@ -39,6 +40,7 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
@@ -83,7 +85,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow):
+class TraceInterpreter(Flow, Exceptions):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -98,6 +100,7 @@ class TraceInterpreter(Flow):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        self.tries, self.blocks, self.handling = [], [], []
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -287,6 +290,10 @@ class TraceInterpreter(Flow):
         """`raise error` or `raise error from cause`."""
         effects.raise_error(self, error, *cause)
 
+    def emit_error(self, error: TracedError) -> None:
+        """Leave the program by an exception."""
+        effects.emit_error(self, error)
+
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         """`assert test, message()`."""
         effects.assert_(self, test, message)
@@ -400,6 +407,7 @@ class TraceInterpreter(Flow):
             return x[self.key(key)]
         if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
             checks.require_index(key)
+            failures.index(self, x, key)
             out = x[key]
             return self.allocate(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
@@ -429,6 +437,7 @@ class TraceInterpreter(Flow):
         if isinstance(x, (TracedArray, TracedFlat)):
             checks.require_index(key)
             checks.require_known(value, "a value to store")
+            failures.index(self, x, key)
             x[key] = value
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):

@@ -28,7 +28,9 @@ from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
 __all__ = ["CALLS"]
@@ -189,7 +191,7 @@ def _require_class(cls: Any) -> None:
 
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
-    if isinstance(x, (Tracer, SymInt)):
+    if isinstance(x, (Tracer, SymInt, TracedError, TracedText)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)
     return isinstance(x, cls)

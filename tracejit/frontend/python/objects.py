@@ -35,6 +35,7 @@ from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
@@ -74,7 +75,7 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator, UnreadList)):
+    if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)

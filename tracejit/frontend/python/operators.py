@@ -14,6 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
+from tracejit.frontend.python import failures
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
@@ -29,6 +30,7 @@ from tracejit.frontend.tracing.checks import (
 )
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -107,6 +109,7 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
+        failures.division(interpreter, op, a, b)
         return interpreter.fresh(_builtin_operator(interpreter, op, a, b))
     if _builtin(a):
         raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
@@ -159,6 +162,7 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         require_known(b, "an operand") if type(b) is not set else interpreter.ordered(b)
         return getattr(operator, op)(a, b)
     if isinstance(a, Tracer):
+        failures.division(interpreter, plain, a, b)
         _checked(op, a, b)
         return getattr(operator, op)(a, b)
     if not _builtin(a):
@@ -246,6 +250,8 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
     if a is not b:
+        if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
+            raise TraceError("TJ024", "the identity of exceptions", user_line())
         if isinstance(a, tuple) and isinstance(b, tuple):
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
         interpreter.capture.tell_apart(a, b)

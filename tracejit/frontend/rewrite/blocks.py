@@ -14,7 +14,7 @@ that blocks bind are variables of the user's function.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +102,7 @@ class Blocks(Statements):
         found: list[frozenset[str]] = []
         for node in nodes:
             if node not in self.bound:
-                if isinstance(node, (ast.If, ast.While, ast.For)):
+                if isinstance(node, (ast.If, ast.While, ast.For, ast.Try)):
                     names = self.names(*ast.iter_child_nodes(node))
                 else:
                     names = frozenset(bound_names([node]))
@@ -164,9 +164,33 @@ class Blocks(Statements):
         ]
         return self.compound(node, functions, "for_", args, names, self.live[-1].at_head(node))
 
+    def try_statement(self, node: ast.Try) -> _Compound:
+        self.here = _header(node)
+        functions: list[Any] = []
+        body = self.part("try", node.body, self.names(*node.body), functions)
+        handlers = [self.handler(h, functions) for h in node.handlers]
+        args = [
+            body,
+            self.at(ast.Tuple(handlers, ast.Load())),
+            self.part("else", node.orelse, self.names(*node.orelse), functions),
+            self.part("finally", node.finalbody, self.names(*node.finalbody), functions),
+        ]
+        return self.compound(node, functions, "try_", args, self.names(node), ())
+
+    def handler(self, node: ast.ExceptHandler, out: list[Any]) -> Any:
+        """The function of a handler's classes, its name, and the function of its block."""
+        with self.standing_at(node), self.sharing(None):
+            classes = self.constant(None) if node.type is None else self.delayed(node.type)
+            name = node.name and self.mangled(node.name)
+            names = self.names(*node.body) | ({node.name} if node.name else set())
+            begin = [self.set_name(node.name, self.load(_ITEM))] if node.name else []
+            parameter = _ITEM if node.name else ""
+            block = self.part("except", node.body, names, out, begin, parameter)
+            return self.at(ast.Tuple([classes, self.constant(name), block], ast.Load()))
+
     def compound(
         self,
-        node: ast.If | ast.While | ast.For,
+        node: ast.If | ast.While | ast.For | ast.Try,
         functions: list[Any],
         hook: str,
         args: list[Any],
@@ -181,14 +205,22 @@ class Blocks(Statements):
         """Names as the compiler spells them."""
         return tuple(sorted(map(self.mangled, names)))
 
-    def part(self, role: str, statements: list[Any], names: Iterable[str], out: list[Any]) -> Any:
+    def part(
+        self,
+        role: str,
+        statements: list[Any],
+        names: Iterable[str],
+        out: list[Any],
+        begin: Sequence[Any] = (),
+        parameter: str = "",
+    ) -> Any:
         """The function of a block that binds `names`, or None where there is no block."""
         if not statements:
             return self.constant(None)
         outside, self.in_block = self.in_block, True
         body = self.block(statements)
         self.in_block = outside
-        return self.define(role, body, names, out)
+        return self.define(role, [*begin, *body], names, out, parameter)
 
     # Jumps ---------------------------------------------------------------------------------------
 
@@ -201,8 +233,10 @@ class Blocks(Statements):
         return self.at(ast.Return(self.hook("returned", value) if self.in_block else value))
 
 
-def _header(node: ast.If | ast.While | ast.For, last: ast.expr) -> Any:
+def _header(node: ast.If | ast.While | ast.For | ast.Try, last: ast.expr | None = None) -> Any:
     """A place for what stands for a compound statement: its first line, without its blocks."""
     place = ast.copy_location(ast.Pass(), node)
-    place.end_lineno, place.end_col_offset = last.end_lineno, last.end_col_offset
+    place.end_lineno, place.end_col_offset = node.lineno, node.col_offset + len("try:")
+    if last is not None:
+        place.end_lineno, place.end_col_offset = last.end_lineno, last.end_col_offset
     return place

@@ -61,6 +61,7 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Slice: "slice",
     ast.Starred: "starred",
     ast.Subscript: "subscript",
+    ast.Try: "try_statement",
     ast.UnaryOp: "unary",
     ast.While: "while_loop",
 }
@@ -71,7 +72,6 @@ CODES_OF: dict[type[ast.AST], str] = {
     ast.AsyncFunctionDef: "TJ026",
     ast.AsyncWith: "TJ026",
     ast.Await: "TJ026",
-    ast.Try: "TJ024",
     ast.TryStar: "TJ024",
     ast.With: "TJ025",
     ast.Yield: "TJ023",
@@ -150,6 +150,8 @@ def bound_names(body: list[Any]) -> set[str]:
             names.add(node.name)
         if isinstance(node, ast.NamedExpr):
             names.add(node.target.id)
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not inside:
             names.add(node.id)
         inside = inside or isinstance(node, COMPREHENSIONS)

@@ -179,13 +179,14 @@ class Trace:
         *,
         regions: tuple[Graph, ...] = (),
         binds: tuple[str, ...] = (),
+        where: Where | None = None,
     ) -> tuple[Value, ...]:
-        """Record a node."""
+        """Record a node, of the user's present line by default."""
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
             raise TraceError("TJ032", f"more than {_LIMIT} operations", user_line())
         outputs = self.builder.emit(
-            OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
+            OPS[name], inputs, attrs, regions=regions, binds=binds, where=where or user_line()
         )
         if regions or any(v in self.unordered or not _is_c(v.type) for v in inputs):
             self._note_orders(OPS[name], inputs, outputs)
