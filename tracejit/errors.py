@@ -128,7 +128,7 @@ CODES: dict[str, tuple[str, str]] = {
         "handle it by its class alone, or test for the case before it raises",
     ),
     "TJ025": (
-        "a context is entered and left",
+        "a context is entered that compiled code does not know",
         "move the with statement outside the function",
     ),
     "TJ026": (

@@ -1,22 +1,8 @@
-"""`try`, `with` and generators, which may run eagerly but never wrongly."""
-
-import contextlib
+"""Generators and `match`, which may run eagerly but never wrongly."""
 
 from tests.control_programs.program import Programs, mixed, ramp
 
 programs = Programs("eager_constructs")
-
-WITH = "leaving a `with` block runs Python code"
-
-
-def suppressed(x):
-    y = 0.0
-    with contextlib.suppress(ZeroDivisionError):
-        y = 1 / x
-    return y
-
-
-programs.add(suppressed, (2.0,), (0.0,), (4.0,), eager=WITH)
 
 
 def squares(x):

@@ -11,6 +11,9 @@ import random
 __all__ = ["program"]
 
 PRELUDE = """\
+from contextlib import nullcontext, suppress
+
+
 class Spent(Exception):
     pass
 
@@ -38,6 +41,7 @@ _STATEMENTS = {
     "assert": 1,
     "raise": 1,
     "try": 3,
+    "with": 1,
     "annotation": 1,
 }
 
@@ -116,7 +120,7 @@ class _Writer:
 
     def statement(self, indent: str, depth: int) -> None:
         kind = self.rng.choices(list(_STATEMENTS), list(_STATEMENTS.values()))[0]
-        if kind in ("branch", "for", "while", "try") and depth == 0:
+        if kind in ("branch", "for", "while", "try", "with") and depth == 0:
             kind = "jump" if self.loops else "assign"
         if kind == "jump" and not self.loops:
             kind = "branch" if depth else "in_place"
@@ -191,6 +195,12 @@ class _Writer:
             self.add(indent, "finally:")
             self.block(indent, depth - 1)
             self.loops = outside
+
+    def write_with(self, indent: str, depth: int) -> None:
+        target = self.pick("a", "c", "box.v", "(b, c)")
+        value = f"({self.number(1)}, {self.number(1)})" if "," in target else self.number(1)
+        self.add(indent, f"with suppress(KeyError), nullcontext({value}) as {target}:")
+        self.block(indent, depth - 1)
 
     def write_closure(self, indent: str, depth: int) -> None:
         self.can_bind = False

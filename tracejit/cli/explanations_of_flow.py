@@ -189,22 +189,29 @@ f(np.ones(3))
 """,
     ),
     "TJ025": Explanation(
-        "What a with statement does at its beginning and end is an effect of the object that it "
-        "is given.",
+        "np.errstate that ignores or warns, contextlib.suppress and nullcontext, "
+        "warnings.catch_warnings and objects of the program's own classes are known. What other "
+        "contexts do at their beginning and end is an effect that compiled code cannot have.",
         """
+import warnings
+
 @jit
 def f(x):
-    with np.errstate(divide="ignore"):
-        return 1 / x
+    with warnings.catch_warnings(record=True) as found:
+        y = 1 / x
+    return y, len(found)
 
 f(np.ones(3))
 """,
         """
+import warnings
+
 @jit
 def f(x):
     return 1 / x
 
-f(np.ones(3))
+with warnings.catch_warnings(record=True) as found:
+    f(np.ones(3))
 """,
     ),
     "TJ026": Explanation(

@@ -235,7 +235,7 @@ def reads_text_of_numpy(x):
 
 
 def uses_with(x):
-    with np.errstate(all="ignore"):
+    with np.errstate(all="raise"):
         return x + 1
 
 

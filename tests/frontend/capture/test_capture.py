@@ -284,7 +284,7 @@ REFUSED: dict[str, str] = {
     "compares_with_none": "TJ004",
     "tries": "TJ024",
     "reads_text_of_numpy": "TJ024",
-    "uses_with": "TJ025",
+    "uses_with": "TJ009",
     "generates": "TJ023",
     "uses_generator_function": "TJ023",
     "imports_inside": "TJ008",

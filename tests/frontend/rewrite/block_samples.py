@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -414,6 +415,19 @@ def jumps_through_finally(a, b, log):
     else:
         log.append("ended")
     return c, k
+
+
+@sample
+def suppresses(a, b, log):
+    for k in range(3):
+        with contextlib.suppress(KeyError), contextlib.nullcontext(k) as c:
+            d = noted(log, a + k)
+            if d == b:
+                raise KeyError
+            e = d
+            if c == b:
+                break
+    return c, d, e if a < b else 0
 
 
 class Cell:

@@ -7,6 +7,7 @@ program that reads it after all fails with a NameError that plain Python does no
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterator
 from types import CellType, FunctionType
@@ -256,6 +257,18 @@ class PlainInterpreter:
             left = final() if final is not None else None
             if left is not None:
                 return statement.left(left, rest)  # noqa: B012
+        return statement.left(outcome, rest)
+
+    def with_(self, items: Any, body: Block, rest: Block | None, names: Any, info: Any) -> Any:
+        functions = [f for item in items for f in item if f and f.__closure__]
+        statement = _Compound(names, info, body, *functions)
+        outcome = None
+        with contextlib.ExitStack() as stack:
+            for manager, assign in items:
+                value = stack.enter_context(manager())
+                if assign is not None:
+                    assign(value)
+            outcome = body()
         return statement.left(outcome, rest)
 
     def handled(self, block: Block, name: str | None, e: BaseException) -> Any:

@@ -1,4 +1,4 @@
-"""The hooks of `try` and `raise`: an exception that is handled is the outcome of a block.
+"""The hooks of `try`, `with` and `raise`: an exception that is handled is the outcome of a block.
 
 Where a condition decides whether an exception leaves an expression, what follows it up to the end
 of the block is traced into a region of its own, the other side of a branch: `Block.leave`.
@@ -26,7 +26,7 @@ from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union, Unreachable
 
-__all__ = ["Exceptions", "Handlers"]
+__all__ = ["Exceptions", "Handlers", "errors_of", "has_raised", "is_raised"]
 
 _ENDED, _DONE = Signal("ended"), Signal("done")
 #: Files of the compiler where Python's own operations act on the user's values.
@@ -68,9 +68,9 @@ class Handlers:
         """Whether a handler is for an error."""
         return issubclass(error.cls, self.classes(k))
 
-    def catch(self, error: TracedError) -> bool:
-        """Whether an error is to be given to what is around the body."""
-        return self.holds_all or any(self.takes(k, error) for k in range(len(self.handlers)))
+    def handle(self, error: TracedError) -> bool:
+        """Whether there is a handler for an error."""
+        return any(self.takes(k, error) for k in range(len(self.handlers)))
 
 
 class Block:
@@ -125,6 +125,8 @@ class Exceptions:
     blocks: list[Block]
     #: The errors that are being handled.
     handling: list[Any]
+    #: How many contexts around take back filters of warnings.
+    filters: int
 
     def bounded(self: Any, run: Callable[[], Any], names: Names) -> Any:
         """The outcome of a block that binds `names`, an exception that is handled included."""
@@ -152,9 +154,8 @@ class Exceptions:
             return e.outcome
         except Exception as e:
             error = python_error(e)
-            if error is None or not self.catches(error):
+            if error is None or not self.handles(error):
                 raise
-            error.is_linked = bool(self.handling)
             if not is_reliable(e):
                 what = f"{type(e).__name__} of an operation on arrays, which is handled"
                 raise TraceError("TJ024", what, user_line()) from e
@@ -169,9 +170,22 @@ class Exceptions:
         finally:
             self.tries.pop()
 
+    @contextmanager
+    def while_handling(self: Any, *errors: Any) -> Iterator[None]:
+        """Inside, the last of `errors` is the one that `raise` alone raises."""
+        self.handling += errors
+        try:
+            yield
+        finally:
+            del self.handling[len(self.handling) - len(errors) :]
+
     def catches(self: Any, error: TracedError) -> bool:
-        """Whether something around the present place is for an error."""
-        return any(h.catch(error) for h in reversed(self.tries))
+        """Whether something around the present place is to be given an error."""
+        return self.handles(error) or any(h.holds_all for h in self.tries)
+
+    def handles(self: Any, error: TracedError) -> bool:
+        """Whether a handler around the present place is for an error."""
+        return any(h.handle(error) for h in reversed(self.tries))
 
     # try -----------------------------------------------------------------------------------------
 
@@ -193,26 +207,25 @@ class Exceptions:
         names = Names(stored, (body, orelse, final, *(block for *_, block in handlers)))
 
         def guarded() -> Any:
-            around = Handlers(handlers)
-            with self.trying(around):
-                outcome = self.bounded(body, names)
-            outcome = self._handled(renamed(outcome, None, _ENDED), around, 0, names)
+            outcome = self.guarded(lambda: renamed(body(), None, _ENDED), Handlers(handlers), names)
             outcome = renamed(renamed(outcome, None, _DONE), _ENDED, None)
             return renamed(then_rest(self, outcome, orelse, names_in(orelse)), _DONE, None)
 
         outcome = guarded() if final is None else self.ensured(guarded, final, names)
         return then_rest(self, outcome, rest, names_in(rest))
 
+    def guarded(self: Any, run: Callable[[], Any], around: Handlers, names: Names) -> Any:
+        """The outcome of `run()`, which binds `names`, or that of a handler of what it raises."""
+        with self.trying(around):
+            outcome = self.bounded(run, names)
+        return self._handled(outcome, around, 0, names)
+
     def ensured(self: Any, run: Callable[[], Any], final: Callable[[], Any], names: Names) -> Any:
         """The outcome of `run()`, with `final()` after it however it ends."""
         with self.trying(Handlers((), True)):
             outcome = self.bounded(run, names)
-        raised = [o.error for o in leaves_of(outcome) if isinstance(o, Raised)]
-        self.handling += raised
-        try:
+        with self.while_handling(*(o.error for o in leaves_of(outcome) if is_raised(o))):
             ended = final()
-        finally:
-            del self.handling[len(self.handling) - len(raised) :]
         return then_rest(self, ended, lambda: outcome, names)
 
     def _handled(self: Any, outcome: Any, around: Handlers, k: int, names: Names) -> Any:
@@ -230,18 +243,15 @@ class Exceptions:
         if taken is False:
             return others(outcome)
         _, name, block = around.handlers[k]
-        error = _errors(without(outcome, lambda o: not is_taken(o)))
+        error = errors_of(without(outcome, lambda o: not is_taken(o)))
         for e in leaves_of(error):
             if e.is_made_by_code:
                 what = f"a {e.cls.__name__}, which code of its class makes, is handled"
                 raise TraceError("TJ024", what, user_line())
 
         def handle() -> Any:
-            self.handling.append(error)
-            try:
+            with self.while_handling(error):
                 ended = block(error) if name else block()
-            finally:
-                self.handling.pop()
             if name:
                 names.set(name, UNBOUND)
             return ended
@@ -250,6 +260,35 @@ class Exceptions:
             return handle()
         left = without(outcome, is_taken)
         return branch(self, taken, handle, lambda: others(left), names)
+
+    def with_(
+        self: Any,
+        items: Sequence[Any],
+        body: Callable[[], Any],
+        rest: Callable[[], Any] | None,
+        stored: Sequence[str],
+        info: Any,
+    ) -> Any:
+        """A `with` statement and the statements after it; gives the outcome of both.
+
+        An item is a function that gives the context, and one that assigns what it is entered as.
+        """
+        self.step()
+        names = Names(stored, (body, *(f for item in items for f in item)))
+
+        def inside(k: int) -> Any:
+            if k == len(items):
+                return body()
+            manager, assign = items[k]
+
+            def run(value: Any) -> Any:
+                if assign is not None:
+                    assign(value)
+                return inside(k + 1)
+
+            return self.within(narrow_bound(manager()), run, names)
+
+        return then_rest(self, inside(0), rest, names_in(rest))
 
     def reraise(self: Any) -> None:
         """`raise` alone."""
@@ -303,8 +342,8 @@ class Exceptions:
 
         Otherwise, and where too much would follow of it, the operation itself bails out.
         """
-        error = TracedError(cls, args, is_exact=bool(args), is_linked=bool(self.handling))
-        if not self.tries or not self.catches(error):
+        error = TracedError(cls, args, is_exact=bool(args), is_linked=True)
+        if not self.tries or not self.handles(error):
             return
         block = self.blocks[-1]
         if p is True:
@@ -332,10 +371,10 @@ def has_raised(outcome: Any) -> bool:
     return isinstance(outcome, Raised)
 
 
-def _errors(outcome: Any) -> Any:
+def errors_of(outcome: Any) -> Any:
     """The errors of `Raised`, or a union of such."""
     if isinstance(outcome, Union):
-        return Union(outcome.predicate, _errors(outcome.first), _errors(outcome.second))
+        return Union(outcome.predicate, errors_of(outcome.first), errors_of(outcome.second))
     return outcome.error
 
 
@@ -359,7 +398,7 @@ def python_error(e: Exception) -> TracedError | None:
     # Where the compiler raises what NumPy would, the text may be another one.
     explicit = file.startswith(PACKAGE) and instruction == "RAISE_VARARGS"
     exact = not (explicit or isinstance(e, NameError))
-    return TracedError(type(e), e.args if exact else (), is_exact=exact)
+    return TracedError(type(e), e.args if exact else (), is_exact=exact, is_linked=True)
 
 
 def is_reliable(e: Exception) -> bool:

@@ -22,13 +22,13 @@ from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
 from tracejit.frontend.control.exceptions import Exceptions
 from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.control.regions import fail
+from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
-from tracejit.frontend.python import effects, failures, formatting, objects, operators
+from tracejit.frontend.python import contexts, effects, failures, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
@@ -100,7 +100,7 @@ class TraceInterpreter(Flow, Exceptions):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
-        self.tries, self.blocks, self.handling = [], [], []
+        self.tries, self.blocks, self.handling, self.filters = [], [], [], 0
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -289,6 +289,10 @@ class TraceInterpreter(Flow, Exceptions):
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""
         effects.raise_error(self, error, *cause)
+
+    def within(self, manager: Any, run: Callable[[Any], Any], names: Names) -> Any:
+        """The outcome of `run(value)`, a block that binds `names`, inside a context."""
+        return contexts.within(self, manager, run, names)
 
     def emit_error(self, error: TracedError) -> None:
         """Leave the program by an exception."""

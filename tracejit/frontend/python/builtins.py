@@ -22,6 +22,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
 from tracejit.frontend.python.container_methods import pairs
+from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.numbers import NUMBER_CALLS
@@ -267,6 +268,7 @@ def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
     **FOLD_CALLS,
+    **CONTEXT_CALLS,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

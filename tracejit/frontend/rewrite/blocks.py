@@ -26,6 +26,7 @@ from tracejit.frontend.rewrite.statements import Statements
 
 __all__ = ["Blocks"]
 
+_COMPOUND = (ast.If, ast.While, ast.For, ast.Try, ast.With)
 _JUMPS = (ast.Break, ast.Continue, ast.Raise, ast.Return)
 _ITEM = "__tracejit_item__"
 
@@ -102,7 +103,7 @@ class Blocks(Statements):
         found: list[frozenset[str]] = []
         for node in nodes:
             if node not in self.bound:
-                if isinstance(node, (ast.If, ast.While, ast.For, ast.Try)):
+                if isinstance(node, _COMPOUND):
                     names = self.names(*ast.iter_child_nodes(node))
                 else:
                     names = frozenset(bound_names([node]))
@@ -188,9 +189,28 @@ class Blocks(Statements):
             block = self.part("except", node.body, names, out, begin, parameter)
             return self.at(ast.Tuple([classes, self.constant(name), block], ast.Load()))
 
+    def with_statement(self, node: ast.With) -> _Compound:
+        self.here = _header(node, node.items[-1].context_expr)
+        functions: list[Any] = []
+        items = []
+        for item in node.items:
+            manager, target = self.delayed(item.context_expr), item.optional_vars
+            assign = self.constant(None)
+            if target is not None:
+                with self.sharing([]) as assignment:
+                    assignment += self.store(target, self.load(_ITEM))
+                names = self.names(target)
+                assign = self.define("assign", assignment, names, functions, _ITEM)
+            items.append(self.at(ast.Tuple([manager, assign], ast.Load())))
+        args = [
+            self.at(ast.Tuple(items, ast.Load())),
+            self.part("with", node.body, self.names(*node.body), functions),
+        ]
+        return self.compound(node, functions, "with_", args, self.names(node), ())
+
     def compound(
         self,
-        node: ast.If | ast.While | ast.For | ast.Try,
+        node: ast.stmt,
         functions: list[Any],
         hook: str,
         args: list[Any],
@@ -233,7 +253,7 @@ class Blocks(Statements):
         return self.at(ast.Return(self.hook("returned", value) if self.in_block else value))
 
 
-def _header(node: ast.If | ast.While | ast.For | ast.Try, last: ast.expr | None = None) -> Any:
+def _header(node: ast.stmt, last: ast.expr | None = None) -> Any:
     """A place for what stands for a compound statement: its first line, without its blocks."""
     place = ast.copy_location(ast.Pass(), node)
     place.end_lineno, place.end_col_offset = node.lineno, node.col_offset + len("try:")

@@ -64,6 +64,7 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Try: "try_statement",
     ast.UnaryOp: "unary",
     ast.While: "while_loop",
+    ast.With: "with_statement",
 }
 
 #: The codes of constructs that are not traced; TJ008 for all others.
@@ -73,7 +74,6 @@ CODES_OF: dict[type[ast.AST], str] = {
     ast.AsyncWith: "TJ026",
     ast.Await: "TJ026",
     ast.TryStar: "TJ024",
-    ast.With: "TJ025",
     ast.Yield: "TJ023",
     ast.YieldFrom: "TJ023",
 }

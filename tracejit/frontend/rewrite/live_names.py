@@ -137,6 +137,8 @@ class LiveNames:
             return self._compound(s, following)
         if isinstance(s, ast.Try):
             return self._try(s, following)
+        if isinstance(s, ast.With):
+            return self._with(s, following)
         if isinstance(s, (ast.Break, ast.Continue)):
             head, end = self.loops[-1]
             target = end if isinstance(s, ast.Break) else head
@@ -210,6 +212,22 @@ class LiveNames:
         self.handlers += entries
         entry = self._block(s.body, other)
         self.handlers = outside
+        jumps = self.jumps.pop()
+        self.jumps[-1] += jumps
+        self.exits[s] = [following, *jumps, *self.handlers]
+        return entry
+
+    def _with(self, s: ast.With, following: _Point) -> _Point:
+        """A `with` statement: an exception in its body may lead to what follows, too."""
+        self.jumps.append([])
+        self.handlers.append(following)
+        entry = self._block(s.body, following)
+        for item in reversed(s.items):
+            target = item.optional_vars
+            if target is not None:
+                entry = self._point(_reads(target), _NOTHING.union(_stored(target)), [entry])
+            entry = self._evaluate(item.context_expr, (), entry)
+        self.handlers.pop()
         jumps = self.jumps.pop()
         self.jumps[-1] += jumps
         self.exits[s] = [following, *jumps, *self.handlers]
