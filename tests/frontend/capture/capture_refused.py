@@ -1,4 +1,4 @@
-# ruff: noqa: B006, E711, UP032
+# ruff: noqa: B006, UP032
 """Functions whose result must never be frozen: capture refuses them."""
 
 from __future__ import annotations
@@ -260,13 +260,6 @@ def defines_class(x):
     return x
 
 
-def matches(x):
-    match x.ndim:
-        case 1:
-            return x
-    return -x
-
-
 def branches(x):
     if x.sum() > 0:
         return x
@@ -310,10 +303,6 @@ def returns_lambda(x):
 
 def fills_cached_property(x):
     return x
-
-
-def compares_with_none(x):
-    return x == None
 
 
 def internal_attribute(x):

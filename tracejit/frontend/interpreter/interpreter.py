@@ -30,6 +30,7 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import contexts, effects, failures, formatting, objects, operators
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
@@ -85,7 +86,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow, Exceptions):
+class TraceInterpreter(Flow, Exceptions, Matching):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice

@@ -180,12 +180,18 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
-        return _same(interpreter, a, b) is (op == "is_")
+        same = _same(interpreter, a, b)
+        return same if op == "is_" else interpreter.not_(same)
     if op in ("contains", "lacks"):
         found = _contains(interpreter, b, a)
         return found if op == "contains" else interpreter.not_(found)
     if isinstance(a, Tracer) or isinstance(b, Tracer):
-        _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
+        x, other = (a, b) if isinstance(a, Tracer) else (b, a)
+        if op in ("eq", "ne") and (other is None or type(other) in (str, bytes)):
+            found = _beside_unlike(interpreter, op, x, other)
+            if found is not None:
+                return found
+        _checked(op, x, other)
         # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
         # would leave the comparison to the other side, as if that stood on the left.
         return getattr(operator, op)(lift(a) if isinstance(a, (np.generic, complex)) else a, b)
@@ -213,6 +219,17 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     return _call_special(interpreter, f"__{op}__", a, b)
 
 
+def _beside_unlike(interpreter: Interpreter, op: str, x: Tracer, other: Any) -> Any:
+    """A traced value compared with None, or a number with a text; None for an array and a text."""
+    if isinstance(x, TracedScalar):
+        return getattr(operator, op)(class_of(x)(1), other)
+    if other is not None or not isinstance(x, TracedArray):
+        return None
+    # NumPy compares element by element.
+    found = interpreter.call(np.full_like, x, op == "ne", dtype=bool)
+    return found if x.ndim else interpreter.item(found, ())
+
+
 def _compares_by_value(x: Any) -> bool:
     return (
         isinstance(x, SymInt)
@@ -236,12 +253,16 @@ def _knows(x: Any) -> bool:
     return is_default(type(x), "__eq__")
 
 
-def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
-    """`a is b`. Raises TraceError where the stand-ins cannot tell."""
+def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
+    """`a is b`: a bool, or a traced one. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
             if isinstance(x, TracedArray) and x is other:
                 return True
+            if isinstance(x, (TracedScalar, SymInt)) and class_of(x) is not class_of(other):
+                return False
+            if type(other) is bool:
+                return interpreter.compare("eq", x, other)
             if isinstance(other, (Tracer, SymInt)):
                 raise TraceError("TJ001", "the identity of traced values", user_line())
             if not isinstance(x, TracedArray) and (

@@ -8,6 +8,7 @@ from typing import Any
 __all__ = [
     "CODES_OF",
     "COMPREHENSIONS",
+    "HookCall",
     "HOOKS",
     "OPERATORS",
     "bound_names",
@@ -16,6 +17,17 @@ __all__ = [
     "spell",
     "stored_names",
 ]
+
+
+class HookCall(ast.expr):
+    """A call of the hook `name` with the values of `args`, in place of a construct."""
+
+    _fields = ("name", "args")
+
+    def __init__(self, name: str, args: list[Any]) -> None:
+        super().__init__()
+        self.name, self.args = name, args
+
 
 #: What becomes of each construct: "plain" (only its parts change), or the method that does it.
 HOOKS: dict[type[ast.AST], str] = {
@@ -47,6 +59,7 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.FormattedValue: "formatted",
     ast.FunctionDef: "function",
     ast.GeneratorExp: "comprehension",
+    HookCall: "hook_call",
     ast.If: "branch",
     ast.IfExp: "ternary",
     ast.JoinedStr: "joined",

@@ -16,6 +16,7 @@ from tracejit.frontend.rewrite.constructs import bound_names, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.outer_names import with_outer_names
+from tracejit.frontend.rewrite.patterns import without_patterns
 from tracejit.frontend.rewrite.source import (
     Definition,
     FunctionNode,
@@ -86,7 +87,8 @@ class _Rewriter(Blocks):
     """Rewrites a function and those inside it."""
 
     def outermost(self) -> FunctionNode:
-        node = with_outer_names(plain(self.definition.node), self.free)
+        node = without_patterns(plain(self.definition.node))
+        node = with_outer_names(node, self.free)
         return self.body_of(node, node.args)
 
     def function(self, node: Any) -> Any:
