@@ -104,6 +104,28 @@ def leaves_a_loop(x, limit):
 programs.add(leaves_a_loop, (ramp(6), 100.0), (ramp(6), 0.5), (ramp(6, 1, 2), 1.0))
 
 
+def in_folds(x, y):
+    try:
+        return sum(root_of(v) for v in x if v < 3), any(root_of(v) > 1 for v in y)
+    except ValueError as e:
+        return e.args
+
+
+programs.add(
+    in_folds, (ramp(9, 0, 1), ramp(9, 0, 2)), (mixed(12), ramp(9)), (ramp(9, 1, 2), mixed(9))
+)
+
+
+def in_comprehensions(x):
+    try:
+        return max([root_of(v) for v in x], key=lambda v: root_of(v - 0.5))
+    except ValueError as e:
+        return e.args
+
+
+programs.add(in_comprehensions, (ramp(3, 1, 2),), (ramp(3),), (ramp(3, 0, 1),))
+
+
 def several_handlers(x, k):
     try:
         if k == 0:

@@ -48,10 +48,21 @@ def fold(
         nonlocal total
         total = step(total, item)
 
-    interpreter.for_(
-        iterable, assign, body, None, None, ("total", "item"), (0, ("total",), ("total",))
-    )
+    _loop(interpreter, iterable, assign, body, ("total", "item"), "total")
     return total
+
+
+def _loop(
+    interpreter: Interpreter,
+    iterable: Any,
+    assign: Callable[[Any], None],
+    body: Callable[[], Any],
+    names: Sequence[str],
+    *carried: str,
+) -> None:
+    """A loop that binds `names`, of which one iteration leaves `carried` to the next."""
+    info = 0, carried, carried
+    interpreter.settled(interpreter.for_(iterable, assign, body, None, None, names, info))
 
 
 def _sum(interpreter: Interpreter, items: Any, start: Any = 0) -> Any:
@@ -250,24 +261,17 @@ def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> A
         nonlocal item
         item = x
 
-    def body() -> None:
+    def body() -> Any:
         names = source.names(item)
 
         def add() -> None:
             nonlocal total
             total = _added(interpreter, total, source.value(*names))
 
-        interpreter.if_(source.holds(names), add, None, None, ("total",), None)
+        return interpreter.if_(source.holds(names), add, None, None, ("total",), None)
 
-    interpreter.for_(
-        source.iterable, assign, body, None, None, ("total", "item"), _carried("total")
-    )
+    _loop(interpreter, source.iterable, assign, body, ("total", "item"), "total")
     return total
-
-
-def _carried(*names: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-    """What `for_` is told of names that one iteration leaves to the next, and to what follows."""
-    return 0, names, names
 
 
 def _search_over(answer: bool) -> Callable[..., Any]:
@@ -295,9 +299,7 @@ def _search_over(answer: bool) -> Callable[..., Any]:
             ends = _all_hold(interpreter, [_operand(source.holds, names), decides])
             return interpreter.if_(ends, stop, None, None, ("found",), None)
 
-        interpreter.for_(
-            source.iterable, assign, body, None, None, ("found", "item"), _carried("found")
-        )
+        _loop(interpreter, source.iterable, assign, body, ("found", "item"), "found")
         return found if answer else interpreter.not_(found)
 
     return run
@@ -315,10 +317,10 @@ def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
             nonlocal item
             item = x
 
-        def body() -> None:
+        def body() -> Any:
             names = source.names(item)
 
-            def consider() -> None:
+            def consider() -> Any:
                 value = source.value(*names)
                 ranked = value if key is None else interpreter.call(key, value)
                 if ranked is None or value is None:
@@ -332,16 +334,16 @@ def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
                 better = _operand(
                     lambda: interpreter.truth_of(interpreter.compare(op, ranked, rank))
                 )
-                interpreter.if_(
+                return interpreter.if_(
                     interpreter.or_(first, better), put, None, None, ("best", "rank"), None
                 )
 
-            interpreter.if_(source.holds(names), consider, None, None, ("best", "rank"), None)
+            return interpreter.if_(
+                source.holds(names), consider, None, None, ("best", "rank"), None
+            )
 
         carried = ("best", "rank")
-        interpreter.for_(
-            source.iterable, assign, body, None, None, (*carried, "item"), _carried(*carried)
-        )
+        _loop(interpreter, source.iterable, assign, body, (*carried, "item"), *carried)
         empty = interpreter.truth_of(interpreter.compare("is_", best, None))
         if empty is True:
             return f((), **default)

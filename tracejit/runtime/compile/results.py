@@ -12,7 +12,6 @@ import numpy as np
 from tracejit.frontend.interpreter.entry import Store
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Static
 from tracejit.frontend.tracing.tracer import ViewStep
-from tracejit.frontend.tracing.union import UNBOUND
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
 from tracejit.ir.op import OPS
@@ -29,6 +28,7 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
     ScalarLeaf,
 )
+from tracejit.runtime.call.stores import STORED_NATIVELY, store_value
 from tracejit.runtime.compile.stages import ResultPlan, Traced
 
 __all__ = ["Results", "direct_results", "make_results"]
@@ -74,6 +74,14 @@ def direct_results(
             return None
         places.append(place(_out_view(plan, base)) if plan.views else base)
     if traced.stores:
+        made = _made(traced.tree.root, iter(places), place)
+        if made is not None and all(store.kind in STORED_NATIVELY for store in traced.stores):
+            owners = tuple(place(_owner(store, numbers)) for store in traced.stores)
+            whole = Container(tuple, (*made.items, *owners))
+            stored = _chosen(whole, {}, out, iter(range(_PATHS)))
+            if stored is not None:
+                kinds = tuple((store.kind, store.key) for store in traced.stores)
+                return DirectResults(tuple(out), stored, None, kinds)
         if _alternates(traced.tree.root):
             return None
         count = len(places)
@@ -106,33 +114,8 @@ def owners_of(stores: Sequence[Store], leaves: Mapping[int, Any] | Sequence[Any]
 def write_back(values: Sequence[Any], stores: Sequence[Store], owners: Sequence[Any]) -> Any:
     """The first of the values, after the others have been stored into their owners."""
     for store, owner, value in zip(stores, owners, values[1:], strict=True):
-        _store(owner, store.kind, store.key, value)
+        store_value(owner, store.kind, store.key, value)
     return values[0]
-
-
-def _store(owner: Any, kind: str, key: Any, value: Any) -> None:
-    match kind:
-        case "attribute" if value is UNBOUND:
-            # A branch may have left it as it was: not there.
-            if hasattr(owner, key):
-                delattr(owner, key)
-        case "attribute":
-            setattr(owner, key, value)
-        case "item" if value is UNBOUND:
-            owner.pop(key, None)
-        case "cell" if value is UNBOUND:
-            del owner.cell_contents
-        case "cell":
-            owner.cell_contents = value
-        case "item":
-            owner[key] = value
-        case "tail" if key is None:
-            owner.extend(value)
-        case "tail":
-            owner[key:] = value
-        case _:
-            owner.clear()
-            owner.update(value)
 
 
 class DirectResults(NamedTuple):
@@ -141,6 +124,7 @@ class DirectResults(NamedTuple):
     outputs: tuple[Output, ...]
     result: int | Container | Choice
     finish: Callable[[Sequence[Any]], Any] | None = None
+    stores: tuple[tuple[str, Any], ...] = ()
 
 
 def _out_view(plan: ResultPlan, base: int) -> OutView:

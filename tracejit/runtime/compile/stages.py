@@ -204,7 +204,7 @@ def trace_call(
     if not bounds_check:
         graph = without_checks(graph)
     capture = None if traced.capture.trivial else traced.capture
-    guards, tree = env.guards, traced.tree
+    guards, tree = list(env.guards), traced.tree
     return Traced(
         graph, specialization, guards, outputs, plans, tree, capture, trace.notes, traced.stores
     )
@@ -483,10 +483,7 @@ class Lowered:
 
 def _work(graph: Graph) -> Dim:
     """A rough count of element operations, for the decision to let other threads run."""
-    total: Dim = 0
-    for node in graph.nodes:
-        for v in node.outputs:
-            if isinstance(v.type, ArrayType):
-                total = total + v.type.size
+    sizes = [v.type.size for n in graph.nodes for v in n.outputs if isinstance(v.type, ArrayType)]
+    total = dims.total(sizes)
     known = set(graph.sizes)
     return total if dims.free_symbols(total) <= known else 0

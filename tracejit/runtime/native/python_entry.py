@@ -59,6 +59,7 @@ from tracejit.runtime.call.sources import (
     TypeSource,
     is_argument,
 )
+from tracejit.runtime.call.stores import store_value
 
 __all__ = ["BAIL", "MISS", "Memory", "PythonEntry"]
 
@@ -192,7 +193,12 @@ class PythonEntry:
                 if results[k] is None:
                     return BAIL
         made = _make(chosen, results)
-        return made if spec.finish is None else spec.finish(made)
+        if not spec.stores:
+            return made if spec.finish is None else spec.finish(made)
+        values, owners = made[1 : 1 + len(spec.stores)], made[1 + len(spec.stores) :]
+        for (kind, key), owner, value in zip(spec.stores, owners, values, strict=True):
+            store_value(owner, kind, key, value)
+        return made[0]
 
 
 class _Place:
