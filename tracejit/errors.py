@@ -120,8 +120,8 @@ CODES: dict[str, tuple[str, str]] = {
         "make the same change on both sides, and choose only the values",
     ),
     "TJ023": (
-        "a generator is made or run",
-        "build a list or an array, or loop directly",
+        "a generator is used otherwise than by one loop over all that it gives",
+        "loop over it, or build a list or an array",
     ),
     "TJ024": (
         "an exception is handled in a way that compiled code does not know",

@@ -140,7 +140,10 @@ f(np.ones(3))
 """,
     ),
     "TJ023": Explanation(
-        "A generator stops in the middle of its code and goes on later.",
+        "A loop over a call of a generator function is compiled: the loop's body runs at each "
+        "yield. So are sum, min, max, any, all, list and tuple of its items. A generator whose "
+        "items are taken one by one, by next or zip, that is given back or goes on later, is not, "
+        "and neither is what send gives.",
         """
 def parts(x):
     yield x
@@ -148,17 +151,21 @@ def parts(x):
 
 @jit
 def f(x):
-    return sum(parts(x))
+    items = parts(x)
+    return next(items) + 1
 
 f(np.ones(3))
 """,
         """
 def parts(x):
-    return [x, 2 * x]
+    yield x
+    yield 2 * x
 
 @jit
 def f(x):
-    return sum(parts(x))
+    for first in parts(x):
+        break
+    return first + 1
 
 f(np.ones(3))
 """,

@@ -47,7 +47,7 @@ class Loop:
         self.interpreter, self.names, self.parent = interpreter, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)
-        self.after, self.at_head = set(info[1]), set(info[2])
+        self.after, self.at_head = {*info[1], *names.foreign}, {*info[2], *names.foreign}
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)

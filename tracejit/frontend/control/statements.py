@@ -26,6 +26,7 @@ from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
 from tracejit.frontend.tracing.union import Signal, Union
@@ -186,7 +187,9 @@ class Flow:
 
         x = narrow(iterable)
         items = items_of(x)
-        if items is None:
+        if isinstance(x, GeneratorCall):
+            outcome = self.generated(x, run, names)
+        elif items is None:
             here().note("unrolled", f"over a {type(x).__name__}")
             outcome = self._each(iter(self.iterate(x)), run, names)
         else:

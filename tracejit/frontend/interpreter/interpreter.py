@@ -21,6 +21,7 @@ from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
 from tracejit.frontend.control.exceptions import Exceptions
+from tracejit.frontend.control.generators import Generators
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
@@ -34,6 +35,7 @@ from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -86,7 +88,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow, Exceptions, Matching):
+class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -101,6 +103,8 @@ class TraceInterpreter(Flow, Exceptions, Matching):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        self.consumers = []
+        self.local_generators: dict[int, Any] = {}
         self.tries, self.blocks, self.handling, self.filters = [], [], [], 0
 
     # Made inside ---------------------------------------------------------------------------------
@@ -220,6 +224,8 @@ class TraceInterpreter(Flow, Exceptions, Matching):
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
+        if isinstance(x, GeneratorCall):
+            raise TraceError("TJ023", "a generator whose items are taken one by one", user_line())
         if cls in _ITERATORS and self.owner_of(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):

@@ -28,6 +28,7 @@ from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
@@ -105,7 +106,8 @@ def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
 
 def _sequence(cls: Any) -> Callable[..., Any]:
     def run(interpreter: Interpreter, items: Any = ()) -> Any:
-        made = cls(interpreter.iterate(items))
+        collects = isinstance(items, GeneratorCall)
+        made = cls(interpreter.collected(items) if collects else interpreter.iterate(items))
         return made if cls is tuple else interpreter.allocate(made)
 
     return run

@@ -20,11 +20,15 @@ from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import choose, without
 from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["CONTEXT_CALLS", "within"]
+__all__ = ["CONTEXT_CALLS", "CONTEXT_MANAGER", "generator_context", "within"]
+
+#: The code of every function that `contextlib.contextmanager` has made.
+CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
 
 
 class _Context:
@@ -45,6 +49,27 @@ class _Traceback:
     """What `__exit__` is given as the traceback: nothing is known of it."""
 
 
+class _Generated:
+    """What a function makes that `contextlib.contextmanager` has made."""
+
+    def __init__(self, generator: GeneratorCall) -> None:
+        self.generator = generator
+
+
+def generator_context(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> _Generated:
+    """`f(*args, **kwargs)` for an `f` of `contextlib.contextmanager`."""
+    source = interpreter.capture.source_of(f)
+    if source is None:
+        raise TraceError("TJ006", f"the function {f.__qualname__}", user_line())
+    inner = interpreter.capture.attribute(source, "__wrapped__", f.__wrapped__)
+    made = interpreter.call(inner, *args, **kwargs)
+    if not isinstance(made, GeneratorCall):
+        raise TraceError("TJ025", f"a context made by {f.__qualname__}", user_line())
+    return _Generated(made)
+
+
 def within(interpreter: Any, manager: Any, run: Callable[[Any], Any], names: Names) -> Any:
     """The outcome of `run(value)`, a block that binds `names`, inside a context."""
     if isinstance(manager, _Context):
@@ -56,6 +81,8 @@ def within(interpreter: Any, manager: Any, run: Callable[[Any], Any], names: Nam
     if isinstance(manager, _Suppressed):
         around = Handlers([(lambda: manager.classes, None, lambda: None)])
         return interpreter.guarded(lambda: run(None), around, names)
+    if isinstance(manager, _Generated):
+        return interpreter.within_generator(manager.generator, run, names)
     return _within_object(interpreter, manager, run, names)
 
 

@@ -13,6 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
@@ -31,6 +32,8 @@ _COMPENSATES = sys.version_info >= (3, 12)
 def _is_long(x: Any) -> bool:
     """Whether the items of `x` are better taken in a loop of the graph."""
     items = items_of(x)
+    if isinstance(x, GeneratorCall):
+        return True
     return items is not None and not (isinstance(items.length, int) and items.length <= _FEW)
 
 
@@ -124,6 +127,9 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
             )
             return interpreter.ternary(interpreter.compare(op, *pair), lambda: item, lambda: best)
 
+        if len(args) == 1 and isinstance(args[0], GeneratorCall):
+            over = _Generated(interpreter, args[0], None, lambda x: x, ())
+            return _OVER[f](interpreter, over, key=key, **kwargs)
         if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
             return fold(interpreter, args[0], args[0][0], better)
         values = list(interpreter.iterate(args[0])) if len(args) == 1 else list(args)
@@ -144,6 +150,9 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
             join = interpreter.or_ if answer else interpreter.and_
             return join(total, lambda: interpreter.truth_of(item))
 
+        if isinstance(items, GeneratorCall):
+            over = _Generated(interpreter, items, None, lambda x: x, ())
+            return _search_over(answer)(interpreter, over)
         if _is_long(items):
             return fold(interpreter, items, not answer, step)
         rest = interpreter.iterate(items)

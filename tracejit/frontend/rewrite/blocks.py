@@ -61,6 +61,8 @@ class Blocks(Statements):
         self.live: list[LiveNames] = []
         #: Whether a statement stands in a block's function, not directly in the user's.
         self.in_block = False
+        #: Whether the function is a generator: it gives its outcome.
+        self.yields = False
         self.bound: dict[ast.AST, frozenset[str]] = {}
 
     def block(self, statements: list[Any]) -> list[Any]:
@@ -119,7 +121,7 @@ class Blocks(Statements):
         out = list(compound.functions)
         function = self.define("rest", rest, names, out) if rest else self.constant(None)
         result = self.hook(compound.hook, *compound.args, function, *compound.constants)
-        if not in_block:
+        if not in_block and not self.yields:
             result = self.hook("function_result", result)
         out.append(self.at(ast.Return(result)))
         self.here = outside
@@ -242,6 +244,15 @@ class Blocks(Statements):
         self.in_block = outside
         return self.define(role, [*begin, *body], names, out, parameter)
 
+    def expression(self, node: ast.Expr) -> Any:
+        value = node.value
+        if not isinstance(value, (ast.Yield, ast.YieldFrom)):
+            return self.plain(node)
+        hook = "yield_" if isinstance(value, ast.Yield) else "yield_from"
+        given = self.constant(None) if value.value is None else self.visit(value.value)
+        constants = [self.constant(()), self.constant((node.lineno, (), ()))]
+        return _Compound([], hook, [given], constants, self.here)
+
     # Jumps ---------------------------------------------------------------------------------------
 
     def jump(self, node: ast.Break | ast.Continue) -> Any:
@@ -250,7 +261,8 @@ class Blocks(Statements):
 
     def returned(self, node: ast.Return) -> Any:
         value = self.constant(None) if node.value is None else self.visit(node.value)
-        return self.at(ast.Return(self.hook("returned", value) if self.in_block else value))
+        is_outcome = self.in_block or self.yields
+        return self.at(ast.Return(self.hook("returned", value) if is_outcome else value))
 
 
 def _header(node: ast.stmt, last: ast.expr | None = None) -> Any:

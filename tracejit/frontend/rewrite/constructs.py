@@ -12,6 +12,7 @@ __all__ = [
     "HOOKS",
     "OPERATORS",
     "bound_names",
+    "is_generator",
     "outer_parts",
     "parameters",
     "spell",
@@ -34,7 +35,6 @@ HOOKS: dict[type[ast.AST], str] = {
     **dict.fromkeys(
         (
             ast.Constant,
-            ast.Expr,
             ast.NamedExpr,
             ast.Pass,
             ast.Tuple,
@@ -56,6 +56,7 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Dict: "dict_display",
     ast.DictComp: "comprehension",
     ast.For: "for_loop",
+    ast.Expr: "expression",
     ast.FormattedValue: "formatted",
     ast.FunctionDef: "function",
     ast.GeneratorExp: "comprehension",
@@ -149,6 +150,18 @@ def outer_parts(function: ast.FunctionDef | ast.Lambda) -> list[Any]:
     """The parts of a function, or None, that the scope around it evaluates."""
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
     return [*decorators, *function.args.defaults, *function.args.kw_defaults]
+
+
+def is_generator(function: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a function's own code yields."""
+    pending: list[Any] = list(function.body) if isinstance(function.body, list) else [function.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def bound_names(body: list[Any]) -> set[str]:

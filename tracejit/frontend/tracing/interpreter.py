@@ -28,6 +28,8 @@ class Interpreter(Protocol):
     #: What handles exceptions around the present place, and those that are being handled.
     tries: list[Any]
     handling: list[Any]
+    #: id -> generator functions that the program itself has made.
+    local_generators: dict[int, Any]
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 
@@ -145,6 +147,9 @@ class Interpreter(Protocol):
 
     def raise_error(self, raised: Any) -> None:
         """Leave the block around by an outcome that is an exception; nothing follows."""
+
+    def collected(self, g: Any) -> list[Any]:
+        """All items of a generator."""
 
     def step(self) -> None:
         """Count one step. Raises TraceError where tracing takes too long."""

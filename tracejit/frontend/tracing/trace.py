@@ -123,6 +123,8 @@ class Trace:
         self.carried_sizes: Any = None
         #: What inputs of the graph are in the present call (at the root).
         self.samples: dict[Value, Any] = {}
+        #: Names of what takes the items of generators that run, innermost last (at the root).
+        self.takers: list[Any] = []
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
         #: Holds the token that orders effects (at the root).
