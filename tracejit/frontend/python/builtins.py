@@ -25,6 +25,7 @@ from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.messages import MESSAGE_CALLS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
 from tracejit.frontend.python.reductions import FOLD_CALLS
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
@@ -271,6 +272,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
     **FOLD_CALLS,
     **CONTEXT_CALLS,
+    **MESSAGE_CALLS,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

@@ -31,6 +31,7 @@ from tracejit.frontend.tracing.text import (
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
+from tracejit.ops.control.messages import MessageStream
 from tracejit.ops.control.templates import class_path, refer
 
 __all__ = [
@@ -63,6 +64,8 @@ def print_(
     attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
     if isinstance(file, StandardStream):
         attrs["stream"] = file.name
+    elif isinstance(file, MessageStream):
+        attrs["file"] = refer(file)
     elif file is not None:
         if not interpreter.capture.is_outside(file):
             raise TraceError("TJ006", "the file of print()", user_line())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import logging
 import sys
 from types import (
     BuiltinFunctionType,
@@ -28,6 +29,7 @@ from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_e
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
@@ -79,6 +81,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
+    if isinstance(x, logging.Logger):
+        return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):
