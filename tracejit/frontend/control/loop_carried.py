@@ -19,6 +19,7 @@ from tracejit.frontend.control.kinds import (
     of_kind,
     parts_of,
     rebuild,
+    same_constant,
     select,
 )
 from tracejit.frontend.control.merges import undefined
@@ -287,6 +288,9 @@ class _Fixed(LoopCarried):
     ) -> Any:
         return self.value
 
+    def like(self, before: LoopCarried) -> bool:
+        return isinstance(before, _Fixed) and same_constant(self.value, before.value)
+
 
 class _Union(LoopCarried):
     """A value of one of several kinds: which one, and the value of each kind."""
@@ -313,6 +317,9 @@ class _Union(LoopCarried):
 
     def parts(self) -> Sequence[LoopCarried]:
         return [carry for carry in self.inner if carry is not None]
+
+    def like(self, before: LoopCarried) -> bool:
+        return isinstance(before, _Union) and self.kinds == before.kinds and super().like(before)
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         out = [lift(flag).value() for flag in flags(self.interpreter, x, self.kinds)]

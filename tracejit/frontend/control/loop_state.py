@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Same
+from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Same, Unlike
+from tracejit.frontend.control.loop_recall import carries_too_much, fixpoint_of, forget, recall
 from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
@@ -62,6 +63,21 @@ class Loop:
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
         self.inner_of: dict[str, list[TracedArray]] = {}
+        #: What names and memory are where the body begins, in its last trace.
+        self.heads: dict[str, Any] = {}
+        self.versions: dict[Storage, int] = {}
+        #: What is known of the loop from an earlier trace of what stands around it.
+        self.nested = self.parent.loops.next((names.statement, peeled))
+
+    def by_itself(self, run: Callable[[], Any]) -> Any:
+        """An iteration that stands before the loop."""
+        trace = here()
+        outer, trace.loops = trace.loops, self.nested.peeled
+        trace.loops.begin()
+        try:
+            return run()
+        finally:
+            trace.loops = outer
 
     def iteration(self) -> tuple[Any, Any]:
         """Run the body once; gives its outcome, and whether the loop may go on."""
@@ -208,7 +224,11 @@ class Loop:
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
             self.grown.at(name)
-            self.carries[name] = widened(self.interpreter, side, carry, start, end)
+            try:
+                self.carries[name] = widened(self.interpreter, side, carry, start, end)
+            except Unlike as e:
+                self.nested.differs(name, start, e)
+                raise
         self._add_cells(
             list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
         )
@@ -247,14 +267,22 @@ class Loop:
         Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
         loop cannot be rolled.
         """
+        error = self.nested.difference({n: x for n, x in self.start.items() if n in self.at_head})
+        if error is not None:
+            raise Unlike(error.code, error.detail, error.where)
+        known = recall(self)
         for k in range(_ROUNDS):
             side = self._trace()
-            if k == 0 and probe and _is_static(side):
+            if k == 0 and known and carries_too_much(self, side):
+                forget(self)
+                continue
+            if k == 0 and probe and not known and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
             clobbered = dict.fromkeys(side.clobbered)
             if not grown and clobbered.keys() <= self.clobbered.keys():
                 self._check_aliases(side)
+                self.nested.fixpoint = fixpoint_of(self)
                 return side
             self.clobbered |= clobbered
         raise TraceError("TJ011", "what a loop carries does not settle", user_line())
@@ -262,7 +290,8 @@ class Loop:
     def _trace(self) -> Side:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
-        region.carried_sizes = self.grown
+        region.carried_sizes, region.loops = self.grown, self.nested.body
+        region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
         self.inner, self.inner_of = [], {}
         with entered(region, self.names) as side:
@@ -270,6 +299,8 @@ class Loop:
             self.bind(region, iter(self.inputs))
             for storage in self.clobbered:
                 storage.lose(region)
+            self.heads = self.names.all()
+            self.versions = {storage: storage.version for storage in self.storages}
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:

@@ -58,7 +58,7 @@ class RangeLoop(Loop):
         name = self.parent.fresh_size()
         self.grown.counters, self.k = (name,), symbol(name)
         #: Iterations in one round of the rolled loop.
-        self.copies = 1
+        self.copies = self.nested.copies
         self._count()
 
     def _count(self) -> None:
@@ -91,7 +91,7 @@ class RangeLoop(Loop):
     def widen(self, side: Side) -> bool:
         period = self._period(side) if self.copies == 1 else 1
         if period > 1:
-            self.copies = period
+            self.copies = self.nested.copies = period
             self._count()
             return True
         return super().widen(side)
@@ -196,8 +196,10 @@ class TestedLoop(Loop):
 
     def roll(self, probe: bool) -> Any:
         """Record the loop; gives its outcome. Raises as `settle` does."""
-        side = self.settle(probe and self.holds is True)
-        if side.goes_on is not True or not self._test_is_pure():
+        if not self.nested.rotated:
+            side = self.settle(probe and self.holds is True)
+            self.nested.rotated = side.goes_on is not True or not self._test_is_pure()
+        if self.nested.rotated:
             self.rotated = True
             side = self.settle(False)
             if side.goes_on is True:

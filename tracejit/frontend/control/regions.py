@@ -38,6 +38,8 @@ class Names:
             if f is not None:
                 cells.update(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         self.cells = {name: cells[name] for name in names if name in cells}
+        #: Tells apart the statements whose names these are.
+        self.statement = next((f.__code__ for f in functions if f is not None), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.cells)

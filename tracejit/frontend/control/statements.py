@@ -235,7 +235,7 @@ class Flow:
             here().note("peeled", error.detail)
             return self._peeled(
                 predicate(self, length > first),
-                lambda: run(first),
+                lambda: loop.by_itself(lambda: run(first)),
                 lambda: self._counted(items, run, names, info, first + 1),
                 names,
             )
@@ -301,7 +301,10 @@ class Flow:
         if isinstance(error, Unlike) and peeled < _PEELED:
             here().note("peeled", error.detail)
             return self._peeled(
-                holds, run, lambda: self._tested(test, run, names, info, peeled + 1), names
+                holds,
+                lambda: loop.by_itself(run),
+                lambda: self._tested(test, run, names, info, peeled + 1),
+                names,
             )
         if holds is not True:
             raise error

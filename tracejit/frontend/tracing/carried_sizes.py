@@ -7,7 +7,7 @@ that they are equal.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from tracejit.frontend.tracing.trace import Trace
 from tracejit.ir.dims import Dim, Poly, free_symbols, substitute, symbol
@@ -40,6 +40,18 @@ class CarriedSizes:
     def names(self) -> tuple[str, ...]:
         """The symbols."""
         return tuple(self.starts)
+
+    @property
+    def places(self) -> dict[Hashable, str]:
+        """The axes whose sizes change, and their symbols."""
+        return dict(self._known)
+
+    def recall(self, places: Mapping[Hashable, str]) -> dict[str, str]:
+        """Take over the axes of another trace of the loop; gives new symbols for its symbols."""
+        new = {name: self.parent.fresh_size() for name in dict.fromkeys(places.values())}
+        self._known = {place: new[name] for place, name in places.items()}
+        self.starts = dict.fromkeys(new.values(), 0)
+        return new
 
     def begin(self) -> None:
         """A round begins."""

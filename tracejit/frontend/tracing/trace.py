@@ -16,6 +16,7 @@ import numpy as np
 import tracejit.ops  # noqa: F401 - fills the registry
 from tracejit.errors import PACKAGE, TraceError, Where
 from tracejit.frontend.tracing.dispatch import DISPATCH
+from tracejit.frontend.tracing.fixpoints import Fixpoints
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.ir.dims import Dim, symbol
@@ -116,6 +117,8 @@ class Trace:
         )
         #: The caller's arrays, and which inputs of the graph they are.
         self.memory: dict[Any, int] = {} if parent is None else parent.memory
+        #: What the loops that are met next carried when they were last traced.
+        self.loops: Fixpoints = Fixpoints() if parent is None else parent.loops
         #: The sizes that the loop carries whose body this is.
         self.carried_sizes: Any = None
         #: What inputs of the graph are in the present call (at the root).

@@ -1,0 +1,117 @@
+"""Loops in loops: the body of each is traced a few times, however deep it is nested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.random.control_search import load
+from tests.support.compare import assert_same
+from tracejit.frontend.control.loop_state import Loop
+from tracejit.frontend.tracing.fixpoints import Fixpoints, Nested
+
+#: For each kind of nest: what precedes a loop, its head, what its body begins and ends with.
+NESTS = {
+    "counted": ("", "for i{k} in range(n):", "", ""),
+    "tested": ("i{k} = 0", "while i{k} < n:", "", "i{k} += 1"),
+    "left": ("", "for i{k} in range(n):", "if s > 1e6:\n    break", ""),
+    "stored": ("", "for i{k} in range(n):", "b[i{k}] += a[i{k}]", ""),
+    "rebound": ("", "for i{k} in range(n):", "x = x * 0.5 + a", ""),
+    "swapped": ("", "for i{k} in range(n):", "x, y = y, x", "x[0] += 1"),
+    "kinds": ("", "for i{k} in range(n):", "if a[i{k}] > 0.5:\n    best = a[i{k}] + {k}", ""),
+    "listed": ("", "for i{k} in range(n):", "found[0] = found[0] + a[i{k}]", ""),
+    "grown": ("", "for i{k} in range(n):", "", "y = np.concatenate((y, a[:1] + {k}))"),
+    "made": ("r{k} = np.zeros(3)", "for i{k} in range(n):", "r{k}[i{k}] += s", "s = s + r{k}[0]"),
+    "unlike": ("t{k} = 0.0", "for i{k} in range(n):", "", "t{k} += s * 0.25"),
+}
+START = """\
+import numpy as np
+
+def f(a, n):
+    s = a[0]
+    b, x, y = np.zeros(5), a.copy(), a + 1
+    best, found = None, [a[1], 2]
+"""
+
+
+def nest(kind: str, depth: int) -> str:
+    """A program with `depth` loops inside each other."""
+    lines: list[str] = []
+    before, head, first, last = NESTS[kind]
+
+    def add(text: str, k: int, inner: bool) -> None:
+        indent = "    " * (k + 1 + inner)
+        lines.extend(indent + line for line in text.format(k=k).splitlines())
+
+    for k in range(depth):
+        add(before, k, False)
+        add(head, k, False)
+        add(first, k, True)
+    add("s = s + a[i{k}] * 0.5", depth - 1, True)
+    for k in reversed(range(depth)):
+        add(last, k, True)
+    return START + "\n".join(lines) + "\n    return s, b, x, y, best, found\n"
+
+
+@pytest.fixture
+def body_traces(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
+    """The loops whose bodies are traced, once for each time."""
+    traces: list[Loop] = []
+    original = Loop._trace
+
+    def counted(self: Loop) -> Any:
+        traces.append(self)
+        return original(self)
+
+    monkeypatch.setattr(Loop, "_trace", counted)
+    return traces
+
+
+def count(traces: list[Loop], make: Callable[[], object]) -> int:
+    traces.clear()
+    make()
+    return len(traces)
+
+
+#: Those whose code grows with the square of the depth, or doubles with each level.
+LARGE = {"made", "unlike", "swapped"}
+
+
+@pytest.mark.parametrize("kind", sorted(NESTS.keys() - LARGE))
+def test_body_traces_of_a_nest(kind: str, tmp_path: Path, body_traces: list[Loop]) -> None:
+    """At most as many as if each loop were traced once more in each trace of the loop around it."""
+    a = np.linspace(0.0, 1.0, 5)
+    found = []
+    for depth in (2, 4, 6):
+        f = tracejit.jit(load(nest(kind, depth), str(tmp_path)).f)
+        found.append(count(body_traces, lambda f=f: f.trace(a, 3)))  # type: ignore[misc]
+    # Differences of a sequence that grows with the square of the depth grow evenly.
+    assert found[2] - found[1] <= 2 * (found[1] - found[0]) + 4, found
+    assert found[2] <= 6 * 7, found
+
+
+@pytest.mark.parametrize("kind", NESTS)
+def test_graphs_are_those_of_loops_traced_from_scratch(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = np.linspace(0.0, 1.0, 5)
+    f = load(nest(kind, 3), str(tmp_path)).f
+    jitted = tracejit.jit(f)
+    texts = [jitted.lower(a, 3).text()]
+    monkeypatch.setattr(Fixpoints, "next", lambda self, statement: Nested())
+    texts.append(jitted.lower(a, 3).text())
+    assert renamed(texts[0]) == renamed(texts[1])
+    assert_same(f(a.copy(), 3), jitted(a.copy(), 3))
+    assert_same(f(a.copy(), 2), jitted(a.copy(), 2))
+
+
+def renamed(text: str) -> str:
+    """A graph's text without the numbers of its values and sizes, and lists of sizes."""
+    text = re.sub(r"\bs\d+: size,? ?|sizes=\(.*\), (?=regions)| +#.*", "", text)
+    return re.sub(r"\b[sv]\d+\b", "v", text)
