@@ -28,10 +28,12 @@ from tracejit.frontend.control.loop_carried import (
     _Union,
     merged_of,
 )
-from tracejit.frontend.control.regions import Side, contents_of
+from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.tracer import TracedArray, lift
@@ -74,6 +76,8 @@ def recall(loop: Any) -> bool:
 
 def _parts(x: Any) -> list[Any]:
     contents = contents_of(x)
+    if is_grown(contents):
+        return [*contents[0].arrays, contents[1]]
     return list(contents.values() if isinstance(contents, dict) else contents)
 
 
