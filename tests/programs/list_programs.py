@@ -11,6 +11,8 @@ import numpy as np
 PROGRAMS: dict[str, Callable[[Any], Any]] = {}
 #: Those of them that have an array of an empty list, of which nothing but Python knows the dtype.
 FAILS_ON_EMPTY: set[str] = set()
+#: Programs whose lists hold arrays or lists that something else holds, too, or changes.
+SHARING: dict[str, Callable[[Any], Any]] = {}
 
 
 def _program(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -21,6 +23,11 @@ def _program(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _unless_empty(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     FAILS_ON_EMPTY.add(f.__name__)
     return _program(f)
+
+
+def _sharing(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    SHARING[f.__name__] = f
+    return f
 
 
 # Elements ----------------------------------------------------------------------------------------
@@ -554,3 +561,357 @@ def _smooth(x, i):
 @_program
 def mapped(x):
     return list(map(float, x))
+
+
+# Loops that count no further than data say --------------------------------------------------------
+
+
+@_program
+def while_loop(x):
+    out = []
+    k = 0
+    while k < len(x) and x[k] < 1.5:
+        out.append(x[k])
+        k += 1
+    return np.array(out)
+
+
+@_program
+def halvings(x):
+    out = []
+    v = float(np.abs(x).sum()) + 1.0
+    while v > 1e-3:
+        out.append(v)
+        v = v * 0.5
+    return out
+
+
+@_program
+def stack_of_work(x):
+    todo = [int(np.abs(x).sum() * 10)]
+    seen = 0
+    while todo:
+        n = todo.pop()
+        seen += n
+        if n > 1:
+            todo.append(n // 2)
+            todo.append(n - n // 2 - 1)
+    return seen
+
+
+@_program
+def as_often_as_data_say(x):
+    out = []
+    for v in x:
+        for k in range(int(abs(v) * 3)):
+            out.append(v + k)
+    return np.array(out)
+
+
+@_program
+def grows_in_a_branch_of_a_while_loop(x):
+    out = []
+    k = 0
+    while k < 3 * len(x):
+        if k % 3 == 0:
+            out.append((k, float(x[k // 3])))
+        elif k % 3 == 1:
+            out.append((k, -1.0))
+            out.append((0, 0.0))
+        k += 1
+    return out
+
+
+@_unless_empty
+def rows_of_a_while_loop(x):
+    out = []
+    state = np.ones(3)
+    k = 0
+    while k < len(x):
+        state = state * 0.5 + x[k]
+        out.append(state)
+        k += 1
+    return np.array(out), state
+
+
+@_program
+def list_of_a_while_loop_that_breaks(x):
+    out = [0.0]
+    while True:
+        out.append(out[-1] + 1.0)
+        if out[-1] > np.abs(x).sum():
+            break
+    return out
+
+
+@_program
+def queue(x):
+    todo = [0]
+    order = []
+    while len(todo) > 0:
+        k = todo.pop(0)
+        order.append(k)
+        for child in (2 * k + 1, 2 * k + 2):
+            if child < int(np.abs(x).sum()):
+                todo.append(child)
+    return order
+
+
+@_program
+def two_lists_of_a_while_loop(x):
+    ts, vs = [0.0], [1.0]
+    step = 1.0 / (1.0 + float(np.abs(x).sum()))
+    while ts[-1] < 1.0:
+        ts.append(ts[-1] + step)
+        vs.append(vs[-1] * (1.0 - step))
+    return np.array(ts), vs
+
+
+@_program
+def primes(x):
+    found = []
+    for n in range(2, 5 * len(x)):
+        is_prime = True
+        for p in found:
+            if p * p > n:
+                break
+            if n % p == 0:
+                is_prime = False
+                break
+        if is_prime:
+            found.append(n)
+    return found
+
+
+# Elements that others hold ------------------------------------------------------------------------
+
+
+@_sharing
+def path_of_names(x):
+    n = 12
+    path = []
+    for _t in range(n):
+        path.append(x)
+        x = x * 0.5
+    return np.array(path)
+
+
+@_sharing
+def one_array(x):
+    n = 12
+    path = []
+    for _t in range(n):
+        x += 1
+        path.append(x)
+    return np.array(path)
+
+
+@_sharing
+def one_array_appended_first(x):
+    n = 12
+    path = []
+    for _t in range(n):
+        path.append(x)
+        x += 1
+    return np.array(path)
+
+
+@_sharing
+def changed_after(x):
+    n = 12
+    path = []
+    y = x.copy()
+    for _t in range(n):
+        y = y * 2
+        path.append(y)
+        y += 1
+    return np.array(path)
+
+
+@_sharing
+def changed_before(x):
+    n = 12
+    path = []
+    y = x.copy()
+    for _t in range(n):
+        y += 1
+        y = y * 2
+        path.append(y)
+    return np.array(path)
+
+
+@_sharing
+def changed_after_the_loop(x):
+    n = 12
+    path = []
+    y = x.copy()
+    for _t in range(n):
+        y = y * 2
+        path.append(y)
+    y += 1
+    return np.array(path)
+
+
+@_sharing
+def last_of_it_returned(x):
+    n = 12
+    path = []
+    y = x.copy()
+    for _t in range(n):
+        y = y * 2
+        path.append(y)
+    return y, path
+
+
+@_sharing
+def one_buffer(x):
+    n = 12
+    path = []
+    buf = np.zeros(3)
+    for t in range(n):
+        buf[0] = t
+        path.append(buf)
+    return np.array(path)
+
+
+@_sharing
+def views(x):
+    n = 12
+    path = []
+    for t in range(n):
+        path.append(x[t : t + 3])
+    return np.array(path)
+
+
+@_sharing
+def one_list(x):
+    n = 12
+    path = []
+    row = [0.0] * 3
+    for t in range(n):
+        row[1] = x[t]
+        path.append(row)
+    return np.array(path)
+
+
+@_sharing
+def an_element_changed(x):
+    n = 12
+    path = []
+    for t in range(n):
+        path.append(x.copy() * t)
+    path[1][0] = 100.0
+    return path
+
+
+@_sharing
+def changed_on_some_paths(x):
+    n = 12
+    path = []
+    for t in range(n):
+        y = x * t
+        if x[t] > 0:
+            path.append(y)
+        y[0] = 9
+    return np.array(path)
+
+
+@_sharing
+def maybe_the_same(x):
+    n = 12
+    path = []
+    y = x * 1
+    for t in range(n):
+        if x[t] > 0:
+            y = y + 1
+        path.append(y)
+    return path
+
+
+@_sharing
+def maybe_changed(x):
+    n = 12
+    path = []
+    y = x * 1
+    for t in range(n):
+        if x[t] > 0:
+            y = y + 1
+        path.append(y)
+        y[0] = t
+    return np.array(path)
+
+
+@_sharing
+def row_and_rows(x):
+    rows = []
+    for i in range(12):
+        row = []
+        for j in range(12):
+            row.append(x[i] * x[j])
+        rows.append(row)
+    return row, rows
+
+
+@_sharing
+def row_changed_after(x):
+    rows = []
+    for i in range(12):
+        row = [x[i], 0.0 * x[i]]
+        rows.append(row)
+        row[1] = x[i] * 2.0
+    return np.array(rows)
+
+
+@_sharing
+def same_array_each_time(x):
+    rows = []
+    for _ in range(12):
+        rows.append(x)
+    return rows
+
+
+@_sharing
+def late_binding(x):
+    functions = [lambda v: v * i for i in range(12)]  # noqa: B023
+    return [f(x) for f in functions]
+
+
+@_sharing
+def list_of_zeros(x):
+    counts = [0.0] * 12
+    for i in range(12):
+        counts[i] += x[i]
+    return counts
+
+
+# Errors and state --------------------------------------------------------------------------------
+
+
+def pops_too_often(x):
+    out = []
+    for v in x:
+        out.append(v)
+    for _ in x:
+        out.pop()
+    return out.pop()
+
+
+def reads_too_far(x):
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(v)
+    return out[len(x)]
+
+
+def appends_to_a_list(x, log):
+    values = log.values
+    for v in x:
+        values.append(float(v))
+    return len(values)
+
+
+def notes(x, log):
+    for v in x:
+        log.note(v)
+    return log.count

@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.loop_carried import LoopCarried, Same
+from tracejit.frontend.control.regions import close_region
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.tracing.contents import contents_of, put_contents
@@ -33,7 +34,7 @@ from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
 from tracejit.ir.dims import Dim, free_symbols, substitute
-from tracejit.ir.graph import Value
+from tracejit.ir.graph import Value, symbols
 
 __all__ = [
     "FEW",
@@ -51,6 +52,8 @@ __all__ = [
 
 #: Up to this many iterations are unrolled: a list then has Python's own elements.
 FEW = 8
+#: For how many more elements a list has room at first that grows by an unknown number.
+_BEGIN = 16
 #: Up to this many elements, a list that only one side of a branch makes larger is one of arrays.
 _JOINED = 64
 
@@ -78,10 +81,12 @@ class Room:
 
     def make(self, interpreter: Interpreter, loop: Any) -> None:
         """Let the lists have room for what the loop appends."""
-        for x, form, count in self.lists.values():
+        for x, form, count in list(self.lists.values()):
             interpreter.will_mutate(x)
             self.before.append((x, contents_of(x)))
-            _reserve(interpreter, x, form, _times(loop.parent, loop.iterations, count))
+            more = _times(loop.parent, loop.iterations, count)
+            self.lists[id(x)] = x, form, None if more is None else count
+            _reserve(interpreter, x, form, more)
 
     def undo(self) -> None:
         """Let the lists be as before the loop."""
@@ -176,8 +181,16 @@ def _above(loop: Any, count: Any) -> Any:
 def note_appended(interpreter: Interpreter, x: list[Any]) -> None:
     """Note that one element is appended to a grown list where the program is now."""
     if interpreter.rolling:
-        appended = interpreter.rolling[-1].appended
-        appended[id(x)] = _sum(appended.get(id(x), 0), 1)
+        innermost = interpreter.rolling[-1]
+        innermost.appended[id(x)] = _sum(innermost.appended.get(id(x), 0), 1)
+        if any(_is_open(loop, x) for loop in interpreter.rolling):
+            count = innermost.appending.get(id(x), (x, 0))[1]
+            innermost.appending[id(x)] = x, count + 1
+
+
+def _is_open(loop: Any, x: list[Any]) -> bool:
+    """Whether nobody knows before a loop how much it appends to a list."""
+    return id(x) in loop.room.lists and loop.room.lists[id(x)][2] is None
 
 
 def check_room(loop: Any) -> None:
@@ -261,10 +274,60 @@ def _common(values: Sequence[Any]) -> Form:
 # Room --------------------------------------------------------------------------------------------
 
 
+def begin_iteration(loop: Any) -> None:
+    """Let the lists that grow by an unknown number of elements have room for an iteration."""
+    for x, count in loop.headroom.values():
+        if is_grown(x):
+            loop.interpreter.will_mutate(x)
+            x[0] = x[0].with_arrays(_enlarged(loop.interpreter, x, count))
+
+
+def needs_more(loop: Any) -> bool:
+    """Whether an iteration itself appends more to such a list than it makes room for."""
+    more = False
+    for key, (x, count) in loop.appending.items():
+        if count > loop.headroom.get(key, (x, 0))[1]:
+            loop.headroom[key], more = (x, count), True
+    return more
+
+
+def _enlarged(interpreter: Interpreter, x: list[Any], count: int) -> list[Any]:
+    """The arrays of a list, or twice as large ones where `count` elements would not fit."""
+    trace, arrays = here(), x[0].arrays
+    capacity: Dim = x[0].capacity
+    wanted = interpreter.binary("add", size_of(x), count)
+    fits = interpreter.truth_of(
+        interpreter.compare("ge", lift(unwrap(capacity, trace.env)), wanted)
+    )
+    given = [array.value() for array in arrays]
+    # The side that hands the arrays on comes first: it is that which moves no elements.
+    same, larger = (Trace(name, trace.env, trace) for name in ("then", "orelse"))
+    with larger.active():
+        new = []
+        for v, leaf in zip(given, leaves_in(x[0].form), strict=True):
+            zero = np.zeros((), leaf.dtype)[()]
+            rest = filled((capacity + count, *leaf.shape), zero, leaf.dtype).value()
+            new.append(larger.emit("concatenate", (larger.capture(v, trace), rest), axis=0))
+    with same.active():
+        old = [same.capture(v, trace) for v in given]
+    captures = list(dict.fromkeys((*larger.captures, *same.captures)))
+    graphs = (
+        close_region(same, (), (), captures, old, (capacity,)),
+        close_region(larger, (), (), captures, new, (2 * capacity + count,)),
+    )
+    outs = trace.emit_all(
+        "cond",
+        (lift(fits).value(), *captures),
+        {"sizes": tuple(symbols(g.sizes) for g in graphs)},
+        regions=graphs,
+        binds=(trace.fresh_size(1),),
+    )
+    return [wrap(trace, v) for v in outs]
+
+
 def _reserve(interpreter: Interpreter, x: list[Any], form: Form, more: Any) -> None:
-    """Let a list be a grown one with room for `more` elements."""
-    if more is None:
-        raise TraceError("TJ017", "a list grows by an unknown number of elements", user_line())
+    """Let a list be a grown one with room for `more` elements, or some where that is None."""
+    more = _BEGIN if more is None else more
     trace, length = here(), size_of(x) if is_grown(x) else len(x)
     if isinstance(length, Tracer) or isinstance(more, Tracer):
         room = lift(binary_operator(operator.add, lift(length), lift(more)))

@@ -78,6 +78,10 @@ class Loop:
         #: The trace of the body, how often it appends to each list by id, and room for that.
         self.region = self.parent
         self.appended: dict[int, Any] = {}
+        #: How often it does itself, for lists of unknown length: id -> (list, count).
+        self.appending: dict[int, tuple[list[Any], int]] = {}
+        #: How many elements an iteration makes room for, in each list of unknown length by id.
+        self.headroom: dict[int, tuple[list[Any], int]] = {}
         self.room = growth.Room()
         #: How often it runs (an int, a size or a traced int), where that is known before.
         self.iterations: Any = None
@@ -299,6 +303,7 @@ class Loop:
             if k == 0 and probe and not known and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
+            grown |= growth.needs_more(self)
             clobbered = dict.fromkeys(side.clobbered)
             if not grown and clobbered.keys() <= self.clobbered.keys():
                 self._check_aliases(side)
@@ -312,7 +317,7 @@ class Loop:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
         region.carried_sizes, region.loops = self.grown, self.nested.body
-        self.region, self.appended = region, {}
+        self.region, self.appended, self.appending = region, {}, {}
         region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
         self.inner, self.inner_of = [], {}
@@ -323,6 +328,7 @@ class Loop:
                 storage.lose(region)
             self.heads = self.names.all()
             self.versions = {storage: storage.version for storage in self.storages}
+            growth.begin_iteration(self)
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:

@@ -191,7 +191,11 @@ def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> l
     keys, form = held[0], x[0].form
     if key is not None:
         made = interpreter.allocate([])
-        extend(interpreter, made, mapped(interpreter, key, x))
+        found: Any = mapped(interpreter, key, x)
+        if found is None:
+            found = [interpreter.call(key, v) for v in interpreter.iterate(x)]
+        extend(interpreter, made, found)
+        made = as_grown(interpreter, made)
         if not is_grown(made):
             raise TraceError("TJ001", "sorted() by these keys", user_line())
         (keys,), form = prefixes(made), made[0].form
