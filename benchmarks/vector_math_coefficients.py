@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 
+from tracejit.codegen.vector_math.formats import FORMATS
+
 Function = Callable[[mp.mpf], mp.mpf]
 
 
@@ -68,20 +70,18 @@ _cbrt_tail = _series(
 )
 
 
-# tan(r) = r + r^3 * tan_tail(r^2)
-def _tan_tail(z: mp.mpf) -> mp.mpf:
+# tan(r) = r / (1 - r^2 * cot_tail(r^2))
+def _cot_tail(z: mp.mpf) -> mp.mpf:
     with mp.extradps(40):
         root = mp.sqrt(z)
-        return (mp.tan(root) / root - 1) / z
+        return (1 - root / mp.tan(root)) / z
 
 
-# sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 / 2 + r^4 * cosh_tail(r^2)
+# sinh(r) = r + r^3 * sinh_tail(r^2);  cosh(r) = 1 + r^2 * cosh_tail(r^2)
 _sinh_tail = _series(
     lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 3)
 )
-_cosh_tail = _series(
-    lambda z: (mp.cosh(mp.sqrt(z)) - 1 - z / 2) / z**2, lambda i: 1 / mp.factorial(2 * i + 4)
-)
+_cosh_tail = _series(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda i: 1 / mp.factorial(2 * i + 2))
 # arctan(t) = t + t^3 * arctan_tail(t^2)
 _arctan_tail = _series(
     lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
@@ -105,9 +105,10 @@ _log_power_tail = _series(
     lambda r: (mp.log1p(r) - r + r**2 / 2 - r**3 / 3) / r**4,
     lambda i: mp.mpf((-1) ** (i + 1)) / (i + 4),
 )
-# log2(1 + r) = r * log2_singles(r)
-_log2_singles = _series(
-    lambda r: mp.log1p(r) / r / mp.log(2), lambda i: mp.mpf((-1) ** i) / (i + 1) / mp.log(2)
+# log2(1 + r) = (r - r^2 / 2) / log(2) + r^3 * log2_power(r)
+_log2_power = _series(
+    lambda r: (mp.log1p(r) - r + r**2 / 2) / r**3 / mp.log(2),
+    lambda i: mp.mpf((-1) ** i) / (i + 3) / mp.log(2),
 )
 # log(1 + f) = f - f^2 / 2 + f^3 * log1p_tail(f)
 _log1p_tail = _series(
@@ -119,6 +120,12 @@ _log_tail = _series(lambda r: (mp.log1p(r) - r) / r**2, lambda i: mp.mpf((-1) **
 
 def _log_tail_in(base: int) -> Function:
     return lambda r: _log_tail(r) / mp.log(base)
+
+
+def _octave(base: int) -> Function:
+    inverse = 1 / mp.log(base)
+    rounded = mp.mpf(_to_format(inverse, "f32"))
+    return lambda r: inverse - rounded + r * _log_tail(r) * inverse
 
 
 # erf(x) = x + x * erf_tail(x^2)
@@ -224,32 +231,37 @@ def specs() -> list[Fit]:
 
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = []
+    rest = (-_REST_LOW, _REST_HIGH)
+    # The weights of logarithms make the errors relative to r where it is largest.
     for dtype, log in (("f64", 9), ("f32", 3)):
-        # The weights make the errors relative to r where it is largest.
-        bounds = (-_REST_LOW, _REST_HIGH, log, dtype)
-        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *bounds)]
-        fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *bounds)]
-        fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *bounds)]
+        fits += [Fit("log", _log_tail, lambda r: mp.mpf(_REST_HIGH), *rest, log, dtype)]
+    fits += [Fit("log2", _log_tail_in(2), lambda r: _REST_HIGH * mp.log(2), *rest, 9, "f64")]
+    fits += [Fit("log10", _log_tail_in(10), lambda r: _REST_HIGH * mp.log(10), *rest, 9, "f64")]
+    # log_b(1 + r) = f * r + r * octave_b(r), f = 1 / log(b) rounded; the natural one as above.
+    octave = (-0.01712, 1 / 32)
+    fits += [Fit("octave", _log_tail, lambda r: mp.mpf(1) / 32, *octave, 3, "f32")]
+    fits += [Fit("octave2", _octave(2), lambda r: mp.log(2), *octave, 3, "f32")]
+    fits += [Fit("octave10", _octave(10), lambda r: mp.log(10), *octave, 3, "f32")]
     fits += [Fit("log1p", _log1p_tail, lambda f: f * f, -5 / 16, 3 / 8, 8, "f32")]
     fits += [Fit("erfc", *erfc, 6 - ERFC_CENTRE, 20, "f64")]
     fits += [Fit("erfc", *erfc, 4 - ERFC_CENTRE, 8, "f32")]
-    for dtype, sinh, cosh in (("f64", 5, 4), ("f32", 2, 1)):
-        z = _HALF_LN2**2
+    for dtype, sinh, cosh in (("f64", 3, 2), ("f32", 1, 0)):
+        # sinh has none of the steps up to 1 / 8.
+        half, more = (mp.log(2) / 32 * mp.mpf("1.01")) ** 2, mp.mpf("0.125") ** 2
         fits += [
-            Fit("sinh", _sinh_tail, lambda z: z, 0.0, z, sinh, dtype),
-            Fit("cosh", _cosh_tail, lambda z: z * z, 0.0, z, cosh, dtype),
+            Fit("sinh", _sinh_tail, lambda z: z, 0.0, more, sinh, dtype),
+            Fit("cosh", _cosh_tail, lambda z: z, 0.0, half, cosh, dtype),
         ]
+    fits += [Fit("expm1", _exp_tail, abs, -0.1251, 0.1251, 3, "f32")]
     for dtype, arcsin, arctan, artanh in (("f64", 12, 12, 7), ("f32", 4, 5, 3)):
         fits += [
             Fit("arcsin", _arcsin_tail, lambda z: z, 0.0, 0.2501, arcsin, dtype),
             Fit("arctan", _arctan_tail, lambda z: z, 0.0, _TAN_HALF**2, arctan, dtype),
             Fit("artanh", _artanh_tail, lambda z: z, 0.0, _ARTANH_Z[dtype], artanh, dtype),
         ]
-    rest = (-_REST_LOW, _REST_HIGH)
     fits += [
         Fit("log_power", _log_power_tail, lambda r: mp.mpf(_REST_HIGH) ** 3, *rest, 9, "f64"),
-        Fit("log2_singles", _log2_singles, lambda r: mp.log(2), *rest, 6, "f64"),
-        Fit("exp2_singles", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, 3, "f64"),
+        Fit("log2_power", _log2_power, lambda r: mp.log(2) / 1024, -0.0252, 1 / 32, 3, "f32"),
     ]
     for dtype, exp, exp2 in (("f64", 4, 6), ("f32", 1, 3)):
         step = mp.log(2) / 32 * mp.mpf("1.001")
@@ -258,8 +270,9 @@ def specs() -> list[Fit]:
             Fit("exp2", _exp2_tail, lambda r: mp.mpf(1) / 32, -1 / 32, 1 / 32, exp2, dtype),
         ]
         fits += [Fit("cbrt", _cbrt_tail, lambda e: mp.mpf(0.103), -0.103, 0.103, 2, dtype)]
-    for dtype, tan in (("f64", 14), ("f32", 6)):
-        fits += [Fit("tan", _tan_tail, lambda z: z, 0.0, _QUARTER**2, tan, dtype)]
+    # Best at the end, where the other errors are greatest.
+    fits += [Fit("cot", _cot_tail, lambda z: z**1.5, 0.0, _QUARTER**2, 8, "f64")]
+    fits += [Fit("cot", _cot_tail, lambda z: z**2, 0.0, _QUARTER**2, 3, "f32")]
     for dtype, exp, sin, cos, erf in (("f64", 10, 5, 5, 11), ("f32", 5, 2, 2, 6)):
         fits += [
             Fit("exp", _exp_tail, lambda r: r * r, -_HALF_LN2, _HALF_LN2, exp, dtype),
@@ -299,6 +312,26 @@ def constants(dtype: str) -> dict[str, list[float]]:
     }
 
 
+def places(dtype: str) -> list[int]:
+    """From 2^(j / 16) to the nearest number whose product with its rounded reciprocal is nearly 1.
+
+    In units in the last place. Numbers near sqrt(2) are wanted from 2^36 on: a number t and 2 / t
+    are there at like distances from it, so that the products change slowly.
+    """
+    mp.mp.dps = 80
+    fmt, bound = FORMATS[dtype], {"f64": mp.mpf(2) ** -60, "f32": mp.mpf(2) ** -31}[dtype]
+    found = []
+    for j in range(16):
+        nearest = fmt.encode(float(mp.mpf(2) ** (mp.mpf(j) / 16)))
+        start = 1 << 36 if j == 8 and dtype == "f64" else 0
+        for k in (sign * size + start for size in range(100_000) for sign in (1, -1)):
+            t = fmt.decode(nearest + k)
+            if abs(mp.mpf(t) * fmt.rounded(1 / t) - 1) < bound:
+                found.append(k)
+                break
+    return found
+
+
 def _source(head: str, values: list[float], comment: str = "") -> str:
     words = [value.hex().replace("0000000p", "p") for value in values]
     rows = [" ".join(words[start : start + 3]) for start in range(0, len(words), 3)]
@@ -316,6 +349,8 @@ def main(argv: list[str] | None = None) -> int:
         for name, values in constants(dtype).items():
             if not names:
                 print(_source(f"{name}=", values))
+        if not names:
+            print(f"        places={places(dtype)}")
         mp.mp.dps = 50
         for spec in specs():
             if spec.dtype == dtype and (not names or spec.name in names):

@@ -8,7 +8,7 @@
 compiled and why, and what was not.
 """
 
-from tracejit import config, errors
+from tracejit import config, errors, tree
 from tracejit.api import (
     checkpoint,
     custom_jvp,
@@ -50,6 +50,7 @@ __all__ = [
     "jvp",
     "scan",
     "stop_gradient",
+    "tree",
     "value_and_grad",
     "vjp",
     "vmap",

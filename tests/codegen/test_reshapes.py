@@ -135,3 +135,15 @@ def test_reductions_through_reshapes() -> None:
         a = rng.integers(-2, 3, shape).astype(np.float64)
         for actual, expected in zip(f(a), products(a), strict=True):
             np.testing.assert_array_equal(actual, expected, strict=True)
+
+
+def pairs(x: Any) -> Any:
+    return np.reshape(x.T, (-1, 2))
+
+
+def test_copies_in_another_order_walk_the_source() -> None:
+    f = tracejit.jit(pairs)
+    x = np.arange(72.0).reshape(6, 3, 4)[:, 1]
+    np.testing.assert_array_equal(f(x), pairs(x), strict=True)
+    text = f.lower(x).text("kernel")
+    assert "//" not in text and "%" not in text

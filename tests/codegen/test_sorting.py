@@ -92,3 +92,13 @@ def test_without_a_loop_numpy_is_called(monkeypatch: pytest.MonkeyPatch) -> None
         jitted = tracejit.jit(function)
         assert_same(function(x, 0), jitted(x, 0))
         assert "runs through NumPy" in str(jitted.report())
+
+
+def test_lines_one_after_another_are_read_where_they_lie() -> None:
+    f = tracejit.jit(lambda x: (np.argsort(x, axis=0, stable=True), np.sort(x, axis=0)))
+    x = np.random.default_rng(5).integers(0, 9, (4, 3, 7)).astype(np.float32)
+    for v in (x.transpose(2, 0, 1), x.transpose(2, 1, 0), x.transpose(2, 0, 1)[:, ::2]):
+        expected = np.argsort(v, axis=0, stable=True), np.sort(v, axis=0)
+        for found, e in zip(f(v), expected, strict=True):
+            np.testing.assert_array_equal(found, e, strict=True)
+            assert found.strides == e.strides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,3 +141,21 @@ def test_positions_in_rows_that_lanes_divide(
             out = np.zeros(1, DTYPES[result])
             found = run_both(k, target, {"a": a, "out": out}, {"n": n, "m": 3})["out"][0]
             assert found == getattr(np, combine)(terms)
+
+
+def first_of_all(x: Any) -> Any:
+    return np.argmax(x), np.argmin(x)
+
+
+@pytest.mark.parametrize("dtype", (np.uint8, np.bool_, np.float32, np.float64))
+def test_positions_of_extremes_by_rows(dtype: Any) -> None:
+    f = tracejit.jit(first_of_all)
+    rng = np.random.default_rng(3)
+    for k in range(40):
+        whole = np.full((20, 60), k % 3 == 0, dtype)
+        for _ in range(k % 4):
+            number = rng.choice([0, 1, 1 if whole.dtype.kind != "f" else np.nan])
+            whole[rng.integers(20), rng.integers(60)] = number
+        for x in (whole[:, ::2], whole.T, whole.reshape(4, 5, 60).transpose(0, 2, 1)):
+            assert f(x) == first_of_all(x)
+    assert "//" not in f.lower(whole[:, ::2]).text("kernel")

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import ast
 import itertools
+import pickle
 import random
 from collections.abc import Callable
 
 import pytest
 
-from tracejit.ir import dims
-from tracejit.ir.dims import Dim, Poly, bounds, evaluate, floordiv, maximum, minimum, mod, symbol
+from tracejit.ir import dims, polynomials
+from tracejit.ir.dims import (
+    Dim,
+    Poly,
+    bounds,
+    evaluate,
+    floordiv,
+    magnitude,
+    maximum,
+    minimum,
+    mod,
+    substitute,
+    symbol,
+)
 
 N, M, K = symbol("n"), symbol("m"), symbol("k")
 VALUES = [{"n": n, "m": m, "k": k} for n, m, k in itertools.product((0, 1, 2, 5, 12), repeat=3)]
@@ -126,3 +139,39 @@ def test_other_syntax_is_refused(text: str) -> None:
 def test_every_symbol_needs_a_value() -> None:
     with pytest.raises(KeyError):
         evaluate(N + 1, {"m": 1})
+
+
+def halves(depth: int) -> list[Dim]:
+    """What is left of a length of which each time a half is cut off: its text doubles each time."""
+    out: list[Dim] = [N]
+    for _ in range(depth):
+        out.append(out[-1] - floordiv(out[-1], 2))
+    return out
+
+
+def test_shared_parts_are_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a tree, the last of these sizes has more parts than a computer could count."""
+    sizes = halves(60)
+    visits = []
+    original = polynomials._bounds
+
+    def counted(*args: object) -> object:
+        visits.append(args[0])
+        return original(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(polynomials, "_bounds", counted)
+    last = sizes[-1]
+    assert bounds(last, {"n": (0, 2**70)})[1] is not None
+    assert len(visits) == 60
+    assert evaluate(last, {"n": 2**60 + 1}) == 2
+    assert dims.free_symbols(last) == {"n"}
+    assert substitute(last, {"n": M}) == substitute(sizes[-2] - floordiv(sizes[-2], 2), {"n": M})
+    assert magnitude(last, {"n": 5})[0] > 0
+    assert len(polynomials.key_of(last)) < 1000
+
+
+def test_equal_polynomials_are_one_object() -> None:
+    a, b = halves(30), halves(30)
+    assert all(x is y for x, y in zip(a, b, strict=True))
+    assert (N + M) * K is N * K + K * M
+    assert pickle.loads(pickle.dumps(a[5])) is a[5]

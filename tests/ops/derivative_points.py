@@ -28,6 +28,7 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     **dict.fromkeys(("arcsin", "arccos", "arctanh", "log1p", "tan"), (_INSIDE,)),
     "arccosh": (_BEYOND,),
     "erfinv": (_INSIDE,),
+    "frexp_mantissa": ((0.7, -1.5, 2.8, -0.75, 1.4),),
     **dict.fromkeys(("erfcinv", "logit", "ndtri"), (_FRACTIONS,)),
     **dict.fromkeys(("entr", "gamma", "gammaln", "psi"), (_POSITIVE,)),
     **dict.fromkeys(("xlogy", "xlog1py"), (_ANY, _POSITIVE)),

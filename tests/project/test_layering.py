@@ -26,7 +26,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("transforms", "passes"),
         ("codegen",),
         ("runtime",),
-        ("api",),
+        ("api", "tree"),
         ("demo",),
         ("cli",),
     ),
@@ -68,6 +68,7 @@ LAZY: dict[str, dict[str, tuple[str, ...]]] = {
             "transforms.api.products",
             "transforms.api.stop_gradient",
         ),
+        "tree": ("frontend.python.trees",),
     },
     "a command imports what it runs": {
         "cli": ("cli.about", "cli.graphs", "cli.show", "demo"),

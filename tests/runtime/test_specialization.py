@@ -141,6 +141,47 @@ def test_a_size_whose_value_is_needed_compiles_for_16_values() -> None:
     assert fallback.code in ("TJ012", "TJ021")
 
 
+def test_what_fails_with_sizes_that_vary_is_compiled_for_each() -> None:
+    def labelled(x: Any) -> Any:
+        rows = {}
+        for k in range(len(x)):
+            rows[str(k)] = x[k] * 2
+        return np.array(list(rows.values()))
+
+    f = tracejit.jit(labelled, strict=True)
+    for n in (3, 4, 5, 3, 4):
+        assert_same(labelled(block(n)), f(block(n)))
+    assert [signature for _, signature in f.report().compiles] == ["f64[3]", "f64[4]", "f64[5]"]
+    assert f.report().fallbacks == []
+    (line,) = [x for x in f.report().variants[1].lines if x.kind == "static"]
+    assert "TJ018" in line.why
+    # Another call of the same form goes there directly.
+    assert f.report().variants[2].reason == "new size: x.shape[0] is 5 instead of 4"
+    assert not any(x.kind == "static" for x in f.report().variants[2].lines)
+
+
+def test_what_needs_each_size_is_compiled_without_symbols() -> None:
+    def by_size(x: Any) -> Any:
+        return x + sum([1.0] * x.shape[0])
+
+    f = tracejit.jit(by_size, strict=True)
+    for n in (3, 4, 5, 3):
+        assert_same(by_size(block(n)), f(block(n)))
+    assert [signature for _, signature in f.report().compiles] == ["f64[3]", "f64[4]", "f64[5]"]
+
+
+def test_what_fails_with_any_sizes_is_eager_for_the_first_reason() -> None:
+    def counted(x: Any, names: Any) -> Any:
+        for k in range(len(x)):
+            names.add(str(k))
+        return x + len(names)
+
+    f = tracejit.jit(counted)
+    for n in (3, 4, 5):
+        assert_same(counted(block(n), set()), f(block(n), set()))
+    assert len(f.report().fallbacks) == 1
+
+
 def test_16_variants_are_the_limit() -> None:
     limit = dispatch._VARIANTS
     assert limit == 16

@@ -63,13 +63,13 @@ def attr_key(attr: Attr) -> object:
     return attr
 
 
-def attr_sizes(attr: Attr) -> set[str]:
+def attr_sizes(attr: Attr) -> frozenset[str]:
     """The size symbols an attribute mentions."""
     if isinstance(attr, Poly):
         return free_symbols(attr)
     if isinstance(attr, tuple):
-        return set().union(*(attr_sizes(a) for a in attr if type(a) in (tuple, Poly)))
-    return set()
+        return frozenset().union(*(attr_sizes(a) for a in attr if type(a) in (tuple, Poly)))
+    return frozenset()
 
 
 def attr_substitute(attr: Attr, sizes: Mapping[str, Dim]) -> Attr:

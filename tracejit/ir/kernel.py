@@ -36,7 +36,7 @@ does not hold both a sum and a product of floats.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tracejit.ir.dims import Dim
@@ -170,6 +170,20 @@ class Reduce:
     block: int = 512
     vector: bool = False
     quotients: tuple[tuple[str, Dim], ...] = ()
+
+    @property
+    def finds_extreme(self) -> bool:
+        """Whether it finds the position of an extreme and nothing else."""
+        return len(self.targets) == 1 and self.targets[0].combine in ("argmin", "argmax")
+
+    def without_position(self) -> Reduce:
+        """One that finds the position of an extreme, made one that finds the extreme itself."""
+        (target,) = self.targets
+        kind = target.combine.removeprefix("arg")
+        if target.expr.dtype == "b1":
+            kind = {"max": "any", "min": "all"}[kind]
+        extreme = replace(target, combine=kind, dtype=target.expr.dtype, identity=None)
+        return replace(self, targets=(extreme,))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TypeAlias
 
 from tracejit.errors import GraphError
@@ -142,7 +142,7 @@ class _Verifier:
             self.fail(index, f"the size {size} is defined twice")
         self.sizes.add(size)
 
-    def sizes_defined(self, sizes: set[str], index: int | None, reader: Value | str) -> None:
+    def sizes_defined(self, sizes: Set[str], index: int | None, reader: Value | str) -> None:
         if not sizes <= self.sizes:
             missing = ", ".join(sorted(sizes - self.sizes))
             self.fail(index, f"{reader!r} reads the size {missing}, which is not defined")

@@ -59,6 +59,8 @@ class _Structure:
     def __init__(self) -> None:
         self.variants: list[Any] = []
         self.scalars_static = False
+        #: Whether each variant is for sizes of its own.
+        self.sizes_static = False
         self.eager: Fallback | None = None
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()

@@ -10,6 +10,7 @@ elements: such an allocation has a pointer that changes hands at the end of each
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +31,8 @@ __all__ = ["Allocation", "BufferPlan", "Copy", "Move", "byte_count", "is_update"
 
 #: What can compute its result in memory with any strides.
 _STRIDED = (Fusion, Merge, Undefined, WriteItem)
+#: How many slots of other sizes an allocation is compared with.
+_TRIED = 16
 
 
 @dataclass(eq=False)
@@ -358,15 +361,15 @@ class _Planner:
     def _fitting(self, sizes: frozenset[Dim], free: Sequence[int]) -> int | None:
         """The best of these slots for an allocation of the largest of `sizes`."""
         slots = self.plan.slots
-        for fits in (
-            lambda slot: slot == sizes,
-            lambda slot: _within(sizes, slot),
-            lambda slot: _within(slot, sizes),
-        ):
-            for k in free:
-                if fits(slots[k]):
-                    return k
-        return None
+        first: dict[frozenset[Dim], int] = {}
+        for k in free:
+            first.setdefault(slots[k], k)
+        if sizes in first:
+            return first[sizes]
+        first = dict(itertools.islice(first.items(), _TRIED))
+        larger = (k for slot, k in first.items() if _within(sizes, slot))
+        smaller = (k for slot, k in first.items() if _within(slot, sizes))
+        return next(itertools.chain(larger, smaller), None)
 
     # What is copied -----------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from collections.abc import Container
 
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, Poly, bounds, substitute, symbol
-from tracejit.ir.graph import Graph, Node, Value
-from tracejit.ir.types import ArrayType
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import ArrayType, Type
 from tracejit.ops.array.creation import DimValue
 from tracejit.ops.control.dataflow import Exit, Merge
 
@@ -81,24 +81,21 @@ def byte_counts(graph: DataflowGraph) -> set[Dim]:
     """Byte counts of the graph's arrays that could leave 64 bits, stored or not."""
     out: set[Dim] = set()
     for _, node in graph.nodes():
-        for v in node.outputs:
-            out |= _counts(v, {})
+        out |= _counts({v.type for v in node.outputs}, {})
         for region, given in zip(node.regions, node.attrs.get("sizes", ()), strict=False):
-            out |= _inside(region, dict(zip(region.sizes, given, strict=True)))
+            inside = {v.type for n in region.nodes for v in n.outputs}
+            out |= _counts(inside, dict(zip(region.sizes, given, strict=True)))
     return out
 
 
-def _inside(region: Graph, sizes: dict[str, Dim]) -> set[Dim]:
-    return {d for node in region.nodes for v in node.outputs for d in _counts(v, sizes)}
-
-
-def _counts(v: Value, sizes: dict[str, Dim]) -> set[Dim]:
-    if not isinstance(v.type, ArrayType) or not isinstance(v.type.size, Poly):
-        return set()
-    size = substitute(v.type.size, sizes)
-    if isinstance(size, int) or all(len(monomial) <= 1 for monomial, _ in size.terms):
-        return set()
-    return {size * v.type.dtype.itemsize}
+def _counts(types: set[Type], sizes: dict[str, Dim]) -> set[Dim]:
+    out: set[Dim] = set()
+    for t in types:
+        if isinstance(t, ArrayType) and isinstance(t.size, Poly):
+            size = substitute(t.size, sizes)
+            if isinstance(size, Poly) and any(len(monomial) > 1 for monomial, _ in size.terms):
+                out.add(size * t.dtype.itemsize)
+    return out
 
 
 def _lone_symbol(d: Dim) -> str | None:

@@ -272,7 +272,21 @@ class Nested(Form):
     @property
     def deciding(self) -> int:
         """A row may decide by itself."""
-        return 1 if any(isinstance(s, Reduce) for s in self.reduce.body) else 128
+        return 1 if self._has_rows else 128
+
+    @property
+    def _has_rows(self) -> bool:
+        return any(isinstance(s, Reduce) for s in self.reduce.body)
+
+    @property
+    def _finds_row(self) -> bool:
+        """Whether it finds the row of an extreme by itself: nothing may be more extreme."""
+        return (
+            self._has_rows
+            and self.result_lanes.width == self.streams == len(self.combines) == 1
+            and self.combines[0].with_position
+            and only_reads((self.reduce,))
+        )
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb
@@ -332,7 +346,8 @@ class Nested(Form):
             return after + self._count(state[count:], divisors)
 
         carried += [("i64", start) for d in divisors for start in self._divided(begin, d)]
-        after = self._nested(self.fb.do_while(begin, end, "1", carried, one)[:count])
+        until = (lambda state: self.combines[0].saturated(s, state[0])) if self._finds_row else None
+        after = self._nested(self.fb.do_while(begin, end, "1", carried, one, until=until)[:count])
         self.counted = None
         return after
 

@@ -11,7 +11,6 @@ The elements of one block are computed twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from tracejit.codegen.kernel.accumulate import Form, Parts
@@ -22,25 +21,14 @@ from tracejit.codegen.kernel.vectorize import VectorPlan
 from tracejit.codegen.llvm.lanes import Lanes, is_float
 from tracejit.ir.kernel import Reduce, Stmt
 
-__all__ = ["Extreme", "extremes"]
+__all__ = ["Extreme"]
 
 #: Positions of a block: few enough to be searched in no time, many enough to be folded once.
 _BLOCK = 2048
 
 
-def extremes(reduce: Reduce) -> Reduce:
-    """The same reduction without positions: the extreme itself."""
-    (target,) = reduce.targets
-    kind = target.combine.removeprefix("arg")
-    if target.expr.dtype == "b1":
-        kind = {"max": "any", "min": "all"}[kind]
-    return replace(
-        reduce, targets=(replace(target, combine=kind, dtype=target.expr.dtype, identity=None),)
-    )
-
-
 class Extreme(Form):
-    """The position of the extreme; `extreme` is the form of `extremes` of the reduction."""
+    """The position of the extreme; `extreme` is the form of the reduction without it."""
 
     def __init__(
         self,

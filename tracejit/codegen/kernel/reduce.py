@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
-from tracejit.codegen.kernel.arg_reduce import Extreme, extremes
+from tracejit.codegen.kernel.arg_reduce import Extreme
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.count_reduce import Counting
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
-from tracejit.codegen.kernel.vectorize import VectorPlan, finds_extreme
+from tracejit.codegen.kernel.vectorize import VectorPlan
 from tracejit.codegen.llvm.lanes import Lanes, vector_type
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
@@ -56,9 +56,9 @@ class Reductions:
         values, statements = self._values, self._statements
         if plan.counting:
             return Counting(values, statements, reduce, combines[0], plan)
-        if not finds_extreme(reduce):
+        if not reduce.finds_extreme:
             return _Vector(values, statements, reduce, combines, plan)
-        found = extremes(reduce)
+        found = reduce.without_position()
         extreme = _Vector(values, statements, found, [Combine(t) for t in found.targets], plan)
         return Extreme(values, statements, reduce, combines[0], plan, extreme)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from tracejit.codegen.affine import split_linear
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.llvm.lanes import bits, from_memory, memory_type, to_memory
-from tracejit.ir.dims import Atom, Dim, Poly, free_symbols, symbol
+from tracejit.ir.dims import Atom, Dim, Poly, symbol
 
 __all__ = ["even_step", "load_apart", "load_spread", "moved", "step_in_rows", "store_apart"]
 
@@ -54,7 +54,7 @@ def step_in_rows(values: Values, offset: Dim) -> Dim | None:
     position, found = symbol(values.vector), False
     linear: Dim = 0
     for monomial, coefficient in offset.terms:
-        rows = [a for a in monomial if isinstance(a, Atom) and values.vector in _symbols_of(a)]
+        rows = [a for a in monomial if isinstance(a, Atom) and values.vector in a.symbols]
         for a in rows:
             length = a.args[1]
             whole = isinstance(length, int) and length % values.width == 0
@@ -70,10 +70,6 @@ def step_in_rows(values: Values, offset: Dim) -> Dim | None:
     if not found or split is None or values.varies(split[0]):
         return None
     return split[0]
-
-
-def _symbols_of(a: Atom) -> set[str]:
-    return free_symbols(a.args[0]) | free_symbols(a.args[1])
 
 
 def _places(

@@ -32,7 +32,6 @@ from tracejit.ir.kernel import (
 __all__ = [
     "VectorPlan",
     "counted_truths",
-    "finds_extreme",
     "is_short",
     "only_short_reductions",
     "plan_loop",
@@ -56,11 +55,6 @@ def is_short(reduce: Reduce) -> bool:
     return isinstance(reduce.size, int) and 0 < reduce.size <= min(_SHORT, reduce.block)
 
 
-def finds_extreme(reduce: Reduce) -> bool:
-    """Whether a reduction finds the position of an extreme and nothing else."""
-    return len(reduce.targets) == 1 and reduce.targets[0].combine in ("argmin", "argmax")
-
-
 def counted_truths(reduce: Reduce) -> tuple[tuple[Stmt, ...], Expr] | None:
     """The body and what is counted, where a reduction is a sum of truths in i64 and no more."""
     (*others, target) = reduce.targets
@@ -77,7 +71,7 @@ def counted_truths(reduce: Reduce) -> tuple[tuple[Stmt, ...], Expr] | None:
 def _carried(reduce: Reduce, target: Target) -> str:
     """The dtype that the lanes of a reduction in lanes carry: positions only beside others."""
     if target.combine in ("argmin", "argmax"):
-        return target.expr.dtype if finds_extreme(reduce) else "i64"
+        return target.expr.dtype if reduce.finds_extreme else "i64"
     return target.dtype
 
 

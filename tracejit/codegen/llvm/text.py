@@ -63,6 +63,8 @@ class Module:
         self._globals: dict[str, str] = {}
         self._functions: dict[str, str] = {}
         self._helpers: set[str] = set()
+        #: Functions of which a call was taken back; without any other they are left out.
+        self.replaced: set[str] = set()
         #: Whether there are branches with an unlikely side.
         self.weighted = False
 
@@ -114,7 +116,13 @@ class Module:
         declared = [d for name, d in self._declarations.items() if name not in self._functions]
         parts = [f"@{name} = {definition}" for name, definition in self._globals.items()]
         weights = WEIGHTS if self.weighted else ()
-        return "\n".join([*declared, *parts, *self._functions.values(), ATTRIBUTES, *weights, ""])
+        functions = [t for name, t in self._functions.items() if self._is_called(name)]
+        return "\n".join([*declared, *parts, *functions, ATTRIBUTES, *weights, ""])
+
+    def _is_called(self, name: str) -> bool:
+        if name not in self.replaced:
+            return True
+        return any(f"@{name}(" in t for other, t in self._functions.items() if other != name)
 
 
 class FunctionBuilder:

@@ -6,11 +6,11 @@ reductions, scans, joins and updates have nests of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from tracejit.codegen.lowering.collapse import collapse
+from tracejit.codegen.lowering.collapse import collapse, visit_dims
 from tracejit.codegen.lowering.index_maps import (
     Flat,
     Index,
@@ -23,7 +23,7 @@ from tracejit.codegen.lowering.index_maps import (
 from tracejit.codegen.lowering.outer_reductions import columns
 from tracejit.codegen.lowering.split import split
 from tracejit.codegen.lowering.updates import copy_nest, lower_update, nest, over_rows
-from tracejit.ir.dims import Dim, Poly, free_symbols, prod, symbol
+from tracejit.ir.dims import Atom, Dim, Poly, free_symbols, prod, symbol
 from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import (
     Call,
@@ -45,7 +45,7 @@ from tracejit.ir.kernel import (
 )
 from tracejit.ir.op import OPS
 from tracejit.ir.order import reduction_order
-from tracejit.ir.types import ArrayType, dtype_name, dtype_of, shape_of
+from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
 from tracejit.ops.array.reduction import ArgMax, ArgMin, Reduction
@@ -66,42 +66,61 @@ def _lower_map(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
     assert isinstance(t, ArrayType)
     if reductions:
         return _lower_rows(low, t, roots)
+    if not low.flat and len(roots) == 1 and t.is_c:
+        walks = [_lower_walk(low, roots, t), *_before_reshapes(low, roots[0])]
+        return min(walks, key=_divisions)
+    return _lower_walk(low, roots, t)
+
+
+def _lower_walk(
+    low: Lowering, roots: Sequence[Value], t: ArrayType, source: Value | None = None
+) -> list[Stmt]:
+    """Loops over the places of `t`: the elements of roots, or those of what one is a reshape of."""
     outer = low.nested()
     if low.flat:
         var = low.loop_var()
         index: Index = Flat(symbol(var), t.shape, t.order)
         loops: list[tuple[str, Dim]] = [(var, prod(t.shape))]
     else:
-        wide = _before_reshape(low, roots) if t.is_c else None
-        walked = t if wide is None else ArrayType(t.dtype, shape_of(wide.type))
         # An axis of one element takes no loop: the innermost one is to fill lanes.
-        names = {axis: low.loop_var() for axis in walked.order if walked.shape[axis] != 1}
-        index = tuple(symbol(names[a]) if a in names else 0 for a in range(walked.ndim))
-        loops = [(names[a], walked.shape[a]) for a in walked.order if a in names]
-        if wide is not None:
-            element = low.element(wide, index)
-            position = linear(index, dense_strides(walked))
-            low.store(roots[0], Flat(position, t.shape, t.order), element)
-            roots = ()
+        names = {axis: low.loop_var() for axis in t.order if t.shape[axis] != 1}
+        index = tuple(symbol(names[a]) if a in names else 0 for a in range(t.ndim))
+        loops = [(names[a], t.shape[a]) for a in t.order if a in names]
     # What one store overwrites, another element may need.
-    elements = [low.element(v, index) for v in roots]
+    elements = [low.element(v, index) for v in ([source] if source else roots)]
     for v, element in zip(roots, elements, strict=True):
-        low.store(v, index, element)
+        place = index
+        if source:
+            assert isinstance(v.type, ArrayType) and isinstance(index, tuple)
+            place = Flat(linear(index, dense_strides(t)), v.type.shape, v.type.order)
+        low.store(v, place, element)
     body = nest(loops, low.scope.body)
     low.scope = outer
     return body
 
 
-def _before_reshape(low: Lowering, roots: Sequence[Value]) -> Value | None:
-    """What a single result is a reshape of, with more axes: loops along them need no divisions."""
-    if len(roots) != 1 or roots[0] in low.strides:
-        return None
-    found, v = None, roots[0]
-    axes = sum(n != 1 for n in shape_of(v.type))
-    while (node := low.producer.get(v)) is not None and isinstance(node.op, Reshape):
+def _before_reshapes(low: Lowering, root: Value) -> Iterator[list[Stmt]]:
+    """Loops over the axes of each array that a result is a reshape of."""
+    v = root
+    while root not in low.strides:
+        node = low.producer.get(v)
+        if node is None or not isinstance(node.op, Reshape):
+            break
         (v,) = node.inputs
-        if v in low.producer and sum(n != 1 for n in shape_of(v.type)) > axes:
-            found = v
+        assert isinstance(v.type, ArrayType)
+        yield _lower_walk(low, [root], ArrayType(v.type.dtype, v.type.shape), v)
+
+
+def _divisions(body: Sequence[Stmt]) -> int:
+    """How many quotients the places of elements take."""
+    found = 0
+
+    def add(d: Dim) -> None:
+        nonlocal found
+        for monomial, _ in d.terms if isinstance(d, Poly) else ():
+            found += sum(isinstance(a, Atom) for a in monomial)
+
+    visit_dims(body, add, add)
     return found
 
 
@@ -327,7 +346,12 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
         if isinstance(d, Poly):
             used.update(free_symbols(d))
 
+    seen: set[int] = set()
+
     def expr(e: Expr) -> None:
+        if id(e) in seen:
+            return
+        seen.add(id(e))
         if isinstance(e, Load):
             for d in e.index:
                 dim(d)

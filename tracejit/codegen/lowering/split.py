@@ -3,8 +3,8 @@
     for k in range(n*m): out[k] = x[(k // m)*s + (k - (k // m)*m)*t]
     ->  for a in range(n): for b in range(m): out[a*m + b] = x[a*s + b*t]
 
-A reduction whose order is free becomes one of rows, over what each row comes to. Divisions in lanes
-take longer than all else that such a loop does.
+A reduction whose order is free becomes one of rows, over what each row comes to; the position of an
+extreme is first that of a row. Divisions in lanes take longer than all else that such a loop does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracejit.codegen.lowering.collapse import map_dims, visit_dims
-from tracejit.ir.dims import Atom, Dim, Poly, floordiv, substitute, symbol
-from tracejit.ir.kernel import For, Reduce, Stmt, Var
+from tracejit.ir.dims import Atom, Dim, Poly, dim_of, floordiv, substitute, symbol
+from tracejit.ir.kernel import Call, For, IndexValue, Let, Reduce, Stmt, Var
 
 __all__ = ["split"]
 
@@ -24,7 +24,35 @@ _SHORT = 16
 
 def split(body: Sequence[Stmt]) -> list[Stmt]:
     """The statements with every loop that divides its position made a nest."""
-    return [_split(s) for s in body]
+    out: list[Stmt] = []
+    for s in body:
+        row = _row(s) if isinstance(s, Reduce) and s.vector and s.finds_extreme else None
+        if row is None:
+            out.append(_split(s))
+        else:
+            assert isinstance(s, Reduce)
+            out += _position_by_rows(s, row)
+    return out
+
+
+def _position_by_rows(s: Reduce, row: Dim) -> list[Stmt]:
+    """The first row with the extreme, then the position within that row."""
+    (target,) = s.targets
+    found, first, column = (f"{target.name}_{part}" for part in ("found", "first", "column"))
+    rows = _of_rows(s.without_position(), row, 0)
+    assert isinstance(rows, Reduce)
+    whole = replace(rows.targets[0], name=found, combine=target.combine, dtype="i64")
+    inside = _at(replace(s, size=row), s.var, first, row)
+    assert isinstance(inside, Reduce)
+    within = replace(inside.targets[0], name=column)
+    place = Call("add", (IndexValue(symbol(first) * row), Var(column, "i64")), "i64")
+    return [
+        replace(rows, targets=(whole,)),
+        # Sizes name what a statement binds.
+        Let(first, "i64", Var(found, "i64")),
+        replace(inside, targets=(within,)),
+        Let(target.name, "i64", place),
+    ]
 
 
 def _split(s: Stmt, level: int = 0) -> Stmt:
@@ -100,7 +128,7 @@ def _at(s: Stmt, var: str, outer: str, row: Dim) -> Stmt:
         for monomial, coefficient in d.terms if isinstance(d, Poly) else (((), d),):
             term: Dim = coefficient
             for a in monomial:
-                term = term * (factor(a) or substitute(Poly((((a,), 1),)), sizes))
+                term = term * (factor(a) or substitute(dim_of(a), sizes))
             total = total + term
         return total
 

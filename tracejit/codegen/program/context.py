@@ -20,7 +20,7 @@ from tracejit.codegen.scalar.functions import emit_dim, emit_expr
 from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_address
 from tracejit.codegen.support.python_calls import call_address, no_memory
 from tracejit.ir.dataflow import DataflowGraph, Section
-from tracejit.ir.dims import Dim, Poly, symbol
+from tracejit.ir.dims import Dim, dim_of, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Kernel, Var
 from tracejit.ir.types import Type, dtype_name, dtype_of
@@ -250,7 +250,7 @@ class ProgramContext:
         for monomial, coefficient in d.terms:
             term = str(coefficient)
             for atom in monomial:
-                term = self._checked("smul", term, self.dim(Poly((((atom,), 1),))))
+                term = self._checked("smul", term, self.dim(dim_of(atom)))
             total = self._checked("sadd", total, term)
         return total
 

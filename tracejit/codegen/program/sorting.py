@@ -117,10 +117,13 @@ def emit_sort(e: ProgramContext, node: Node) -> bool:
     target = e.pointer[out]
     if not positions:
         copy_array(e, e.scattered.get(x, x), target, c_order(t.ndim))
-        line.each(lambda place: line.sort(place, target))
+        line.each(lambda place, _: line.sort(place, target))
+    elif line.dense and x not in e.scattered and x not in e.strides:
+        source = e.pointer[x]
+        line.each(lambda place, number: line.argsort_dense(place, number, source, target))
     else:
         with _dense(e, x) as source:
-            line.each(lambda place: line.argsort(place, source, target))
+            line.each(lambda place, _: line.argsort(place, source, target))
     return True
 
 
@@ -145,15 +148,18 @@ class _Lines:
         self.outer, self.n = e.dim(prod(t.shape[:axis])), e.dim(t.shape[axis])
         self.inner = e.dim(prod(t.shape[axis + 1 :]))
         self.apart = axis != t.ndim - 1
+        #: Whether the operand, dense in its order, has one line after another.
+        self.dense = self.apart and t.order == (*(a for a in range(t.ndim) if a != axis), axis)
         self.scratch = e.scratch.get(node, [])
 
-    def each(self, line: Callable[[str], None]) -> None:
-        """The code of `line` for the number of the first element of every line."""
+    def each(self, line: Callable[[str, str], None]) -> None:
+        """The code of `line` for the number of the first element, and its own, of every line."""
         fb = self.fb
 
         def column(number: str, outer: str) -> list[str]:
-            block = fb.integer("mul", fb.integer("mul", outer, self.n), self.inner)
-            line(fb.integer("add", block, number))
+            before = fb.integer("mul", outer, self.inner)
+            block = fb.integer("mul", before, self.n)
+            line(fb.integer("add", block, number), fb.integer("add", before, number))
             return []
 
         def row(outer: str, _: list[str]) -> list[str]:
@@ -184,10 +190,20 @@ class _Lines:
             self._count(places)
             self._call(f"ptr {values}, ptr {places}, i64 {self.n}, ptr null")
             return
-        buffer, found = self.scratch
+        buffer, _ = self.scratch
         self._move(self.item, (buffer, "1"), (values, self.inner))
+        self._argsort_apart(buffer, places)
+
+    def argsort_dense(self, place: str, number: str, source: str, target: str) -> None:
+        """The same for an operand that has one line after another."""
+        first = self.fb.integer("mul", number, self.n)
+        places = self._element(target, place, 8)
+        self._argsort_apart(self._element(source, first, self.item), places)
+
+    def _argsort_apart(self, values: str, places: str) -> None:
+        _, found = self.scratch
         self._count(found)
-        self._call(f"ptr {buffer}, ptr {found}, i64 {self.n}, ptr null")
+        self._call(f"ptr {values}, ptr {found}, i64 {self.n}, ptr null")
         self._move(8, (places, self.inner), (found, "1"))
 
     def _sort(self, line: str) -> None:

@@ -12,6 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tracejit.codegen.llvm.lanes import Lanes, register_type
+from tracejit.codegen.scalar.exponents import (
+    frexp_exponent,
+    frexp_mantissa,
+    from_bits,
+    ldexp,
+    spacing,
+    to_bits,
+)
 from tracejit.codegen.scalar.integers import ScalarEmitter, simple
 from tracejit.codegen.scalar.math import MATH, libm
 
@@ -62,21 +70,9 @@ def _classify(predicate: str) -> ScalarEmitter:
     return emit
 
 
-def _as_integer(dtype: str) -> str:
-    return "i64" if dtype == "f64" else "i32"
-
-
-def _bits_of(s: Lanes, dtype: str, x: str) -> str:
-    return s.convert("bitcast", x, register_type(dtype), register_type(_as_integer(dtype)))
-
-
-def _from_bits(s: Lanes, dtype: str, x: str) -> str:
-    return s.convert("bitcast", x, register_type(_as_integer(dtype)), register_type(dtype))
-
-
 def _signbit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    kind = _as_integer(t[0])
-    return s.compare("slt", kind, _bits_of(s, t[0], a[0]), s.const(0, kind))
+    kind = "i64" if t[0] == "f64" else "i32"
+    return s.compare("slt", kind, to_bits(s, t[0], a[0]), s.const(0, kind))
 
 
 def _truncated(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -86,7 +82,7 @@ def _truncated(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 def _nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     x, y = a
-    kind = _as_integer(r)
+    kind = "i64" if r == "f64" else "i32"
     one, zero = s.const(1, kind), s.const(0.0, r)
     # Away from zero the magnitude, and so the bits, grow by one.
     away = s.op(
@@ -95,10 +91,10 @@ def _nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         s.compare("olt", r, x, y),
         s.compare("olt", r, x, zero),
     )
-    pattern = _bits_of(s, r, x)
+    pattern = to_bits(s, r, x)
     step = s.select(away, kind, one, s.const(-1, kind))
-    moved = _from_bits(s, r, s.op("add", kind, pattern, step))
-    tiny = s.intrinsic("copysign", r, _from_bits(s, r, one), y)
+    moved = from_bits(s, r, s.op("add", kind, pattern, step))
+    tiny = s.intrinsic("copysign", r, from_bits(s, r, one), y)
     moved = s.select(s.compare("oeq", r, x, zero), r, tiny, moved)
     moved = s.select(s.compare("oeq", r, x, y), r, y, moved)
     nan = s.op("fadd", r, x, y)
@@ -240,6 +236,10 @@ FLOAT: dict[str, ScalarEmitter] = {
     "signbit": _signbit,
     "copysign": intrinsic("copysign"),
     "nextafter": _nextafter,
+    "ldexp": ldexp,
+    "frexp_mantissa": frexp_mantissa,
+    "frexp_exponent": frexp_exponent,
+    "spacing": spacing,
     "heaviside": _heaviside,
     "floor": intrinsic("floor"),
     "ceil": intrinsic("ceil"),

@@ -27,9 +27,13 @@ __all__ = ["define", "emit_call", "emit_dim", "emit_expr", "supports"]
 _EXACT_ON_HALVES = frozenset(
     {
         "absolute", "ceil", "conjugate", "copysign", "fabs", "floor", "fmax", "fmin", "fmod",
-        "heaviside", "maximum", "minimum", "negative", "positive", "rint", "sign", "trunc",
+        "frexp_mantissa", "heaviside", "maximum", "minimum", "negative", "positive", "rint",
+        "sign", "trunc",
     }
 )  # fmt: skip
+
+#: Functions of the last places of a format, of which halves are none here.
+_OF_LAST_PLACES = frozenset({"nextafter", "spacing"})
 
 
 def _table(dtype: str) -> Mapping[str, object]:
@@ -61,7 +65,7 @@ def supports(fn: str, dtypes: Sequence[str]) -> bool:
         return False
     if fn in ("cast", "select", "wrap_index"):
         return True
-    return fn in _table(dtypes[0]) and not (fn == "nextafter" and dtypes[0] == "f16")
+    return fn in _table(dtypes[0]) and not (fn in _OF_LAST_PLACES and dtypes[0] == "f16")
 
 
 def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str:
@@ -79,7 +83,7 @@ def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dty
         raise NotImplementedError(f"scalar function {fn} on {', '.join(dtypes)}")
     if dtypes[0] == "f16":
         through = "f32" if dtype == "f16" else dtype
-        result = FLOAT[fn](s, args, ["f32"] * len(args), through)
+        result = FLOAT[fn](s, args, ["f32" if d == "f16" else d for d in dtypes], through)
         if dtype == "f16" and fn not in _EXACT_ON_HALVES:
             result = round_to_half(s, result)
         return result

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar.integers import ScalarEmitter
-from tracejit.codegen.vector_math.define import ARITY, define, symbol
+from tracejit.codegen.vector_math.define import ARITY, SHARED, define, symbol
 
 __all__ = ["C_FUNCTIONS", "MATH", "libm"]
 
@@ -48,25 +48,61 @@ def _own(name: str) -> ScalarEmitter:
     """The module's own function over all lanes at once."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-        module = s.fb.module
-        own = symbol(name, r, s.width)
-
-        def build() -> None:
-            target = module.target
-            definition = define(
-                name, r, s.width, target.has_fma, target.is_x86 and "avx512f" in target.features
-            )
-            for line in definition.all_declarations():
-                module.declare_line(line)
-            for key, text in definition.everything().items():
-                if key == own:
-                    module.add_function(key, text)
-                else:
-                    module.helper(key, functools.partial(module.add_function, key, text))
-
-        return s.call(module.helper(own, build), r, t, a)
+        if name in SHARED and (found := _shared(s, name, a[0], r)) is not None:
+            return found
+        return s.call(_defined(s, name, r), r, t, a)
 
     return emit
+
+
+def _defined(s: Lanes, name: str, dtype: str) -> str:
+    """The function of that name over these lanes, with its sigil."""
+    module = s.fb.module
+    own = symbol(name, dtype, s.width)
+
+    def build() -> None:
+        target = module.target
+        permutes = target.is_x86 and "avx512f" in target.features
+        definition = define(name, dtype, s.width, target.has_fma, permutes)
+        for line in definition.all_declarations():
+            module.declare_line(line)
+        for key, text in definition.everything().items():
+            if key == own:
+                module.add_function(key, text)
+            else:
+                module.helper(key, functools.partial(module.add_function, key, text))
+
+    return module.helper(own, build)
+
+
+def _shared(s: Lanes, name: str, argument: str, dtype: str) -> str | None:
+    """The result beside one that this block computes of the same argument, if there is one.
+
+    The earlier call becomes one of the function that gives both.
+    """
+    both, place = SHARED[name]
+    kind, lines = s.type(dtype), s.fb.chunk.lines
+    others = {
+        f"call {kind} @{symbol(other, dtype, s.width)}({kind} {argument})": index
+        for other, (function, index) in SHARED.items()
+        if function == both and other != name
+    }
+    for i in reversed(range(len(lines))):
+        line = lines[i]
+        if not isinstance(line, str) or line.endswith(":"):
+            break  # Another block, or a place that is filled later.
+        register, _, instruction = line.partition(" = ")
+        if instruction in others:
+            structure = f"{{ {kind}, {kind} }}"
+            value = s.fb.fresh("both")
+            call = f"call {structure} {_defined(s, both, dtype)}({kind} {argument})"
+            lines[i : i + 1] = [
+                f"  {value} = {call}",
+                f"{register} = extractvalue {structure} {value}, {others[instruction]}",
+            ]
+            s.fb.module.replaced.add(instruction.partition("@")[2].partition("(")[0])
+            return s.fb.emit(f"extractvalue {structure} {value}, {place}")
+    return None
 
 
 def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:

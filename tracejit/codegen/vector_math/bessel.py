@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.normal import scaled_exp
 from tracejit.codegen.vector_math.trigonometric import cos, sin
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["i0", "i0e", "i1", "i1e", "j0", "j1"]
 

@@ -1,21 +1,19 @@
-"""Arithmetic on Python objects becomes LLVM IR text over vectors of one width.
+"""What functions of vectors are made of: branches for rare lanes, tables, exact sums, polynomials.
 
-`VectorBuilder` collects instructions; `Float`, `Int` and `Mask` are its values, so that a
-polynomial or an argument reduction reads as a formula. Width 1 gives scalars. Nothing is
-contracted, reordered or folded: every operator is one instruction, rounded by itself.
+`VectorBuilder` writes them as LLVM IR text, around the single operations of `values`.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
 
-from tracejit.codegen.vector_math.formats import F64, Definition, Format, literal, symbol
+from tracejit.codegen.vector_math.formats import Definition, literal, symbol
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
+from tracejit.codegen.vector_math.values import Emitter, Float, Int, Mask
 
-__all__ = ["Float", "Int", "Mask", "Value", "VectorBuilder"]
+__all__ = ["Value", "VectorBuilder"]
 
 
 #: What a function takes, gives and carries from block to block.
@@ -23,42 +21,8 @@ Value: TypeAlias = "Float | Int"
 _Values = TypeVar("_Values", bound=tuple["Value", ...])
 
 
-@dataclass
-class _Function:
-    """What builders of one function share, whatever their format."""
-
-    lines: list[str] = field(default_factory=list)
-    #: In the order of their first use.
-    declarations: dict[str, None] = field(default_factory=dict)
-    helpers: dict[str, Definition] = field(default_factory=dict)
-    block: str = "entry"
-
-
-class VectorBuilder:
-    """Instructions of one function over vectors of `width` elements.
-
-    With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element): `muladd` then rounds twice, and `product_error` splits its factors. With
-    `permutes` it has AVX-512's permutations, which read small tables faster than memory does.
-    """
-
-    def __init__(
-        self,
-        fmt: Format,
-        width: int,
-        fma: bool,
-        permutes: bool = False,
-        function: _Function | None = None,
-    ) -> None:
-        self.format = fmt
-        self.width = width
-        self.fma = fma
-        self.permutes = permutes
-        self._function = function or _Function()
-
-    def doubles(self) -> VectorBuilder:
-        """A builder of the same function whose values are float64."""
-        return VectorBuilder(F64, self.width, self.fma, self.permutes, self._function)
+class VectorBuilder(Emitter):
+    """A function over vectors, and what its formulas have in common."""
 
     def definition(
         self, name: str, parameters: Sequence[str], results: Sequence[Float | Int]
@@ -150,45 +114,8 @@ class VectorBuilder:
         )
         return cast("_Values", tuple(merged))
 
-    def vector(self, element: str) -> str:
-        """The type of a value whose elements have type `element`."""
-        return element if self.width == 1 else f"<{self.width} x {element}>"
-
-    @property
-    def float_type(self) -> str:
-        return self.vector(self.format.type)
-
-    @property
-    def int_type(self) -> str:
-        return self.vector(self.format.integer)
-
-    def constant(self, value: float) -> str:
-        """`value` in every lane."""
-        text = f"{self.format.type} {literal(value)}"
-        return literal(value) if self.width == 1 else f"splat ({text})"
-
-    def int_constant(self, value: int) -> str:
-        """`value` in every lane."""
-        return str(value) if self.width == 1 else f"splat ({self.format.integer} {value})"
-
-    def emit(self, instruction: str) -> str:
-        """Append an instruction; its result's name."""
-        lines = self._function.lines
-        name = f"%v{len(lines)}"
-        lines.append(f"  {name} = {instruction}")
-        return name
-
     def argument(self, name: str) -> Float:
         return Float(self, name)
-
-    def intrinsic(self, name: str, *operands: Float) -> Float:
-        """Call an LLVM intrinsic all of whose operands have the result's type."""
-        fmt = self.format
-        suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
-        function = f"{self.float_type} @llvm.{name}.{suffix}"
-        self._declare(function, *[self.float_type] * len(operands))
-        arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
-        return Float(self, self.emit(f"call {function}({arguments})"))
 
     def lookup(self, table: Sequence[int], index: Int) -> Int:
         """Each lane's entry of a constant table of integers; every index must be in range."""
@@ -202,7 +129,7 @@ class VectorBuilder:
         if self.width == 1:
             return Int(self, self.emit(f"load {kind}, ptr {address}"))
         function = f"{self.int_type} @llvm.masked.gather.v{self.width}{kind}.v{self.width}p0"
-        self._declare(function, pointers, flags, self.int_type)
+        self.declare(function, pointers, flags, self.int_type)
         gathered = self.emit(
             f"call {function}({pointers} align {self.format.bits // 8} {address}, "
             f"{flags} splat (i1 true), {self.int_type} poison)"
@@ -211,8 +138,8 @@ class VectorBuilder:
 
     def permuted(self, table: Sequence[float], index: Int) -> Float:
         """Each lane's entry of a table of 16 or 32 numbers, by the low 4 or 5 bits of the index."""
-        lanes = 512 // self.format.bits
-        if not self.permutes or self.width % lanes:
+        lanes = self.register_lanes
+        if not lanes:
             bits = [self.format.encode(value) for value in table]
             return self.lookup(bits, index & (len(table) - 1)).as_float()
         kind = self.format.type
@@ -222,28 +149,46 @@ class VectorBuilder:
         two = len(registers) == 2
         name = {16: "vpermi2var.pd" if two else "permvar.sf", 32: "vpermi2var.ps"}[len(table)]
         function = f"{chunk} @llvm.x86.avx512.{name}.512"
-        self._declare(function, *([chunk, indices, chunk] if two else [chunk, indices]))
+        self.declare(function, *([chunk, indices, chunk] if two else [chunk, indices]))
+        operands = [
+            f"{chunk} {registers[0]}",
+            f"{indices} {{}}",
+            *(f"{chunk} {r}" for r in registers[1:]),
+        ]
+        return self._by_registers(index, f"call {function}({', '.join(operands)})")
 
-        def chunk_at(start: int) -> str:
-            part = self._lanes_from(self.format.integer, index.name, start, lanes)
-            operands = [f"{chunk} {registers[0]}", f"{indices} {part}"]
-            operands += [f"{chunk} {r}" for r in registers[1:]]
-            return self.emit(f"call {function}({', '.join(operands)})")
+    @property
+    def register_lanes(self) -> int:
+        """The lanes of an AVX-512 register where the host has these and the width fills them."""
+        lanes = 512 // self.format.bits
+        return lanes if self.permutes and self.width % lanes == 0 else 0
 
-        found = [chunk_at(start) for start in range(0, self.width, lanes)]
-        return Float(self, self._joined(kind, found, lanes))
+    def registers_exponent_and_mantissa(self, x: Float) -> tuple[Float, Float]:
+        """k and m, |x| = 2^k * m, 1 <= m < 2, by an instruction each; there must be register lanes.
 
-    def _declare(self, function: str, *types: str) -> None:
-        """An external function, by its result's type and its name."""
-        self._function.declarations[f"declare {function}({', '.join(types)})"] = None
+        For 0 and infinity k is -inf and +inf and m is 1 or -1; for x < 0 and NaN m is NaN.
+        """
+        kind = f"<{self.register_lanes} x {self.format.type}>"
+        mask, letter = f"i{self.register_lanes}", {"float": "s", "double": "d"}[self.format.type]
+        # 8 asks for 1 <= m < 2 and NaN for x < 0; the last operand is the rounding in force.
+        rest, types = f"{kind} poison, {mask} -1, i32 4", (kind, mask, "i32")
+        exponent = f"{kind} @llvm.x86.avx512.mask.getexp.p{letter}.512"
+        mantissa = f"{kind} @llvm.x86.avx512.mask.getmant.p{letter}.512"
+        self.declare(exponent, kind, *types)
+        self.declare(mantissa, kind, "i32", *types)
+        return (
+            self._by_registers(x, f"call {exponent}({kind} {{}}, {rest})"),
+            self._by_registers(x, f"call {mantissa}({kind} {{}}, i32 8, {rest})"),
+        )
 
-    def any(self, mask: Mask) -> str:
-        """An `i1` that is true where any lane is."""
-        if self.width == 1:
-            return mask.name
-        packed = f"i{self.width}"
-        bits = self.emit(f"bitcast {self.vector('i1')} {mask.name} to {packed}")
-        return self.emit(f"icmp ne {packed} {bits}, 0")
+    def _by_registers(self, x: Value, instruction: str) -> Float:
+        """The results of an instruction, for one register of `x` after the other."""
+        lanes = self.register_lanes
+        found = []
+        for start in range(0, self.width, lanes):
+            part = self._lanes_from(x.element, x.name, start, lanes)
+            found.append(self.emit(instruction.format(part)))
+        return Float(self, self._joined(self.format.type, found, lanes))
 
     def muladd(self, a: Float, b: Float | float, c: Float | float) -> Float:
         """`a * b + c`, rounded once where the host can, else twice."""
@@ -296,12 +241,13 @@ class VectorBuilder:
         gain in latency they lose in operations.
         """
         if len(coefficients) <= 3:
-            return self._horner(x, coefficients)
+            return self.horner(x, coefficients)
         square = x * x
-        even = self._horner(square, coefficients[::2])
-        return self.muladd(self._horner(square, coefficients[1::2]), x, even)
+        even = self.horner(square, coefficients[::2])
+        return self.muladd(self.horner(square, coefficients[1::2]), x, even)
 
-    def _horner(self, x: Float, coefficients: Sequence[float]) -> Float:
+    def horner(self, x: Float, coefficients: Sequence[float]) -> Float:
+        """The same by the fewest operations, one chain: for short functions, which overlap."""
         *rest, last = coefficients
         total = x.like(last)
         for coefficient in reversed(rest):
@@ -324,220 +270,3 @@ class VectorBuilder:
     def _high_half(self, x: Float) -> Float:
         low_bits = self.format.mantissa // 2 + 1
         return (x.bits() & -(1 << low_bits)).as_float()
-
-
-@dataclass(frozen=True)
-class Mask:
-    """One truth value a lane."""
-
-    emitter: VectorBuilder
-    name: str
-
-    def _with(self, operation: str, other: Mask) -> Mask:
-        e = self.emitter
-        return Mask(e, e.emit(f"{operation} {e.vector('i1')} {self.name}, {other.name}"))
-
-    def __and__(self, other: Mask) -> Mask:
-        return self._with("and", other)
-
-    def __or__(self, other: Mask) -> Mask:
-        return self._with("or", other)
-
-    def __xor__(self, other: Mask) -> Mask:
-        return self._with("xor", other)
-
-    def negated(self) -> Mask:
-        e = self.emitter
-        one = "true" if e.width == 1 else "splat (i1 true)"
-        return Mask(e, e.emit(f"xor {e.vector('i1')} {self.name}, {one}"))
-
-    def select_int(self, true: Int, false: Int) -> Int:
-        """`true` where the mask is set, else `false`."""
-        e = self.emitter
-        condition = f"select {e.vector('i1')} {self.name}"
-        operands = f"{e.int_type} {true.name}, {e.int_type} {false.name}"
-        return Int(e, e.emit(f"{condition}, {operands}"))
-
-    def select(self, true: Float | float, false: Float) -> Float:
-        """`true` where the mask is set, else `false`."""
-        e = self.emitter
-        true = false.like(true)
-        condition = f"select {e.vector('i1')} {self.name}"
-        operands = f"{e.float_type} {true.name}, {e.float_type} {false.name}"
-        return Float(e, e.emit(f"{condition}, {operands}"))
-
-
-@dataclass(frozen=True)
-class Int:
-    """An integer of the format's size a lane; arithmetic wraps."""
-
-    emitter: VectorBuilder
-    name: str
-
-    @property
-    def element(self) -> str:
-        return self.emitter.format.integer
-
-    @property
-    def type(self) -> str:
-        return self.emitter.int_type
-
-    def _operation(self, operation: str, other: Int | int) -> Int:
-        e = self.emitter
-        right = other.name if isinstance(other, Int) else e.int_constant(other)
-        return Int(e, e.emit(f"{operation} {e.int_type} {self.name}, {right}"))
-
-    def __add__(self, other: Int | int) -> Int:
-        return self._operation("add", other)
-
-    def __sub__(self, other: Int | int) -> Int:
-        return self._operation("sub", other)
-
-    def __rsub__(self, other: int) -> Int:
-        e = self.emitter
-        return Int(e, e.emit(f"sub {e.int_type} {e.int_constant(other)}, {self.name}"))
-
-    def __and__(self, other: Int | int) -> Int:
-        return self._operation("and", other)
-
-    def __or__(self, other: Int | int) -> Int:
-        return self._operation("or", other)
-
-    def __xor__(self, other: Int | int) -> Int:
-        return self._operation("xor", other)
-
-    def __mul__(self, other: Int | int) -> Int:
-        return self._operation("mul", other)
-
-    def __lshift__(self, count: Int | int) -> Int:
-        return self._operation("shl", count)
-
-    def __rshift__(self, count: Int | int) -> Int:
-        """Zeros come in from the left."""
-        return self._operation("lshr", count)
-
-    def _extreme(self, name: str, other: int) -> Int:
-        e, function = self.emitter, f"{self.type} @llvm.{name}"
-        function += f".{self.element}" if e.width == 1 else f".v{e.width}{self.element}"
-        e._declare(function, self.type, self.type)
-        right = e.int_constant(other)
-        return Int(e, e.emit(f"call {function}({self.type} {self.name}, {self.type} {right})"))
-
-    def at_least(self, low: int) -> Int:
-        """The greater of the two, of signed numbers."""
-        return self._extreme("smax", low)
-
-    def at_most(self, high: int) -> Int:
-        """The smaller of the two, of signed numbers."""
-        return self._extreme("smin", high)
-
-    def compare(self, predicate: str, other: Int | int) -> Mask:
-        e = self.emitter
-        right = other.name if isinstance(other, Int) else e.int_constant(other)
-        return Mask(e, e.emit(f"icmp {predicate} {e.int_type} {self.name}, {right}"))
-
-    def narrowed(self, emitter: VectorBuilder) -> Int:
-        """The low bits, as many as `emitter`'s integers have."""
-        e = emitter
-        return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
-
-    def converted(self) -> Float:
-        """The nearest floating-point number."""
-        e = self.emitter
-        return Float(e, e.emit(f"sitofp {e.int_type} {self.name} to {e.float_type}"))
-
-    def as_float(self) -> Float:
-        """The number with these bits."""
-        e = self.emitter
-        return Float(e, e.emit(f"bitcast {e.int_type} {self.name} to {e.float_type}"))
-
-
-@dataclass(frozen=True)
-class Float:
-    """A floating-point number a lane."""
-
-    emitter: VectorBuilder
-    name: str
-
-    @property
-    def element(self) -> str:
-        return self.emitter.format.type
-
-    @property
-    def type(self) -> str:
-        return self.emitter.float_type
-
-    def sqrt(self) -> Float:
-        return self.emitter.intrinsic("sqrt", self)
-
-    def widened(self) -> Float:
-        """The float64 that equals this float32."""
-        e = self.emitter.doubles()
-        return Float(e, e.emit(f"fpext {self.type} {self.name} to {e.float_type}"))
-
-    def narrowed(self, emitter: VectorBuilder) -> Float:
-        """Rounded to `emitter`'s format, float32."""
-        e = emitter
-        return Float(e, e.emit(f"fptrunc {self.type} {self.name} to {e.float_type}"))
-
-    def like(self, value: Float | float) -> Float:
-        """`value` itself, or the constant in every lane."""
-        if isinstance(value, Float):
-            return value
-        return Float(self.emitter, self.emitter.constant(value))
-
-    def _operation(self, operation: str, left: Float | float, right: Float | float) -> Float:
-        e = self.emitter
-        operands = f"{self.like(left).name}, {self.like(right).name}"
-        return Float(e, e.emit(f"{operation} {e.float_type} {operands}"))
-
-    def __add__(self, other: Float | float) -> Float:
-        return self._operation("fadd", self, other)
-
-    def __sub__(self, other: Float | float) -> Float:
-        return self._operation("fsub", self, other)
-
-    def __rsub__(self, other: float) -> Float:
-        return self._operation("fsub", other, self)
-
-    def __mul__(self, other: Float | float) -> Float:
-        return self._operation("fmul", self, other)
-
-    def __rtruediv__(self, other: float) -> Float:
-        return self._operation("fdiv", other, self)
-
-    def __truediv__(self, other: Float) -> Float:
-        return self._operation("fdiv", self, other)
-
-    def __neg__(self) -> Float:
-        e = self.emitter
-        return Float(e, e.emit(f"fneg {e.float_type} {self.name}"))
-
-    def __abs__(self) -> Float:
-        return (self.bits() & (self.emitter.format.sign_mask - 1)).as_float()
-
-    def compare(self, predicate: str, other: Float | float) -> Mask:
-        e = self.emitter
-        right = self.like(other).name
-        return Mask(e, e.emit(f"fcmp {predicate} {e.float_type} {self.name}, {right}"))
-
-    def at_least(self, low: float) -> Float:
-        """The greater of the two; NaN stays. One instruction on x86, whose `max` is this select."""
-        return self.compare("olt", low).select(low, self)
-
-    def at_most(self, high: float) -> Float:
-        """The smaller of the two; NaN stays."""
-        return self.compare("ogt", high).select(high, self)
-
-    def bits(self) -> Int:
-        """The encoding."""
-        e = self.emitter
-        return Int(e, e.emit(f"bitcast {e.float_type} {self.name} to {e.int_type}"))
-
-    def sign(self) -> Int:
-        """The sign bit alone."""
-        return self.bits() & self.emitter.format.sign_mask
-
-    def with_sign(self, sign: Int) -> Float:
-        """Change the sign where `sign` has its sign bit set and no other bit."""
-        return (self.bits() ^ sign).as_float()

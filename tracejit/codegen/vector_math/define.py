@@ -18,7 +18,7 @@ attribute that changes which vectors are legal (`min-legal-vector-width` below t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
@@ -27,6 +27,7 @@ from tracejit.codegen.vector_math import (
     errors,
     exponentials,
     gamma_functions,
+    hyperbolic,
     inverse_hyperbolic,
     inverse_trigonometric,
     log_sums,
@@ -37,10 +38,11 @@ from tracejit.codegen.vector_math import (
     square_roots,
     trigonometric,
 )
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import FORMATS, Definition, symbol
+from tracejit.codegen.vector_math.values import Float
 
-__all__ = ["ARITY", "define", "symbol"]
+__all__ = ["ARITY", "SHARED", "define", "symbol"]
 
 Body = Callable[..., Float]
 
@@ -71,7 +73,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "arctanh": _Function(inverse_hyperbolic.arctanh),
     "cbrt": _Function(cube_roots.cbrt),
     "cos": _Function(trigonometric.cos),
-    "cosh": _Function(exponentials.cosh),
+    "cosh": _Function(hyperbolic.cosh),
     "erf": _Function(errors.erf),
     "erfc": _over_doubles(normal.erfc),
     "erfcinv": _over_doubles(normal.erfcinv),
@@ -80,7 +82,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "exp": _Function(exponentials.exp),
     "exp2": _Function(exponentials.exp2),
     "expit": _over_doubles(logistic.expit),
-    "expm1": _Function(exponentials.expm1),
+    "expm1": _Function(hyperbolic.expm1),
     "gamma": _over_doubles(gamma_functions.gamma),
     "gammaln": _over_doubles(gamma_functions.gammaln),
     "hypot": _Function(square_roots.hypot, 2, wide=square_roots.wide_hypot),
@@ -101,13 +103,19 @@ _FUNCTIONS: dict[str, _Function] = {
     "logaddexp2": _Function(log_sums.logaddexp2, 2, wide=log_sums.wide_logaddexp2),
     "ndtr": _over_doubles(normal.ndtr),
     "ndtri": _over_doubles(normal.ndtri),
-    "power": _Function(powers.power, 2, wide=powers.power_of_singles),
+    "power": _Function(powers.power, 2),
     "psi": _over_doubles(gamma_functions.psi),
     "sin": _Function(trigonometric.sin),
-    "sinh": _Function(exponentials.sinh),
+    "sinh": _Function(hyperbolic.sinh),
     "tan": _Function(trigonometric.tan),
     "tanh": _Function(exponentials.tanh),
 }
+#: Functions of one argument with several results.
+_SHARING: dict[str, Callable[[VectorBuilder, Float], Sequence[Float]]] = {
+    "sincos": trigonometric.sincos
+}
+#: A function's name -> the one that gives its result, too, and which of the results it is.
+SHARED: dict[str, tuple[str, int]] = {"sin": ("sincos", 0), "cos": ("sincos", 1)}
 #: The functions here, and how many arguments they take. sqrt is an LLVM intrinsic and not here.
 ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
 
@@ -118,20 +126,23 @@ def define(
     """The function `symbol(name, dtype, width)`.
 
     It takes ARITY[name] vectors of `width` elements (width 1: scalars) of "f64" or "f32" and
-    returns one. `fma` says whether the host has a fused multiply-add instruction; both forms keep
-    the same bounds. `permutes` says whether it has AVX-512F; but for tanh of float32, results do
-    not depend on it. Raises KeyError for an unknown name or dtype, ValueError for a width below 1.
+    returns one; those that SHARED names return a structure of several. `fma` says whether the host
+    has a fused multiply-add instruction; both forms keep the same bounds. `permutes` says whether
+    it has AVX-512F; but for tanh of float32, results do not depend on it. Raises KeyError for an
+    unknown name or dtype, ValueError for a width below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
-    function = _FUNCTIONS[name]
     e = VectorBuilder(FORMATS[dtype], width, fma, permutes)
-    names = ["%x", "%y"][: function.arity]
-    arguments = [e.argument(n) for n in names]
-    if function.wide is not None and dtype == "f32":
-        result = function.wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)
+    arguments = [e.argument(n) for n in ("%x", "%y")[: ARITY.get(name, 1)]]
+    if name in _SHARING:
+        results = _SHARING[name](e, *arguments)
     else:
-        result = function.body(e, *arguments)
-    return e.definition(
-        symbol(name, dtype, width), [f"{e.float_type} {n}" for n in names], [result]
-    )
+        function = _FUNCTIONS[name]
+        if function.wide is not None and dtype == "f32":
+            wide = function.wide(e.doubles(), *(a.widened() for a in arguments))
+            results = [wide.narrowed(e)]
+        else:
+            results = [function.body(e, *arguments)]
+    parameters = [f"{e.float_type} {a.name}" for a in arguments]
+    return e.definition(symbol(name, dtype, width), parameters, results)

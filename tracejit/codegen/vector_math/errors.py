@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import power_of_two, reduce_exp
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import ERFC_CENTRE, TABLES
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["erf"]
 

@@ -1,28 +1,28 @@
-"""exp and what is made of it: exp2, expm1, sinh, cosh, tanh."""
+"""exp and what is made of it: exp2, expm1 of float64, tanh."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
-from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32, FORMATS
 from tracejit.codegen.vector_math.piecewise_tables import FIRST, LAST, TANH
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int
 
 __all__ = [
-    "cosh",
     "exp",
     "exp2",
     "exp_of_rest",
-    "expm1",
+    "expm1_by_halves",
     "nearest_integer",
     "power_of_sixteenths",
     "power_of_two",
     "reduce_exp",
-    "sinh",
+    "root_of_two",
+    "scaled_at_the_ends",
     "sixteenths",
     "tanh",
 ]
@@ -37,57 +37,50 @@ def exp(e: VectorBuilder, x: Float) -> Float:
 
 def exp_of_rest(e: VectorBuilder, x: Float, count: Int, r: Float) -> Float:
     """exp(x), x = n * log(2) / 16 + r, with n in the low half of `count`."""
-
-    def tail(low: Float) -> Float:
-        return e.muladd(r * r, e.fitted("exp16", r), r + low)
-
-    return _scaled(e, x, count, tail, TABLES[e.format.name].exp_normal, math.log(2))
+    bits, low = power_of_sixteenths(e, count)
+    tail = e.muladd(r * r, e.fitted("exp16", r), r + low)
+    return _scaled(e, x, bits, tail, TABLES[e.format.name].exp_normal, math.log(2))
 
 
 def exp2(e: VectorBuilder, x: Float) -> Float:
     """2^(n / 16) * 2^r: the remainder r is exact."""
     n, count = nearest_integer(e, x, 16.0)
     r = e.muladd(n, -0.0625, x)
-
-    def tail(low: Float) -> Float:
-        return e.muladd(r, e.fitted("exp2", r), low)
-
-    return _scaled(e, x, count, tail, float(e.format.bias - 12), 1.0)
+    bits, low = power_of_sixteenths(e, count)
+    tail = e.muladd(r, e.fitted("exp2", r), low)
+    return _scaled(e, x, bits, tail, float(e.format.bias - 12), 1.0)
 
 
-def _scaled(
-    e: VectorBuilder,
-    x: Float,
-    count: Int,
-    tail: Callable[[Float], Float],
-    most: float,
-    log_2: float,
-) -> Float:
-    """2^(n / 16) * (1 + tail(low)), low being the table's relative error.
+def _scaled(e: VectorBuilder, x: Float, bits: Int, tail: Float, most: float, log_2: float) -> Float:
+    """2^(n / 16) * (1 + tail), of which `bits` encode the first.
 
     For |x| <= most the result is normal and its last place, too; a doubled result is one of
     x + log_2.
     """
-    fmt = e.format
-    bits, low = power_of_sixteenths(e, count)
-    rest = tail(low)
     scale = bits.as_float()
-    usual = e.muladd(scale, rest, scale)
+    usual = e.muladd(scale, tail, scale)
     beyond = abs(x).compare("ogt", most)
 
     def at_the_ends() -> tuple[Float]:
-        # The exponent is moved into the range of normal numbers and back in floating point.
-        shift = fmt.mantissa + 8
-        least = -fmt.rounded((fmt.bias + shift - 1.5) * log_2)
-        move, large = shift << fmt.mantissa, x.compare("ogt", 0.0)
-        moved = large.select_int(bits - move, bits + move).as_float()
-        y = e.muladd(moved, rest, moved) * large.select(2.0**shift, x.like(2.0**-shift))
-        y = x.compare("ogt", most + 16.0).select(math.inf, y)
-        y = x.compare("olt", least).select(0.0, y)
-        return (beyond.select(y, usual),)
+        return (beyond.select(scaled_at_the_ends(e, x, bits, tail, most, log_2), usual),)
 
     (y,) = e.where_any(beyond, (usual,), at_the_ends)
     return y
+
+
+def scaled_at_the_ends(
+    e: VectorBuilder, x: Float, bits: Int, tail: Float, most: float, log_2: float
+) -> Float:
+    """The same where |x| > most: infinite, subnormal and zero, too."""
+    # The exponent is moved into the range of normal numbers and back in floating point.
+    fmt = e.format
+    shift = fmt.mantissa + 8
+    least = -fmt.rounded((fmt.bias + shift - 1.5) * log_2)
+    move, large = shift << fmt.mantissa, x.compare("ogt", 0.0)
+    moved = large.select_int(bits - move, bits + move).as_float()
+    y = e.muladd(moved, tail, moved) * large.select(2.0**shift, x.like(2.0**-shift))
+    y = x.compare("ogt", most + 16.0).select(math.inf, y)
+    return x.compare("olt", least).select(0.0, y)
 
 
 def power_of_sixteenths(e: VectorBuilder, count: Int) -> tuple[Int, Float]:
@@ -103,15 +96,19 @@ def sixteenths(dtype: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     fmt = FORMATS[dtype]
     powers, low = [], []
     for j in range(16):
-        # Four square roots of 2^j, in fixed point.
-        root = 1 << (j + 16 * 128)
-        for _ in range(4):
-            root = math.isqrt(root)
-        exact = Fraction(root, 1 << 128)
+        exact = root_of_two(j)
         nearest = fmt.rounded(float(exact))
         powers.append(fmt.decode(fmt.encode(nearest) - (j << (fmt.mantissa - 4))))
         low.append(fmt.rounded(float(exact / Fraction(nearest) - 1)))
     return tuple(powers), tuple(low)
+
+
+def root_of_two(j: int) -> Fraction:
+    """2^(j / 16), good to 2^-128: four square roots in fixed point."""
+    root = 1 << (j + 16 * 128)
+    for _ in range(4):
+        root = math.isqrt(root)
+    return Fraction(root, 1 << 128)
 
 
 def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int]:
@@ -160,7 +157,7 @@ def _tanh_in_pieces(e: VectorBuilder, x: Float) -> Float:
     """tanh(c) + d * q(d), d = |x| - c, with the nearest of 32 centres; about 0 d + d * q(d)."""
     a = abs(x).at_most(LAST)
     number = (a.bits() >> 21) - FIRST
-    piece = number.at_least(0).at_most(31)
+    piece = number.at_least(0)  # Only of NaN is the number above 31, and read modulo 32.
     centre, constant, *coefficients = (e.permuted(column, piece) for column in TANH)
     d = a - centre
     near_zero = number.compare("sle", 0)
@@ -187,7 +184,7 @@ def _less_one(
     return total, e.muladd(scale, curve, low + head_low)
 
 
-def expm1(e: VectorBuilder, x: Float) -> Float:
+def expm1_by_halves(e: VectorBuilder, x: Float) -> Float:
     """exp(x) - 1, halved until the end, so that the last finite results are found."""
     t = TABLES[e.format.name]
     v = x.at_least(t.expm1_low).at_most(t.exp_high)
@@ -197,41 +194,3 @@ def expm1(e: VectorBuilder, x: Float) -> Float:
     # So small that x^2 / 2 is below half a place of x: also keeps the sign of zero.
     tiny = abs(x).compare("olt", 2.0 ** -(e.format.mantissa + 2))
     return tiny.select(x, (m + m_low) * 2.0)
-
-
-def sinh(e: VectorBuilder, x: Float) -> Float:
-    up, down, r, r_low, odd, even = _exponentials(e, abs(x))
-    # d * cosh(r) + s * sinh(r), d = up - down, s = up + down
-    d, s = up - down, up + down
-    d_low = (up - d) - down
-    head, low = e.multiply_add(s, r, d)
-    low = low + e.muladd(s, e.muladd(odd, r, r_low), e.muladd(d, even, d_low))
-    tiny = abs(x).compare("olt", TABLES[e.format.name].sinh_tiny)
-    return tiny.select(abs(x), (head + low) * 4.0).with_sign(x.sign())
-
-
-def cosh(e: VectorBuilder, x: Float) -> Float:
-    up, down, r, r_low, odd, even = _exponentials(e, abs(x))
-    # s * cosh(r) + d * sinh(r)
-    d, s = up - down, up + down
-    s_low = (up - s) + down
-    head, low = e.multiply_add(d, r, s)
-    low = low + e.muladd(d, e.muladd(odd, r, r_low), e.muladd(s, even, s_low))
-    return (head + low) * 4.0
-
-
-def _exponentials(e: VectorBuilder, a: Float) -> tuple[Float, Float, Float, Float, Float, Float]:
-    """2^n / 8, 2^-n / 8, r and its error, sinh(r) / r - 1 and cosh(r) - 1: a = n * log(2) + r >= 0.
-
-    2^-n is 0 where it is beyond the last place of 2^n.
-    """
-    t = TABLES[e.format.name]
-    r, r_low, biased = reduce_exp(e, a.at_most(t.cosh_high), e.format.bias - 3)
-    up = power_of_two(biased)
-    far = up.compare("ogt", 2.0**e.format.mantissa)
-    # 2^k has k in the exponent field alone: the difference of two fields is that of a quotient.
-    down = (up.bits() ^ -1) + (((2 * e.format.bias - 6) << e.format.mantissa) + 1)
-    z = r * r
-    odd = z * e.fitted("sinh", z)
-    even = e.muladd(z * z, e.fitted("cosh", z), z * 0.5)
-    return up, far.select(0.0, down.as_float()), r, r_low, odd, even

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp
 from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.powers import power
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = ["gamma", "gammaln", "psi"]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 
-from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int
 
 __all__ = ["reduce_huge"]
 

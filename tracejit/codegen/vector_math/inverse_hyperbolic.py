@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.formats import F32
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.square_roots import square_root
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = ["arccosh", "arcsinh", "arctanh"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, Mask, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.square_roots import estimated_quotient, square_root
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Mask
 
 __all__ = ["arccos", "arcsin", "arctan", "arctan2"]
 

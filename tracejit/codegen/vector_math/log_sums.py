@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import (
     exp,
     exp2,
@@ -24,6 +24,7 @@ from tracejit.codegen.vector_math.logarithms import (
     reduce,
 )
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["logaddexp", "logaddexp2", "wide_logaddexp", "wide_logaddexp2"]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tracejit.codegen.vector_math.formats import FORMATS, Format
 
-__all__ = ["START", "Centres", "centres", "split_logarithm"]
+__all__ = ["START", "Centres", "centres", "octave", "short_octave", "split_logarithm"]
 
 #: The intervals of 1 + f begin here and end at twice this. They are equally many encodings wide:
 #: one reaches from 63/64 to 33/32, and there the inverse is 1.
@@ -49,6 +49,34 @@ def centres(dtype: str, base: int | None) -> Centres:
         inverses.append(_SHORT.get(i, round(2**9 / (low + high)) / 2**8))
     parts = [split_logarithm(fmt, -_logarithm(Fraction(c), base)) for c in inverses]
     return Centres(tuple(inverses), *zip(*parts, strict=True))
+
+
+@functools.cache
+def octave(base: int | None) -> tuple[Centres, tuple[float, float]]:
+    """Tables of float32 for 32 equal intervals of 1 to 2, and the logarithm of 2 in two parts.
+
+    Numbers of the first interval have the inverse 1, those of the last 1/2; the next ones' are so
+    short that m * inverse - 1 is exact. The second parts are not negative.
+    """
+    inverses = [round(2**15 / (2 * i + 65)) / 2**9 for i in range(32)]
+    inverses[0], inverses[1], inverses[30], inverses[31] = 1.0, 61 / 64, 33 / 64, 1 / 2
+    parts = [_below(-_logarithm(Fraction(c), base)) for c in inverses]
+    return Centres(tuple(inverses), *zip(*parts, strict=True)), parts[31]
+
+
+@functools.cache
+def short_octave() -> Centres:
+    """Tables for 32 equal intervals of 1 to 2 and base 2: m * inverse - 1 is exact in all."""
+    inverses = [round(2**12 / (2 * i + 65)) / 2**6 for i in range(32)]
+    inverses[0], inverses[31] = 1.0, 1 / 2
+    parts = [split_logarithm(FORMATS["f32"], -_logarithm(Fraction(c), 2)) for c in inverses]
+    return Centres(tuple(inverses), *zip(*parts, strict=True))
+
+
+def _below(value: Fraction) -> tuple[float, float]:
+    """As `split_logarithm` of float32, but the first part is no greater than the value."""
+    high = Fraction(math.floor(value * 2**16), 2**16)
+    return float(high), FORMATS["f32"].rounded(float(value - high))
 
 
 def split_logarithm(fmt: Format, value: Fraction) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 
 Each takes the argument as 2^k * m, m near 1, and m * c as 1 + r, c being one of 16 numbers with
 known logarithms; then log(1 + r) = r + r^2 * polynomial(r). Where m is within 1/64 of 1, c is 1.
-The sums keep their rounding errors, so that only r^2 and its polynomial round.
+The sums keep their rounding errors, so that only r^2 and its polynomial round. In float32 the first
+three have 32 such numbers and fewer sums.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
-from tracejit.codegen.vector_math.logarithm_tables import START, centres
+from tracejit.codegen.vector_math.builder import VectorBuilder
+from tracejit.codegen.vector_math.formats import F32
+from tracejit.codegen.vector_math.logarithm_tables import START, centres, octave
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
 __all__ = [
     "Reduced",
+    "exponent_and_mantissa",
     "inverse_power",
     "log",
     "log1p",
@@ -111,10 +116,68 @@ def reduce_any(e: VectorBuilder, x: Float) -> Reduced:
     return Reduced(m, k, usual.field, interval)
 
 
+def exponent_and_mantissa(e: VectorBuilder, x: Float) -> tuple[Float, Float]:
+    """k and m, x = 2^k * m, 1 <= m < 2, for positive, finite numbers of any size.
+
+    Where there are registers of AVX-512 for others, too, as the builder says.
+    """
+    if e.register_lanes:
+        return e.registers_exponent_and_mantissa(x)
+    one, base = e.format.encode(1.0), 2.0**e.format.mantissa
+
+    def normal(y: Float) -> tuple[Float, Float]:
+        # The integer k + bias becomes a float as the low bits of 2^mantissa.
+        field = (y.bits() >> e.format.mantissa) | e.format.encode(base)
+        m = (y.bits() & ((1 << e.format.mantissa) - 1)) | one
+        return field.as_float() - (base + e.format.bias), m.as_float()
+
+    usual = normal(x)
+
+    def of_subnormal() -> tuple[Float, Float]:
+        lift = e.format.mantissa + 2
+        subnormal = x.compare("olt", e.format.tiny)
+        k, m = normal(x * 2.0**lift)
+        return subnormal.select(k - float(lift), usual[0]), subnormal.select(m, usual[1])
+
+    return e.where_any(not_ordinary(e, x.bits()), usual, of_subnormal)
+
+
+def _of_single(e: VectorBuilder, x: Float, base: int | None) -> Float:
+    """The logarithm of a float32: x = 2^k * m, 1 <= m < 2, and m * c = 1 + r, c one of 32 numbers.
+
+    log(1 + r) = f * r + r * polynomial(r), f being 1 / log(base) rounded. Where the sum of
+    k * log(2) and of the first part of -log(c), which is exact, is not 0, it is 8 times as large as
+    the other terms or r is exact, too.
+    """
+    table, log_2 = octave(base)
+    k, m = exponent_and_mantissa(e, x)
+    interval = m.bits() >> 18
+    r = e.short_muladd(m, e.permuted(table.inverse, interval), x.like(-1.0))
+    high, low = e.permuted(table.log_high, interval), e.permuted(table.log_low, interval)
+    if base == 2:
+        whole = k + high
+    else:
+        whole, low = e.muladd(k, log_2[0], high), e.muladd(k, log_2[1], low)
+    polynomial = e.horner(r, POLYNOMIALS["f32"][f"octave{base or ''}"])
+    if base is None:
+        return whole + (r + e.muladd(r * r, polynomial, low))
+    low = e.muladd(r, polynomial, low)
+    factor = r.like(TABLES["f32"].per_log[base][0])
+    if e.fma:
+        return whole + e.muladd(r, factor, low)
+    product = r * factor
+    return whole + (product + (low + e.product_error(r, factor, product)))
+
+
 def _logarithm(base: int | None) -> Callable[[VectorBuilder, Float], Float]:
     def body(e: VectorBuilder, x: Float) -> Float:
-        head, low = parts(e, reduce_any(e, x), base)
-        y = head + low
+        if e.format is F32:
+            y = _of_single(e, x, base)
+            if e.register_lanes:
+                return y
+        else:
+            head, low = parts(e, reduce_any(e, x), base)
+            y = head + low
 
         def special() -> tuple[Float]:
             # +inf and NaN are their own logarithms.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import exp
 from tracejit.codegen.vector_math.logarithms import log
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["expit", "log_expit", "log_of_sum", "logit"]
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import power_of_two, reduce_exp
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.logistic import log_of_sum
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 

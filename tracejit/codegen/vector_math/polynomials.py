@@ -49,9 +49,13 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.d4fcd83117bc0p-5 0x1.9f05cb00bb9f8p-8 -0x1.f309e813ec337p-12 "
             "0x1.b2683aadf97c8p-16 -0x1.1e604ad776d3cp-20 0x1.20d7bb17b3cffp-25"
         ),
-        "cosh": _hex(  # error 2^-70.0
-            "0x1.5555555555558p-5 0x1.6c16c16c14fecp-10 0x1.a01a01ad89472p-16 "
-            "0x1.27e4cbf02f4f9p-22 0x1.1f8c1f3200be5p-29"
+        "cosh": _hex(  # error 2^-66.1
+            "0x1.0000000000004p-1 0x1.55555554820c6p-5 0x1.6c18419068af7p-10"
+        ),
+        "cot": _hex(  # error 2^-58.3
+            "0x1.555555555558fp-2 0x1.6c16c16c0b952p-6 0x1.1566abc682811p-9 "
+            "0x1.bbd775662ba38p-13 0x1.66a9996c93e40p-16 0x1.226eda17502ffp-19 "
+            "0x1.d923f457bdaf9p-23 0x1.66b6f4f0d835cp-26 0x1.b18ea3494fa05p-29"
         ),
         "erf": _hex(  # error 2^-55.9
             "0x1.06eba8214db68p-3 -0x1.812746b03799cp-2 0x1.ce2f21a03f791p-4 "
@@ -132,9 +136,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.62e42fefa39efp-1 0x1.ebfbdff82c594p-3 0x1.c6b08d704a0c4p-5 "
             "0x1.3b2ab6fb09b57p-7 0x1.5d87fe78042ffp-10 0x1.430a495ed4732p-13 "
             "0x1.ffcdd3630f72bp-17"
-        ),
-        "exp2_singles": _hex(  # error 2^-37.6
-            "0x1.62e42fee46408p-1 0x1.ebfbdff60dceep-3 0x1.c6b348653ff80p-5 0x1.3b2c77916b19dp-7"
         ),
         "gamma": _hex(  # error 2^-55.6
             "0x1.b0ee6072093cep-2 0x1.a5b978b96bec2p-2 0x1.4e2399846506cp-4 "
@@ -276,11 +277,6 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.7154574899013p-3 0x1.48529aeb0dd16p-3 -0x1.280b0abeba1bcp-3 "
             "0x1.01279bd40eff0p-3"
         ),
-        "log2_singles": _hex(  # error 2^-42.2
-            "0x1.71547652b86f8p+0 -0x1.71547652fdc86p-1 0x1.ec709d7f731a6p-2 "
-            "-0x1.715468ed52716p-2 0x1.27795b14ff2ecp-2 -0x1.ed252798618ccp-3 "
-            "0x1.9a03b2acc6bffp-3"
-        ),
         "log_power": _hex(  # error 2^-73.3
             "-0x1.000000p-2 0x1.9999999999993p-3 -0x1.5555555555475p-3 "
             "0x1.24924924a6145p-3 -0x1.000000019e239p-3 0x1.c71c6fd89425cp-4 "
@@ -311,16 +307,8 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.e85cac68dfe1ap-12 -0x1.4a354bad32ab1p-16 -0x1.0a694d075b256p-18 "
             "0x1.1abe7ee103d71p-18"
         ),
-        "sinh": _hex(  # error 2^-65.1
-            "0x1.5555555555555p-3 0x1.1111111111384p-7 0x1.a01a019ea403ep-13 "
-            "0x1.71de406c47ba4p-19 0x1.ae4d40689fa9bp-26 0x1.81f4534f41933p-33"
-        ),
-        "tan": _hex(  # error 2^-59.3
-            "0x1.5555555555562p-2 0x1.1111111110114p-3 0x1.ba1ba1bafe204p-5 "
-            "0x1.664f484ffa617p-6 0x1.226e3c23029abp-7 0x1.d6d2a4cf530f9p-9 "
-            "0x1.7db534bb63311p-10 0x1.349849fa539aap-11 0x1.0092c8ecac863p-12 "
-            "0x1.548edfc6eb61cp-14 0x1.2bc7ba49c7e0cp-14 -0x1.039fc170ddf46p-15 "
-            "0x1.bcd06280d98a4p-15 -0x1.bb5bd5f5d44e1p-16 0x1.58b770a6e337bp-17"
+        "sinh": _hex(  # error 2^-64.0
+            "0x1.5555555555552p-3 0x1.1111111119a91p-7 0x1.a019fff441fc8p-13 0x1.71fea0824bcccp-19"
         ),
     },
     "f32": {
@@ -339,8 +327,11 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "cos": _hex(  # error 2^-33.1
             "0x1.55554ap-5 -0x1.6c0c1ap-10 0x1.99e0f8p-16"
         ),
-        "cosh": _hex(  # error 2^-33.2
-            "0x1.5554e4p-5 0x1.6d51dap-10"
+        "cosh": _hex(  # error 2^-29.2
+            "0x1.00022ap-1"
+        ),
+        "cot": _hex(  # error 2^-29.4
+            "0x1.55552ep-2 0x1.6c32b4p-6 0x1.120444p-9 0x1.08d156p-12"
         ),
         "erf": _hex(  # error 2^-29.6
             "0x1.06eba8p-3 -0x1.812740p-2 0x1.ce2d50p-4 "
@@ -361,30 +352,34 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "exp2": _hex(  # error 2^-33.7
             "0x1.62e430p-1 0x1.ebfbe0p-3 0x1.c6b348p-5 0x1.3b2c78p-7"
         ),
+        "expm1": _hex(  # error 2^-27.7
+            "0x1.fffff8p-2 0x1.555552p-3 0x1.558e3ap-5 0x1.113b60p-7"
+        ),
         "log": _hex(  # error 2^-29.0
             "-0x1.fffffep-2 0x1.5555e6p-2 -0x1.003654p-2 0x1.933f56p-3"
-        ),
-        "log10": _hex(  # error 2^-28.7
-            "-0x1.bcb7b0p-3 0x1.287af4p-3 -0x1.bd1612p-4 0x1.5e4198p-4"
         ),
         "log1p": _hex(  # error 2^-29.8
             "0x1.55554ep-2 -0x1.ffff3ep-3 0x1.999fe6p-3 "
             "-0x1.558bf0p-3 0x1.23da2ap-3 -0x1.f5875ap-4 "
             "0x1.d47e0ap-4 -0x1.0159a2p-3 0x1.73e666p-4"
         ),
-        "log2": _hex(  # error 2^-28.7
-            "-0x1.715474p-1 0x1.ec716ep-2 -0x1.71a2d8p-2 0x1.22e1aap-2"
+        "log2_power": _hex(  # error 2^-35.6
+            "0x1.ec709cp-2 -0x1.7154b4p-2 0x1.279ed4p-2 -0x1.e7cda8p-3"
+        ),
+        "octave": _hex(  # error 2^-31.6
+            "-0x1.000000p-1 0x1.5555a0p-2 -0x1.000ca8p-2 0x1.9058fcp-3"
+        ),
+        "octave10": _hex(  # error 2^-26.8
+            "-0x1.8be6b0p-27 -0x1.bcb7fep-3 0x1.2887a6p-3 -0x1.b31008p-4"
+        ),
+        "octave2": _hex(  # error 2^-26.8
+            "0x1.f3c4d0p-27 -0x1.7154b6p-1 0x1.ec8684p-2 -0x1.694fccp-2"
         ),
         "sin": _hex(  # error 2^-27.9
             "-0x1.555544p-3 0x1.1106bcp-7 -0x1.9916aap-13"
         ),
-        "sinh": _hex(  # error 2^-34.3
-            "0x1.555556p-3 0x1.110fc0p-7 0x1.a2dd4cp-13"
-        ),
-        "tan": _hex(  # error 2^-29.1
-            "0x1.555564p-2 0x1.110c98p-3 0x1.bb06b4p-5 "
-            "0x1.5afad2p-6 0x1.6bd6aep-7 -0x1.03558ap-12 "
-            "0x1.29a17ep-8"
+        "sinh": _hex(  # error 2^-34.6
+            "0x1.555552p-3 0x1.113892p-7"
         ),
     },
 }

@@ -5,20 +5,33 @@ itself. Results are then within 0.7 ULP, and exact where they are representable.
 of two is Dekker's, "A floating-point technique for extending the available precision" (1971).
 Special values are those of the C function (annex F of the standard), which NumPy has too.
 
-float32 goes through doubles: there a logarithm to base 2 good to 2^-35 will do.
+In float32 the logarithm is to base 2 and good to 2^-34 of itself.
 """
 
 from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, Mask, VectorBuilder
-from tracejit.codegen.vector_math.exponentials import exp_of_rest, nearest_integer, sixteenths
-from tracejit.codegen.vector_math.logarithm_tables import centres
-from tracejit.codegen.vector_math.logarithms import Reduced, not_ordinary, reduce, reduce_any
+from tracejit.codegen.vector_math.builder import VectorBuilder
+from tracejit.codegen.vector_math.exponentials import (
+    exp_of_rest,
+    nearest_integer,
+    power_of_sixteenths,
+    scaled_at_the_ends,
+)
+from tracejit.codegen.vector_math.formats import F32
+from tracejit.codegen.vector_math.logarithm_tables import centres, short_octave
+from tracejit.codegen.vector_math.logarithms import (
+    Reduced,
+    exponent_and_mantissa,
+    not_ordinary,
+    reduce_any,
+)
+from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float
 
-__all__ = ["power", "power_of_singles"]
+__all__ = ["power"]
 
 _T = TABLES["f64"]
 #: 1 / 3 as a sum of two numbers.
@@ -55,6 +68,8 @@ def _log(e: VectorBuilder, x: Reduced) -> tuple[Float, Float]:
 
 
 def power(e: VectorBuilder, x: Float, y: Float) -> Float:
+    if e.format is F32:
+        return _power_of_singles(e, x, y)
     size = abs(x)
     log, log_low = _log(e, reduce_any(e, size))
     product = y * log
@@ -67,15 +82,13 @@ def power(e: VectorBuilder, x: Float, y: Float) -> Float:
     rare = not_ordinary(e, x.bits()) | small.negated()
 
     def special() -> tuple[Float]:
-        return (_special(e, x, y, product, small, result),)
+        return (_special(e, x, y, product, result),)
 
     (result,) = e.where_any(rare, (result,), special)
     return result
 
 
-def _special(
-    e: VectorBuilder, x: Float, y: Float, product: Float, small: Mask, result: Float
-) -> Float:
+def _special(e: VectorBuilder, x: Float, y: Float, product: Float, result: Float) -> Float:
     """The result for bases that are not positive and normal, and for products that are not small.
 
     `product` is y * log(|x|) for finite, nonzero x, and `result` its exponential.
@@ -106,25 +119,43 @@ def _special(
     return x.compare("oeq", 1.0).select(1.0, result)
 
 
-def power_of_singles(e: VectorBuilder, x: Float, y: Float) -> Float:
-    """power of float32 numbers as doubles, where every finite size but 0 is normal."""
-    size = abs(x)
-    reduced = reduce(e, size.bits())
-    table = centres("f64", 2)
-    r = e.short_muladd(reduced.m, e.permuted(table.inverse, reduced.interval), x.like(-1.0))
-    whole = reduced.k + e.permuted(table.log_high, reduced.interval)
-    log = e.muladd(r, e.fitted("log2_singles", r), whole)
-    product = (y * log).at_least(-1000.0).at_most(1000.0)
-    n, count = nearest_integer(e, product, 16.0)
-    r = e.muladd(n, -0.0625, product)
-    scale = (e.permuted(sixteenths("f64")[0], count).bits() + (count << 48)).as_float()
-    result = e.muladd(scale * r, e.fitted("exp2_singles", r), scale)
-    # The clamped product of an infinity or a NaN is anything.
-    rare = not_ordinary(e, x.bits()) | abs(y).compare("uge", math.inf)
+def _log2_of_single(e: VectorBuilder, x: Float) -> tuple[Float, Float]:
+    """log2(x) as a sum of two, good to 2^-34 of itself: x = 2^k * m, m * c = 1 + r, r exact.
+
+    log2(1 + r) = f * (r - r^2 / 2) + r^3 * polynomial(r), f = 1 / log(2); the difference in
+    parentheses and its product as sums of two.
+    """
+    table, (factor, factor_low) = short_octave(), TABLES["f32"].per_log[2]
+    k, m = exponent_and_mantissa(e, x)
+    interval = m.bits() >> 18
+    r = e.short_muladd(m, e.permuted(table.inverse, interval), x.like(-1.0))
+    whole = k + e.permuted(table.log_high, interval)
+    bent, bent_low = e.multiply_add(r * -0.5, r, r)
+    total, low = e.multiply_add(bent, factor, whole)
+    low = e.muladd(bent, factor_low, e.muladd(bent_low, factor, low))
+    z = r * r
+    polynomial = e.horner(r, POLYNOMIALS["f32"]["log2_power"])
+    return total, low + e.muladd(z * r, polynomial, e.permuted(table.log_low, interval))
+
+
+def _power_of_singles(e: VectorBuilder, x: Float, y: Float) -> Float:
+    log, log_low = _log2_of_single(e, abs(x))
+    product = y * log
+    product_low = e.muladd(y, log_low, e.product_error(y, log, product))
+    n, count = nearest_integer(e, product + product_low, 16.0)
+    r = e.muladd(n, -0.0625, product) + product_low
+    bits, low = power_of_sixteenths(e, count)
+    tail = e.muladd(r, e.horner(r, POLYNOMIALS["f32"]["exp2"]), low)
+    scale = bits.as_float()
+    usual = e.muladd(scale, tail, scale)
+    most = float(e.format.bias - 12)
+    beyond = abs(product).compare("uge", most)
+    # With register lanes the product is infinite or NaN where the base is 0, infinite or NaN.
+    unusual = x.compare("olt", 0.0) if e.register_lanes else not_ordinary(e, x.bits())
 
     def special() -> tuple[Float]:
-        small = abs(product).compare("olt", 1000.0)
-        return (_special(e, x, y, product, small, result),)
+        ends = scaled_at_the_ends(e, product, bits, tail, most, 1.0)
+        return (_special(e, x, y, product, beyond.select(ends, usual)),)
 
-    (y,) = e.where_any(rare, (result,), special)
-    return y
+    (result,) = e.where_any(beyond | unusual, (usual,), special)
+    return result

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tracejit.codegen.vector_math.builder import Float, Int, VectorBuilder
+from tracejit.codegen.vector_math.builder import VectorBuilder
+from tracejit.codegen.vector_math.values import Float, Int
 
 __all__ = ["estimated_quotient", "hypot", "square_root", "wide_hypot"]
 

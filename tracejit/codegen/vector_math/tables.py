@@ -55,8 +55,8 @@ class Tables:
     expm1_low: float
     #: sinh, cosh: from here on the result is infinite, and is found to be without overflow before.
     cosh_high: float
-    #: sinh: below this the result is the argument.
-    sinh_tiny: float
+    #: sinh, cosh: from here on exp(-x) is nothing beside exp(x), which is finite up to here.
+    cosh_large: float
 
 
 def _hex(words: str) -> tuple[float, ...]:
@@ -86,7 +86,7 @@ _F64 = Tables(
     ),
     expm1_low=-40.0,
     cosh_high=710.6,
-    sinh_tiny=2.0**-28,
+    cosh_large=709.0,
 )
 
 _F32 = Tables(
@@ -110,7 +110,7 @@ _F32 = Tables(
     half_pi_plain=_hex("0x1.922000p+0 -0x1.2af000p-18 0x1.0b4000p-34 0x1.84698ap-48"),
     expm1_low=-18.0,
     cosh_high=89.5,
-    sinh_tiny=2.0**-13,
+    cosh_large=88.0,
 )
 
 TABLES = {"f64": _F64, "f32": _F32}

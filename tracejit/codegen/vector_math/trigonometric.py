@@ -2,43 +2,76 @@
 
 from __future__ import annotations
 
-from tracejit.codegen.vector_math.builder import Float, Int, Mask, VectorBuilder
+import math
+from typing import TypeAlias
+
+from tracejit.codegen.vector_math.builder import VectorBuilder
 from tracejit.codegen.vector_math.exponentials import nearest_integer
+from tracejit.codegen.vector_math.formats import F64
 from tracejit.codegen.vector_math.huge_angles import reduce_huge
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.values import Float, Int, Mask
 
-__all__ = ["cos", "sin", "tan"]
+__all__ = ["cos", "sin", "sincos", "tan"]
+
+_Sum: TypeAlias = tuple[Float, Float]
+
+#: Up to here the rounding errors of a float32's remainder are below 2^-13 of it.
+_TAN_LIMIT = 2.0**15
 
 
 def sin(e: VectorBuilder, x: Float) -> Float:
-    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+    return _sin(x, *_sin_and_cos(e, abs(x)))
+
+
+def cos(e: VectorBuilder, x: Float) -> Float:
+    return _cos(*_sin_and_cos(e, abs(x)))
+
+
+def sincos(e: VectorBuilder, x: Float) -> tuple[Float, Float]:
+    """Both, for little more than one of them."""
+    reduced = _sin_and_cos(e, abs(x))
+    return _sin(x, *reduced), _cos(*reduced)
+
+
+def _sin(x: Float, sin: _Sum, cos: _Sum, quadrant: Int) -> Float:
     y = _is_odd(quadrant).select(cos[0] + cos[1], sin[0] + sin[1])
     return y.with_sign(_sign_of_quadrant(quadrant) ^ x.sign())
 
 
-def cos(e: VectorBuilder, x: Float) -> Float:
-    sin, cos, quadrant = _sin_and_cos(e, abs(x))
+def _cos(sin: _Sum, cos: _Sum, quadrant: Int) -> Float:
     y = _is_odd(quadrant).select(sin[0] + sin[1], cos[0] + cos[1])
     return y.with_sign(_sign_of_quadrant(quadrant + 1))
 
 
 def tan(e: VectorBuilder, x: Float) -> Float:
-    """tan(r), a sum of two, or -1 / tan(r) in the odd quadrants."""
-    r, r_low, quadrant = _reduce(e, abs(x))
+    """r / d, d = r / tan(r) = 1 - r^2 * polynomial(r^2), or -d / r in the odd quadrants.
+
+    What the rounded quotient leaves of the numerator is divided, too, roughly. Either way the
+    derivative in r is one and the square of the result.
+    """
+    # Beside a pole r_low must be small against r, too.
+    if e.format is F64:
+        r, r_low, quadrant = _reduce(e, abs(x))
+        r, r_low = e.ordered_sum(r, r_low)
+    else:
+        r, r_low, quadrant = _reduce(e, abs(x), _TAN_LIMIT)
     z = r * r
-    first, *rest = POLYNOMIALS[e.format.name]["tan"]
-    z_low = e.product_error(r, r, z)
-    bend = e.muladd(z * z, e.polynomial(z, rest), z_low * first)
-    head, low = e.multiply_add(e.muladd(z, first, bend), r, r)
-    low = low + e.muladd(head * r_low, head, r_low)  # r_low * (1 + tan(r)^2)
-    # Beside a pole r_low is not small against r.
-    head, low = e.ordered_sum(head, low)
-    reciprocal = 1.0 / head
-    excess = e.muladd(reciprocal, low, e.product_error(reciprocal, head, head.like(1.0)))
-    inverse = e.muladd(-reciprocal, excess, reciprocal)
-    y = _is_odd(quadrant).select(inverse, head)
-    return y.with_sign((quadrant << (e.format.bits - 1)) ^ x.sign())
+    c = r * e.horner(z, POLYNOMIALS[e.format.name]["cot"])
+    d, d_low = e.multiply_add(-c, r, 1.0)
+    odd = _is_odd(quadrant)
+    above, below = odd.select(d, r), odd.select(-r, d)
+    quotient = above / below
+    # The encoding is nearly linear in the logarithm: within 0.08 of the reciprocal, and nearer
+    # where `below` is pi / 4, where the other errors are greatest.
+    rough = round((2 * e.format.bias - 0.156) * 2**e.format.mantissa)
+    reciprocal = (rough - below.bits()).as_float()
+    excess = e.product_error(quotient, below, above)
+    excess = e.muladd(odd.select(-1.0, quotient), d_low, excess)
+    correction = r_low * e.muladd(quotient, quotient, 1.0)
+    y = quotient + e.muladd(-excess, reciprocal, correction)
+    return y.with_sign(x.sign())
 
 
 def _is_odd(quadrant: Int) -> Mask:
@@ -50,9 +83,7 @@ def _sign_of_quadrant(quadrant: Int) -> Int:
     return (quadrant & 2) << (quadrant.emitter.format.bits - 2)
 
 
-def _sin_and_cos(
-    e: VectorBuilder, x: Float
-) -> tuple[tuple[Float, Float], tuple[Float, Float], Int]:
+def _sin_and_cos(e: VectorBuilder, x: Float) -> tuple[_Sum, _Sum, Int]:
     """sin(r) and cos(r), each a head and a tail, and n modulo 4 in the low bits, for x >= 0."""
     r, r_low, quadrant = _reduce(e, x)
     z = r * r
@@ -66,10 +97,13 @@ def _sin_and_cos(
     return sin, cos, quadrant
 
 
-def _reduce(e: VectorBuilder, x: Float) -> tuple[Float, Float, Int]:
-    """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4."""
+def _reduce(e: VectorBuilder, x: Float, most: float = math.inf) -> tuple[Float, Float, Int]:
+    """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4.
+
+    Beyond `most` the error is half a place of r at most.
+    """
     t = TABLES[e.format.name]
-    limit = t.trig_limit_fused if e.fma else t.trig_limit_plain
+    limit = min(t.trig_limit_fused if e.fma else t.trig_limit_plain, most)
     near = _reduce_near(e, x)
     beyond = x.compare("ogt", limit)
 

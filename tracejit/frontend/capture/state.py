@@ -16,8 +16,9 @@ from tracejit.frontend.capture.reads import MISSING, IsFalse, OwnRead, class_loo
 from tracejit.frontend.capture.values import Capture, Source
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.union import UNBOUND
+from tracejit.frontend.tracing.union import UNBOUND, Union
 
 __all__ = ["Change", "OutsideState"]
 
@@ -25,10 +26,10 @@ __all__ = ["Change", "OutsideState"]
 class Change(NamedTuple):
     """One store that a call makes when it returns.
 
-    `kind` is "attribute", "item" (of a list or dict), "tail" (all of a list from `key` on; None is
-    its end), "contents" (all of a dict, as pairs) or "cell". A value of `UNBOUND` deletes. The
-    owner is a stand-in, an instance, the source of a list that nobody has read, or a dict of
-    globals or a cell itself.
+    `kind` is "attribute", "item" (of a dict), "element" (of a list), "tail" (all of a list from
+    `key` on; None is its end), "contents" (all of a dict, as pairs) or "cell". A value of `UNBOUND`
+    deletes. The owner is a stand-in, an instance, the source of a list that nobody has read, or a
+    dict of globals or a cell itself.
     """
 
     owner: Any
@@ -74,6 +75,23 @@ class OutsideState:
     def attribute(self, x: Any, name: str) -> Any:
         """What the program has stored into an instance: a value, UNBOUND (deleted) or MISSING."""
         return self._overlays[id(x)][1].get(name, MISSING) if id(x) in self._overlays else MISSING
+
+    def attribute_names(self, interpreter: Any, x: Any) -> list[str]:
+        """The names of all attributes that an instance itself has now.
+
+        Raises TraceError where a branch decides.
+        """
+        if interpreter.is_local(x):
+            return list(contents_of(x))
+        source = self._capture.source_of(x)
+        if source is None:
+            raise TraceError("TJ006", f"a {type(x).__name__}", user_line())
+        names = self._capture.own_names(source, x)
+        stored = self._overlays[id(x)][1] if id(x) in self._overlays else {}
+        if any(isinstance(value, Union) for value in stored.values()):
+            what = f"a {type(x).__name__} with an attribute that a branch has stored"
+            raise TraceError("TJ022", what, user_line())
+        return [n for n in dict.fromkeys((*names, *stored)) if stored.get(n) is not UNBOUND]
 
     def has_stored(self, x: Any, name: str) -> bool:
         """Whether the program has stored, or may have stored, into an attribute of an instance."""
@@ -178,6 +196,12 @@ class OutsideState:
         self._capture.created[id(x)] = x, here()
         return x
 
+    def _before(self, x: Any, name: str) -> Any:
+        """What an attribute held before the call, if that is known."""
+        if (id(x), name) in self._originals:
+            return self._originals[id(x), name]
+        return self._capture.held(x, name) if is_instance(x) else MISSING
+
     # At the end ----------------------------------------------------------------------------------
 
     def changes(self) -> Iterator[Change]:
@@ -186,7 +210,7 @@ class OutsideState:
             for name, value in overlay.items():
                 if (id(x), name) in self._deleted:
                     yield Change(x, "attribute", name, UNBOUND)
-                if value is not self._originals.get((id(x), name), MISSING):
+                if value is not self._before(x, name):
                     yield Change(x, _KINDS.get(type(x), "attribute"), name, value)
         for x, before in self._touched.values():
             now = contents_of(x)
@@ -211,7 +235,7 @@ def _list_changes(x: Any, before: list[Any], now: list[Any]) -> Iterator[Change]
     if len(before) == len(now):
         for k, (a, b) in enumerate(zip(before, now, strict=True)):
             if a is not b:
-                yield Change(x, "item", k, b)
+                yield Change(x, "element", k, b)
         return
     same = 0
     while same < min(len(before), len(now)) and before[same] is now[same]:

@@ -49,6 +49,7 @@ from tracejit.frontend.capture.reads import (
     class_lookup,
 )
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
@@ -388,6 +389,23 @@ class Capture:
             return None
         return self.objects.get(id(x))
 
+    def held(self, x: Any, name: str) -> Any:
+        """What an attribute of an instance was read as, or MISSING."""
+        parent = self.objects.get(id(x))
+        found = parent and self._sources.get((parent.index, ("attribute", name)))
+        return found.placeholder if found else MISSING
+
+    def own_names(self, source: Source, x: Any) -> list[str]:
+        """The names of an instance's own attributes, under the condition that they stay these."""
+        names = list(contents_of(x))
+        if type(getattr(x, "__dict__", None)) is dict:
+            held = tuple(x.__dict__)
+            step = self.step(source, "dict", AttributeRead("__dict__"), ".__dict__", None)
+            step.check = HasKeys(held)
+        for name in names[len(getattr(x, "__dict__", ())) :]:
+            self.attribute(source, name, getattr(x, name))
+        return names
+
     def unread_list(self, parent: Source, name: str, value: Any) -> Source | None:
         """The source of an attribute that is a list of which nothing has been read, or None."""
         label = f".{name}"
@@ -614,10 +632,8 @@ class Capture:
             except Exception:
                 return
             values.append(value)
-            if check is None or check(value, values):
+            if not isinstance(check, EqualTo) or check(value, values):
                 continue
-            if not isinstance(check, EqualTo):
-                return
             if type(value) is type(check.value) and _is_number(value):
                 yield label
 

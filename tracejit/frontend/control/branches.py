@@ -18,6 +18,7 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
+    run_on,
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
@@ -157,7 +158,12 @@ def branch_and_rest(
     second = _run(interpreter, p, False, orelse, names)
     if first.dead or second.dead or falls(second.outcome):
         return merge_sides(interpreter, p, first, second, names), False
-    first = _run(interpreter, p, True, with_rest(then), names)
+    if any(type(x) is set for x, _ in first.changed.values()):
+        # The order of a set that is put back is not Python's.
+        first = _run(interpreter, p, True, with_rest(then), names)
+    else:
+        outcome = first.outcome
+        run_on(first, lambda: then_rest(interpreter, outcome, rest, names_in(rest)), names)
     return merge_sides(interpreter, p, first, second, names), True
 
 
@@ -262,13 +268,14 @@ def _changed(
             continue
         a = first.changed[key][1] if key in first.changed else contents_of(x)
         b = second.changed[key][1] if key in second.changed else contents_of(x)
-        if first.dead or second.dead:
+        ends_one = first.dead or second.dead
+        if ends_one:
             a, b = (b, b) if first.dead else (a, a)
         if type(x) is dict:
             a = interpreter.state.completed(x, a, b)
             b = interpreter.state.completed(x, b, a)
             b = {k: b[k] for k in a} if a.keys() == b.keys() else b
-        out.append((x, _contents(phis, x, a, b)))
+        out.append((x, _contents(phis, x, a, b, ends_one)))
     return out
 
 
@@ -285,7 +292,11 @@ def _reachable(x: Any) -> Iterator[Any]:
         yield from _reachable(part)
 
 
-def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any) -> Recipe:
+def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recipe:
+    """How a container is put together that is `a` after one side and `b` after the other.
+
+    `one_side`: both are what it is after the side that does not end the program.
+    """
     if is_grown(a) and is_grown(b) and a[0] is not b[0] or type(x) is list and len(a) != len(b):
         joined: Recipe | None = joined_lists(phis, a, b)
         if joined is not None:
@@ -299,10 +310,16 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any) -> Recipe:
     if list(keys) != list(other) or is_grown(a) and a[0] is not b[0]:
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
-    recipes = {k: phis.merge(a[k], b[k]) for k in keys}
-    if type(x) is list:
-        return lambda outs: [make(outs) for make in recipes.values()]
-    return lambda outs: {k: make(outs) for k, make in recipes.items()}
+    # What neither side has changed is left alone, however much of it there is.
+    recipes = {k: phis.merge(a[k], b[k]) for k in keys if one_side or a[k] is not b[k]}
+
+    def made(outs: Sequence[Value]) -> Any:
+        contents = a.copy()
+        for k, make in recipes.items():
+            contents[k] = make(outs)
+        return contents
+
+    return made
 
 
 # Outcomes ----------------------------------------------------------------------------------------

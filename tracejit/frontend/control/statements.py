@@ -41,6 +41,10 @@ _UNLIKE, _DUPLICATED = ("TJ011", "TJ022"), 4
 _PEELED = 3
 #: How many iterations a loop that cannot be rolled may have.
 _UNROLLED = 2_000
+#: How many operations the copies of its body may make.
+_COPIED = 5_000
+#: Codes of what no copy of a body does better: an unknown function, a program that is too long.
+_FINAL = ("TJ002", "TJ007", "TJ009", "TJ024", "TJ032")
 #: How many iterations a loop on known numbers may run while tracing.
 _STATIC = 10_000
 
@@ -202,9 +206,11 @@ class Flow:
 
     def _each(self: Any, items: Any, run: Callable[[Any], Any], names: Names) -> Any:
         """Every item in turn, as long as the body runs to its end."""
+        start = here().counter[0]
         for item in items:
             self.step()
             outcome = run(item)
+            _require_short(start)
             if outcome is not None:
                 return then_rest(self, outcome, lambda: self._each(items, run, names), names)
         return None
@@ -241,7 +247,7 @@ class Flow:
                 raise
             error = e
         except TraceError as e:
-            if not known or length - first > _UNROLLED:
+            if e.code in _FINAL or not known or length - first > _UNROLLED:
                 raise _too_long(e, length - first if known else None) from e
             error = e
         names.put(before)
@@ -328,7 +334,7 @@ class Flow:
                 lambda: self._tested(test, run, names, info, peeled + 1),
                 names,
             )
-        if holds is not True:
+        if holds is not True or error.code in _FINAL:
             raise error
         return self._unrolled(test, run, names, info, error)
 
@@ -356,9 +362,10 @@ class Flow:
         error: TraceError,
     ) -> Any:
         """A loop that cannot be rolled, as long as its test is known while tracing."""
-        place = user_line()
+        place, start = user_line(), here().counter[0]
         for k in range(_UNROLLED):
             outcome = run()
+            _require_short(start)
             if outcome is not None:
                 more = lambda: self._tested(test, run, names, info, _PEELED)  # noqa: E731
                 return then_rest(self, outcome, more, names)
@@ -370,6 +377,13 @@ class Flow:
             if holds is not True:
                 return self._tested(test, run, names, info, _PEELED)
         raise error
+
+
+def _require_short(start: int) -> None:
+    """Raise TraceError where copies of a loop's body, from operation `start` on, are too many."""
+    if here().counter[0] - start > _COPIED:
+        what = f"more than {_COPIED} operations in copies of a loop's body"
+        raise TraceError("TJ032", what, user_line())
 
 
 def _too_long(e: TraceError, count: int | None) -> TraceError:

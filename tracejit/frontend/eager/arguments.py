@@ -11,6 +11,8 @@ from tracejit.frontend.capture.globals import captured_arrays
 from tracejit.frontend.eager.text import plain_text
 from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.concrete_trace import TRACED_DTYPES, ConcreteTrace, LostGradient
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
     dataclass_fields,
@@ -27,7 +29,8 @@ __all__ = ["Arguments", "in_containers"]
 class Arguments:
     """Stand-ins for the arguments of a call: arrays of floats get tracers, with their own memory.
 
-    Lists, dicts and dataclasses are made anew around them; tracers of the trace stay themselves.
+    Lists, dicts, dataclasses and instances are made anew around them; tracers of the trace stay
+    themselves.
     """
 
     def __init__(
@@ -41,8 +44,10 @@ class Arguments:
         #: Objects that the program gets as they are, and what else it gets by them.
         self.objects: list[Any] = []
         self._kept = is_inner
-        #: Lists, dicts and dataclasses, what stands for them, and what that held at first.
+        #: Lists, dicts, dataclasses and instances, their stand-ins, and what these held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
+        #: id -> what stands for an instance, or for an array that is its attribute.
+        self._in_objects: dict[int, Any] = {}
         #: What the caller gets for memory, and (with the tracer itself) for a tracer.
         self._memories: dict[Storage, Any] = {}
         self._real: dict[int, tuple[Any, Any]] = {}
@@ -63,11 +68,27 @@ class Arguments:
         elif is_plain_dataclass(x):
             names = dataclass_fields(x) or ()
             new = build_dataclass(cls, {n: self._placeholder(getattr(x, n)) for n in names})
+        elif is_instance(x):
+            return self._instance(x)
         else:
             self.objects.append(x)
             return x
         self.containers.append((x, new, dict(_items(new))))
         return new
+
+    def _instance(self, x: Any) -> Any:
+        known = self._in_objects
+        if id(x) not in known:
+            # Its methods may know arrays by other names.
+            self.objects.append(type(x))
+            new = known[id(x)] = build_dataclass(type(x), {})
+            for name, value in contents_of(x).items():
+                part = known[id(value)] if id(value) in known else self._placeholder(value)
+                if type(value) is np.ndarray:
+                    known[id(value)] = part
+                object.__setattr__(new, name, part)
+            self.containers.append((x, new, contents_of(new)))
+        return known[id(x)]
 
     def _array(self, x: np.ndarray[Any, Any]) -> ConcreteArray:
         out = ConcreteArray(self.trace, Storage(self.trace, self.trace.foreign(x)))
@@ -111,8 +132,11 @@ class Arguments:
                 x.clear()
                 x.update(changed)
             else:
-                for name, part in changed.items():
-                    object.__setattr__(x, name, part)
+                for name in before.keys() - now.keys():
+                    object.__delattr__(x, name)
+                for name, part in now.items():
+                    if name not in before or part is not before[name]:
+                        object.__setattr__(x, name, changed[name])
 
     def _refuse_shared_stores(self) -> None:
         """Raise LostGradient where an argument was stored into whose memory another one shares."""
@@ -188,7 +212,28 @@ def in_containers(f: Callable[[Any], Any], x: Any) -> Any:
     if is_plain_dataclass(x):
         names = dataclass_fields(x) or ()
         return build_dataclass(cls, {n: in_containers(f, getattr(x, n)) for n in names})
+    if is_instance(x) and _holds_tracer(x, set()):
+        # One that the program has made.
+        for name, part in contents_of(x).items():
+            object.__setattr__(x, name, in_containers(f, part))
     return x
+
+
+def _holds_tracer(x: Any, seen: set[int]) -> bool:
+    if isinstance(x, Tracer):
+        return True
+    if id(x) in seen:
+        return False
+    seen.add(id(x))
+    if type(x) in (list, tuple) or is_namedtuple(type(x)):
+        parts = x
+    elif type(x) is dict:
+        parts = x.values()
+    elif is_instance(x):
+        parts = contents_of(x).values()
+    else:
+        return False
+    return any(_holds_tracer(part, seen) for part in parts)
 
 
 def _items(x: Any) -> Any:
@@ -197,4 +242,4 @@ def _items(x: Any) -> Any:
         return enumerate(x)
     if isinstance(x, dict):
         return x.items()
-    return ((name, getattr(x, name)) for name in dataclass_fields(x) or ())
+    return contents_of(x).items()

@@ -46,6 +46,7 @@ from tracejit.frontend.tracing.concrete_trace import (
     concrete_trace,
     is_float,
 )
+from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.pytree import is_default
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
@@ -110,13 +111,21 @@ class _Capture:
         return True
 
 
+class _State:
+    """What compiled runs know of the objects that a program changes: here they change at once."""
+
+    def attribute_names(self, interpreter: Any, x: Any) -> list[str]:
+        """The names of an object's own attributes."""
+        return list(contents_of(x))
+
+
 class EagerInterpreter:
     """What a rewritten program asks, for one trace. Once the trace is over all is plain Python."""
 
     def __init__(self, trace: ConcreteTrace) -> None:
         self.trace = trace
         self._errors: Any = np.geterr()
-        self.capture = _Capture()
+        self.capture, self.state = _Capture(), _State()
 
     # What transforms ask --------------------------------------------------------------------------
 
@@ -137,6 +146,18 @@ class EagerInterpreter:
     def is_local(self, x: Any) -> bool:
         """Whether `x` may be used without being followed to where the program has it from."""
         return True
+
+    def attribute(self, x: Any, name: str) -> Any:
+        """`x.name`."""
+        return getattr(x, name)
+
+    def store_attribute(self, value: Any, x: Any, name: str) -> None:
+        """Let an object hold `value` as an attribute; nothing of its class runs."""
+        object.__setattr__(x, name, value)
+
+    def store_item(self, value: Any, x: Any, key: Any) -> None:
+        """`x[key] = value`."""
+        x[key] = value
 
     def transformed(self, f: Traceable, /, *args: Any, **kwargs: Any) -> Any:
         """A call of a transform inside the run: it records on the same tape."""

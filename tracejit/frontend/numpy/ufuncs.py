@@ -231,13 +231,16 @@ def _fabs(x: Any) -> Tracer:
 
 def _modf(x: Any) -> tuple[Any, Any]:
     v = _float_operand(np.modf, x)
-    whole = elementwise(np.trunc, (v,))
-    # Infinities have no fraction: inf - inf would be NaN.
-    rest = elementwise(np.subtract, (v, whole))
-    infinite = elementwise(np.isinf, (v,))
-    values = [infinite.value(), operand(0.0, dtype_of(v.type)), rest.value()]
-    part = apply("select", values, shape_of(v.type), (v,))
-    return elementwise(np.copysign, (part, v)), whole
+    return _part("modf_fraction", v), elementwise(np.trunc, (v,))
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    v = _float_operand(np.frexp, x)
+    return _part("frexp_mantissa", v), _part("frexp_exponent", v)
+
+
+def _part(op: str, v: Tracer) -> Tracer:
+    return apply(op, [v.value()], shape_of(v.type), (v,))
 
 
 def operand_tracer(x: Any, dtype: np.dtype[Any]) -> Tracer:
@@ -256,6 +259,7 @@ DEFINED: dict[Any, Callable[..., Any]] = {
     np.float_power: _float_power,
     np.fabs: _fabs,
     np.modf: _modf,
+    np.frexp: _frexp,
     np.degrees: lambda x: elementwise(np.rad2deg, (x,)),
     np.radians: lambda x: elementwise(np.deg2rad, (x,)),
 }

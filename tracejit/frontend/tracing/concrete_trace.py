@@ -91,8 +91,7 @@ class ConcreteTrace(Trace):
 
     def _learn(self, name: str, size: int) -> None:
         """A size symbol has got its value."""
-        self.env.hints[name] = size
-        self.env.intervals[name] = (size, size)
+        self.env.learn(name, size)
 
     @contextmanager
     def active(self) -> Iterator[Trace]:

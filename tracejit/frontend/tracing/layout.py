@@ -51,7 +51,7 @@ class Geometry:
     picks: tuple[tuple[Dim, Dim], ...]
 
     @property
-    def sizes(self) -> set[str]:
+    def sizes(self) -> frozenset[str]:
         """The size symbols it is made of."""
         return attr_sizes((self.shape, self.strides, self.offset, self.picks))
 
@@ -88,7 +88,8 @@ def view_geometry(x: TracedArray) -> Geometry | None:
             return None
         layout = found
     if len(env.guards) > guards:
-        del env.guards[guards:]
+        for guard in list(env.guards)[guards:]:
+            del env.guards[guard]
         return None
     return Geometry(x.type.dtype, *layout, offset, tuple(picks))
 

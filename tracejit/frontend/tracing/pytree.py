@@ -23,11 +23,13 @@ from tracejit.ir.types import DTYPES
 
 __all__ = [
     "LEAF",
+    "MOST_NESTED",
     "VIEWS",
     "Alternative",
     "Boxed",
     "Flattener",
     "Identity",
+    "Shared",
     "Static",
     "TreeDef",
     "build_dataclass",
@@ -56,10 +58,10 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: The place of a leaf in a tree.
 LEAF = "leaf"
 #: Containers inside each other: every call takes them apart, from however deep in the program.
-_DEPTH = 100
+MOST_NESTED = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | Alternative | (class, keys, subtrees)
+#: LEAF | Static | Identity | Alternative | Shared | (class, keys, subtrees)
 _Node: TypeAlias = Any
 
 
@@ -151,6 +153,16 @@ class Boxed:
     """A list that is made of arrays, one for each leaf of `form` (see `boxed`)."""
 
     form: Any
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shared:
+    """A container that occurs several times, with its leaves each time; one object all the same."""
+
+    number: int
+    node: _Node
+    #: The number of its leaves.
     count: int
 
 
@@ -293,8 +305,10 @@ class Flattener:
         elif not is_namedtuple(cls):
             return self.other(x)
         self.depth += 1
-        if self.depth > _DEPTH:
-            raise TraceError("TJ003", f"containers nested more than {_DEPTH} deep", user_line())
+        if self.depth > MOST_NESTED:
+            raise TraceError(
+                "TJ003", f"containers nested more than {MOST_NESTED} deep", user_line()
+            )
         children = tuple([self.node(v) for v in parts])
         self.depth -= 1
         return (cls, names, children)
@@ -419,6 +433,7 @@ class _Unflattener:
     ) -> None:
         self.leaves, self.made, self.static = leaves, made, static
         self.at = 0
+        self._shared: dict[int, Any] = {}
 
     def build(self, node: _Node) -> Any:
         """The value of a node, whose leaves come next."""
@@ -443,6 +458,12 @@ class _Unflattener:
             first = self.at
             self.at += node.count
             return boxed(node.form, [self.leaves[k] for k in range(first, self.at)])
+        if isinstance(node, Shared):
+            if node.number in self._shared:
+                self.at += node.count
+            else:
+                self._shared[node.number] = self.build(node.node)
+            return self._shared[node.number]
         cls, keys, children = node
         new: Any
         if cls is dict:
@@ -460,6 +481,8 @@ class _Unflattener:
 
 def holds_boxed(node: _Node) -> bool:
     """Whether a list made of arrays is in a tree."""
+    if isinstance(node, Shared):
+        node = node.node
     if isinstance(node, Alternative):
         return holds_boxed(node.first) or holds_boxed(node.second)
     return isinstance(node, Boxed) or isinstance(node, tuple) and any(map(holds_boxed, node[2]))

@@ -14,14 +14,18 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.ir.dims import (
+    Atom,
     Dim,
+    Interval,
     Poly,
     bounds,
+    dim_of,
     evaluate,
     free_symbols,
     magnitude,
     maximum,
     minimum,
+    prod,
     substitute,
     symbol,
 )
@@ -52,11 +56,16 @@ class ShapeEnv:
     def __init__(self) -> None:
         self.hints: dict[str, int] = {}
         self.intervals: dict[str, tuple[int | None, int | None]] = {}
-        self.guards: list[Guard] = []
+        #: In the order in which they were needed.
+        self.guards: dict[Guard, None] = {}
         #: Loop counters, in the order of their loops: the largest value, where it is a size.
         self.counters: dict[str, Dim] = {}
         #: What no symbol exceeds: by guards, or because memory is not larger.
         self.limits: dict[str, int] = {}
+        #: What `proved` has found, from the intervals and counters as they are.
+        self._proved: dict[Guard, bool | None] = {}
+        self._intervals: dict[Atom, Interval] = {}
+        self._values: dict[Atom, int] = {}
         #: Turns a size into a traced Python int of the innermost trace; set by the tracer.
         self.lift: Callable[[Dim], Any] = lambda d: NotImplemented
         #: Lets runs bail out where a relation does not hold; set by the tracer.
@@ -85,11 +94,25 @@ class ShapeEnv:
             high = min(high, max(magnitude(last, self.limits)[0], 1))
         self._limit(name, 0, high)
 
+    def learn(self, name: str, size: int) -> None:
+        """A symbol has got its value, or another one."""
+        self.hints[name] = size
+        self.intervals[name] = (size, size)
+        for known in (self._proved, self._intervals, self._values):
+            known.clear()
+
+    def _value(self, d: Dim) -> int:
+        """The present value of a size. Raises KeyError for one that is known only at run time."""
+        return evaluate(d, self.hints, self._values)
+
     def is_known(self, *sizes: Dim) -> bool:
         """Whether sizes have present values: those that depend on counters have none."""
         return all(s in self.hints for d in sizes for s in free_symbols(d))
 
     def _limit(self, name: str, low: int | None, high: int) -> None:
+        if name in self.intervals:
+            self._proved.clear()
+            self._intervals.clear()
         self.intervals[name] = (low, high)
         self.limits[name] = high
 
@@ -108,13 +131,19 @@ class ShapeEnv:
             if magnitude(d, tried)[1] < _FITS:
                 for s in names:
                     if tried[s] < self.limits[s]:
-                        self.guards.append((symbol(s), "<=", tried[s]))
+                        self.guards[symbol(s), "<=", tried[s]] = None
                         self._limit(s, self.intervals[s][0], tried[s])
                 return True
         return False
 
     def proved(self, a: Dim, relation: str, b: Dim) -> bool | None:
         """Whether `a relation b` holds for all sizes, fails for all (False), or neither (None)."""
+        key = a, relation, b
+        if key not in self._proved:
+            self._proved[key] = self._prove(a, relation, b)
+        return self._proved[key]
+
+    def _prove(self, a: Dim, relation: str, b: Dim) -> bool | None:
         low, high = self._bounds(a - b)
         if relation == "==":
             if low == high == 0:
@@ -130,12 +159,15 @@ class ShapeEnv:
 
     def _bounds(self, d: Dim) -> tuple[int | None, int | None]:
         """Bounds of a size; a counter's are those of the loops around it."""
-        low, high = bounds(d, self.intervals)
+        low, high = bounds(d, self.intervals, self._intervals)
         if not self.counters or isinstance(d, int):
             return low, high
         lowest = -self._extreme(-d)
         highest = self._extreme(d)
-        more = bounds(lowest, self.intervals)[0], bounds(highest, self.intervals)[1]
+        more = (
+            bounds(lowest, self.intervals, self._intervals)[0],
+            bounds(highest, self.intervals, self._intervals)[1],
+        )
         low = more[0] if low is None else low if more[0] is None else max(low, more[0])
         high = more[1] if high is None else high if more[1] is None else min(high, more[1])
         return low, high
@@ -152,16 +184,17 @@ class ShapeEnv:
 
     def _slope(self, d: Poly, name: str) -> int | None:
         """The sign of what a counter is multiplied with in `d`; None where it is not known."""
-        zero, one = (substitute(d, {name: v}) for v in (0, 1))
-        if one - zero != substitute(d, {name: 2}) - one:
-            return None
-        if any(
-            not isinstance(a, str) and name in free_symbols(Poly((((a,), 1),)))
-            for monomial, _ in d.terms
-            for a in monomial
-        ):
-            return None
-        low, high = bounds(one - zero, self.intervals)
+        slope: Dim = 0
+        for monomial, coefficient in d.terms:
+            if any(not isinstance(a, str) and name in a.symbols for a in monomial):
+                return None
+            if name in monomial:
+                rest = list(monomial)
+                rest.remove(name)
+                if name in rest:
+                    return None
+                slope = slope + coefficient * prod([dim_of(a) for a in rest])
+        low, high = bounds(slope, self.intervals, self._intervals)
         if low is not None and low >= 0:
             return 1
         return -1 if high is not None and high <= 0 else None
@@ -177,7 +210,7 @@ class ShapeEnv:
         if isinstance(a, int) and abs(a) >= 2**63 or isinstance(b, int) and abs(b) >= 2**63:
             raise TraceError("TJ015", "a comparison with an int that is no size")
         try:
-            holds = _RELATIONS[relation](evaluate(a, self.hints), evaluate(b, self.hints))
+            holds = _RELATIONS[relation](self._value(a), self._value(b))
         except KeyError:
             raise TraceError("TJ015", "a comparison of sizes or indices while tracing") from None
         guard: Guard
@@ -187,8 +220,7 @@ class ShapeEnv:
             guard = (a, _NEGATED[relation], b)
         else:
             guard = (b, "<" if relation == "<=" else "<=", a)
-        if guard not in self.guards:
-            self.guards.append(guard)
+        self.guards[guard] = None
         return holds
 
     def expect(self, a: Dim, relation: str, b: Dim) -> bool:
@@ -230,7 +262,7 @@ class ShapeEnv:
         if isinstance(d, int):
             return d
         try:
-            value = evaluate(d, self.hints)
+            value = self._value(d)
         except KeyError:
             raise TraceError("TJ015", "a size or an index as a Python value") from None
         if not self.decide(d, "==", value):

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
-_LIMIT = 20_000
+_LIMIT = 16_000
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
 

@@ -32,7 +32,7 @@ __all__ = ["CONSTANT", "PARTIALS"]
 #: The steps and what gives integers or booleans.
 CONSTANT: frozenset[str] = frozenset(
     (
-        *("floor", "ceil", "trunc", "rint", "floor_divide", "signbit"),
+        *("floor", "ceil", "trunc", "rint", "floor_divide", "signbit", "spacing"),
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
         *("logical_and", "logical_or", "logical_xor", "logical_not"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),

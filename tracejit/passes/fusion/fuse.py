@@ -196,7 +196,7 @@ class _Fuser:
                 p = self.producer.get(v)
                 if p is not None and (is_literal(p) or p in self.fusable and p not in roots):
                     stack.append(p)
-        return [n for n in self.graph.nodes if n in seen]
+        return sorted(seen, key=self.order.place.__getitem__)
 
     def held_back(self, roots: set[Node]) -> set[Node]:
         """What must be stored because it would otherwise be computed too late."""

@@ -41,7 +41,7 @@ def renames(
     """The views of stored arrays that stay outside of kernels.
 
     Those are operands of library calls, transposes of what is updated and of what updates give, and
-    reshapes of what library calls and kernels by themselves give.
+    results that are reshapes or transposes of what library calls and kernels by themselves give.
     """
     outputs = set(graph.outputs)
     operands = _operands(graph, producer, fusable, consumers, order)
@@ -50,7 +50,7 @@ def renames(
         if n in operands:
             out.add(n)
             continue
-        if isinstance(n.op, Reshape) and n.outputs[0] in outputs:
+        if isinstance(n.op, (Reshape, Transpose)) and n.outputs[0] in outputs:
             out |= _of_whole_array(n, producer)
         if not isinstance(n.op, Transpose):
             continue
@@ -67,13 +67,13 @@ def renames(
 
 
 def _of_whole_array(node: Node, producer: Mapping[Value, Node]) -> set[Node]:
-    """The reshapes to the result of `node` from that of a library call or of a kernel by itself,
-    which lies dense.
+    """The reshapes and transposes to the result of `node` from that of a library call or of a
+    kernel by itself, which lies dense.
     """
     chain: set[Node] = set()
     made: Node | None = node
-    while made is not None and isinstance(made.op, Reshape):
-        if made.attrs.get("assume") or not _is_c(made.inputs[0]):
+    while made is not None and isinstance(made.op, (Reshape, Transpose)):
+        if isinstance(made.op, Reshape) and (made.attrs.get("assume") or not _is_c(made.inputs[0])):
             return set()
         chain.add(made)
         made = producer.get(made.inputs[0])

@@ -326,7 +326,9 @@ class EntrySpec:
     which is a miss. The objects in `distinct` are pairwise different ones.
     The result is the only output, or a tuple or list of all, or one of the outputs, a container or
     a choice of these.
-    `finish` makes it from the tuple that it would be; what it raises, the call raises.
+    `finish` makes it from the tuple that it would be; what it raises, the call raises. Where there
+    are `stores`, the kind and the key of each, that tuple holds what is returned, then the values
+    to store, then the objects that they are stored into.
     """
 
     leaves: tuple[tuple[Source, Leaf], ...]
@@ -340,6 +342,7 @@ class EntrySpec:
     reread: Callable[[], tuple[Any, ...] | None] | None = None
     distinct: tuple[Source, ...] = ()
     finish: Callable[[tuple[Any, ...]], Any] | None = None
+    stores: tuple[tuple[str, Any], ...] = ()
     leaf_slots: tuple[int, ...] = field(init=False)
     out_slots: tuple[int, ...] = field(init=False)
 
@@ -386,6 +389,8 @@ class EntrySpec:
             raise ValueError("a single result has exactly one output")
         if self.finish is not None and getattr(self.made, "cls", None) is not tuple:
             raise ValueError("only a tuple can be finished")
+        if self.stores and self.finish is not None:
+            raise ValueError("what is finished has no stores of its own")
 
     @property
     def made(self) -> int | Container | Choice:

@@ -40,8 +40,8 @@ def reason_for(
 ) -> str:
     """The reason for the next compile of a function.
 
-    `structures` maps (tree, keys of the leaves) to objects with `variants` and `scalars_static`,
-    the call's own among them.
+    `structures` maps (tree, keys of the leaves) to objects with `variants`, `scalars_static` and
+    `sizes_static`, the call's own among them.
     """
     compiled = {key: s for key, s in structures.items() if s.variants}
     if not compiled:
@@ -51,7 +51,7 @@ def reason_for(
     keys = tuple(leaf_key(x) for x in call.leaves)
     own = compiled.get((tree, keys))
     if own is not None:
-        found = (_missed(v, call, names, own.scalars_static) for v in reversed(own.variants))
+        found = (_missed(v, call, names, own) for v in reversed(own.variants))
     elif any(known == tree for known, _ in compiled):
         others = [k for t, k in reversed(compiled) if t == tree]
         others.sort(key=lambda k: _distance(k, keys))
@@ -219,7 +219,7 @@ def _kind(key: Any) -> str:
 # What a variant checks ---------------------------------------------------------------------------
 
 
-def _missed(variant: Any, call: Call, names: Sequence[str], scalars_static: bool) -> list[str]:
+def _missed(variant: Any, call: Call, names: Sequence[str], structure: Any) -> list[str]:
     """What a variant made for leaves with these keys finds different in them."""
     capture = variant.traced.capture
     values, spelled = list(call.leaves), list(names)
@@ -233,18 +233,19 @@ def _missed(variant: Any, call: Call, names: Sequence[str], scalars_static: bool
     found: list[str] = []
     sizes: dict[str, tuple[int, str]] = {}
     for leaf, x, name in zip(specialization.leaves, values, spelled, strict=True):
-        found += _leaf_misses(leaf, x, name, sizes, scalars_static)
+        found += _leaf_misses(leaf, x, name, sizes, structure)
     if not found:
         found += _broken_guards(variant.traced.guards, sizes)
     return found or ["new layout: arrays of the call share memory in another way"]
 
 
 def _leaf_misses(
-    leaf: Leaf, x: Any, name: str, sizes: dict[str, tuple[int, str]], scalars_static: bool
+    leaf: Leaf, x: Any, name: str, sizes: dict[str, tuple[int, str]], structure: Any
 ) -> Iterable[str]:
     if isinstance(leaf, StaticLeaf):
         if type(x) is not type(leaf.value) or repr(x) != repr(leaf.value):
-            what = "new static value" if scalars_static else "new value made traced"
+            static = structure.scalars_static or structure.sizes_static
+            what = "new static value" if static else "new value made traced"
             yield f"{what}: {name} is {_short(x)} instead of {_short(leaf.value)}"
     elif isinstance(leaf, ScalarLeaf) and leaf.size is not None:
         if x < 2:
@@ -264,7 +265,8 @@ def _leaf_misses(
                 if isinstance(d, str):
                     yield from _bind(d, n, size, sizes)
                 elif d != n:
-                    what = "new size made symbolic" if min(d, n) >= 2 else "new size"
+                    symbolic = min(d, n) >= 2 and not structure.sizes_static
+                    what = "new size made symbolic" if symbolic else "new size"
                     yield f"{what}: {size} is {n} instead of {d}"
 
 

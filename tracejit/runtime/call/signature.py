@@ -107,6 +107,11 @@ class History:
 
     seen: list[tuple[int, ...]] = field(default_factory=list)
 
+    @property
+    def varies(self) -> bool:
+        """Whether sizes or ints have differed from call to call."""
+        return len(self.seen) > 1
+
 
 def rank_key(leaves: Sequence[Any]) -> tuple[object, ...]:
     """Leaves with equal keys have vectors that can be compared."""

@@ -11,6 +11,7 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
+from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
@@ -40,10 +41,9 @@ def _trace(
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
         chosen = specialize(leaves, history, scalars_static=scalars_static)
-        function, captured = self.__tracejit__, self._captured
-        known = learned
-        if scalars_static:
-            known = Learned(read_lists=learned.read_lists)
+        function = self.__tracejit__
+        captured = {} if structure.sizes_static else self._captured
+        known = Learned(read_lists=learned.read_lists) if scalars_static else learned
         known.plain_lists, known.grew = plain, False
         try:
             traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
@@ -77,18 +77,57 @@ def _trace(
     return result
 
 
+def _decided(traced: Traced) -> set[str]:
+    """The sizes of which each has one value in all calls that a trace is for."""
+    return {str(a) for a, relation, b in traced.guards if relation == "==" and isinstance(b, int)}
+
+
 @room
 def specialize_call(
     self: Any, structure: Any, call: Call, tree: Any, form: Form, places: Positions
 ) -> tuple[Variant, Compile]:
     """A variant for this call, and what the report says of it.
 
-    Calls of this form are answered natively from now on, if they can be.
+    Calls of this form are answered natively from now on, if they can be. Where a call fails with
+    sizes that vary, this one and those after it are compiled for their own sizes.
     Raises TraceError where the call must run eagerly, GraphError where the compiler cannot go on.
     """
     history = self._histories.setdefault(rank_key(call.leaves), History())
+    if structure.sizes_static:
+        return _compile(self, structure, History(), call, tree, form, places)
+    try:
+        return _compile(self, structure, history, call, tree, form, places)
+    except TraceError as e:
+        if not history.varies:
+            raise
+        error = e
+    structure.sizes_static = True
+    try:
+        found = _compile(self, structure, History(), call, tree, form, places, error)
+    except TraceError:
+        structure.sizes_static = False
+        raise error from None
+    return found
+
+
+def _compile(
+    self: Any,
+    structure: Any,
+    history: History,
+    call: Call,
+    tree: Any,
+    form: Form,
+    places: Positions,
+    error: TraceError | None = None,
+) -> tuple[Variant, Compile]:
+    """As `specialize_call`. With sizes that vary in `history`, there would be `error`."""
     start = time.perf_counter()
     traced, chosen = _trace(self, structure, history, call, tree)
+    if chosen.sizes and chosen.sizes.keys() <= _decided(traced):
+        raise TraceError("TJ015", "each size as a Python value")
+    if error is not None:
+        what = f"sizes, since with other ones there is {error.code}: {error.detail}"
+        traced.notes.append(Note("static", error.where, what))
     reason = reason_for(self._structures, self._signature(), call, tree)
     seconds = {"trace": time.perf_counter() - start}
     lowered = Lowered(traced)
@@ -132,7 +171,7 @@ def lower_call(self: Any, args: Any, kwargs: Any) -> Lowered:
         leaf_key(x)
 
     class _Fresh:
-        scalars_static = False
+        scalars_static = sizes_static = False
         variants = ()
 
     traced, _ = _trace(self, _Fresh(), History(), Call(leaves, (bound.args, bound.kwargs)), tree)

@@ -17,7 +17,14 @@ from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, holds_boxed, unflatten
+from tracejit.frontend.tracing.pytree import (
+    LEAF,
+    Alternative,
+    Boxed,
+    Shared,
+    holds_boxed,
+    unflatten,
+)
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -204,7 +211,7 @@ def trace_call(
     if not bounds_check:
         graph = without_checks(graph)
     capture = None if traced.capture.trivial else traced.capture
-    guards, tree = env.guards, traced.tree
+    guards, tree = list(env.guards), traced.tree
     return Traced(
         graph, specialization, guards, outputs, plans, tree, capture, trace.notes, traced.stores
     )
@@ -337,6 +344,8 @@ def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Storage, set[int]]:
             return {}
         owner = id(x if x.storage.noalias_set is None else x.storage.noalias_set)
         return {storage: {owner} for storage in x.storage.roots()}
+    if isinstance(node, Shared):
+        node = node.node
     if isinstance(node, Alternative):
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
@@ -488,10 +497,7 @@ class Lowered:
 
 def _work(graph: Graph) -> Dim:
     """A rough count of element operations, for the decision to let other threads run."""
-    total: Dim = 0
-    for node in graph.nodes:
-        for v in node.outputs:
-            if isinstance(v.type, ArrayType):
-                total = total + v.type.size
+    sizes = [v.type.size for n in graph.nodes for v in n.outputs if isinstance(v.type, ArrayType)]
+    total = dims.total(sizes)
     known = set(graph.sizes)
     return total if dims.free_symbols(total) <= known else 0

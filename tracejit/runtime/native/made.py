@@ -10,7 +10,9 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from tracejit.frontend.tracing.union import UNBOUND
 from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
@@ -29,6 +31,8 @@ from tracejit.runtime.native.text import FunctionText, SizeEmitter
 __all__ = ["ResultEmitter", "Surroundings"]
 
 _WORD = 8
+#: Behind the last element of any list.
+_END = 2**63 - 1
 
 
 class _Placed:
@@ -124,14 +128,18 @@ class _Path:
         self.fail = around.fail
         #: The containers, numbered behind the outputs, with the numbers of what is in them.
         self._containers: list[tuple[Container, list[int]]] = []
+        self._numbers: dict[int, int] = {}
         self._root = self._number(made)
 
     def _number(self, made: int | Container) -> int:
         if isinstance(made, int):
             return made
-        items = [self._number(item) for item in made.items]
-        self._containers.append((made, items))
-        return len(self.spec.outputs) + len(self._containers) - 1
+        # A container that occurs several times is one object.
+        if id(made) not in self._numbers:
+            items = [self._number(item) for item in made.items]
+            self._containers.append((made, items))
+            self._numbers[id(made)] = len(self.spec.outputs) + len(self._containers) - 1
+        return self._numbers[id(made)]
 
     def emit(self) -> None:
         """Return the result."""
@@ -167,7 +175,70 @@ class _Path:
             finished = text.call("PyObject_CallOneArg", finish, f"ptr {result}")
             text.call("Py_DecRef", f"ptr {result}")
             result = finished
+        if spec.stores:
+            result = self._store(result)
         text.do(f"ret ptr {result}")
+
+    def _store(self, made: str) -> str:
+        """Make the stores, whose values and owners follow the result in the tuple `made`."""
+        text, spec = self.text, self.spec
+        items = self._containers[-1][1]
+
+        def item(k: int) -> str:
+            return text.field(made, self.layout.tuple_items + _WORD * k, "ptr")
+
+        failed = "0"
+        for k, (kind, key) in enumerate(spec.stores, 1):
+            owner, value = f"ptr {item(len(spec.stores) + k)}", f"ptr {item(k)}"
+            stored = spec.outputs[items[k]] if items[k] < len(spec.outputs) else None
+            if isinstance(stored, OutObject) and stored.value is UNBOUND:
+                # What a branch may have left as it was: not there.
+                self._delete(kind, key, owner)
+                continue
+            status = self._stored(kind, key, owner, value)
+            failed = text.op(f"or i32 {failed}, {status}")
+        bad, good = text.fresh("bad"), text.fresh("good")
+        # Only for want of memory; then an exception is pending.
+        text.do(f"br i1 {text.op(f'icmp eq i32 {failed}, 0')}, label %{good}, label %{bad}")
+        text.label(bad)
+        text.call("Py_DecRef", f"ptr {made}")
+        text.do("ret ptr null")
+        text.label(good)
+        result = item(0)
+        text.call("Py_IncRef", f"ptr {result}")
+        text.call("Py_DecRef", f"ptr {made}")
+        return result
+
+    def _stored(self, kind: str, key: Any, owner: str, value: str) -> str:
+        """The status of one store."""
+        text = self.text
+        match kind:
+            case "attribute":
+                name = f"ptr {text.object(key)}"
+                return text.call("PyObject_GenericSetAttr", owner, name, value)
+            case "item":
+                return text.call("PyDict_SetItem", owner, f"ptr {text.object(key)}", value)
+            case "cell":
+                return text.call("PyCell_Set", owner, value)
+            case "element":
+                text.call("Py_IncRef", value)
+                return text.call("PyList_SetItem", owner, f"i64 {key}", value)
+            case "tail":
+                first = f"i64 {_END if key is None else key}"
+                return text.call("PyList_SetSlice", owner, first, f"i64 {_END}", value)
+        raise AssertionError(kind)
+
+    def _delete(self, kind: str, key: Any, owner: str) -> None:
+        text = self.text
+        if kind == "cell":
+            text.call("PyCell_Set", owner, "ptr null")
+            return
+        name = f"ptr {text.object(key)}"
+        if kind == "item":
+            text.call("PyDict_DelItem", owner, name)
+        else:
+            text.call("PyObject_GenericSetAttr", owner, name, "ptr null")
+        text.call("PyErr_Clear")
 
     def _own(self, k: int, obj: str) -> None:
         self.text.require(self.text.op(f"icmp ne ptr {obj}, null"), self.fail())
@@ -233,10 +304,15 @@ class _Path:
                 for _ in range(abs(count)):
                     text.call("Py_DecRef" if count < 0 else "Py_IncRef", f"ptr {obj}")
         for k, (container, items) in enumerate(self._containers, first):
-            if issubclass(container.cls, (tuple, list)):
-                put = f"Py{'List' if container.cls is list else 'Tuple'}_SetItem"
+            if container.cls is list:
                 for at, item in enumerate(items):
-                    text.call(put, f"ptr {self.made[k]}", f"i64 {at}", f"ptr {self.made[item]}")
+                    given = f"i64 {at}", f"ptr {self.made[item]}"
+                    text.call("PyList_SetItem", f"ptr {self.made[k]}", *given)
+            elif issubclass(container.cls, tuple):
+                # PyTuple_SetItem takes no tuple that anything else refers to already.
+                for at, item in enumerate(items):
+                    place = text.at(str(self.made[k]), self.layout.tuple_items + _WORD * at)
+                    text.do(f"store ptr {self.made[item]}, ptr {place}")
         result = self.made[self._root]
         assert result is not None
         return result

@@ -10,11 +10,13 @@ import numpy as np
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here
-from tracejit.frontend.tracing.tracer import Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.types import ArrayType
@@ -31,13 +33,18 @@ __all__ = [
 #: A part of an argument, with how the program would write it: `p["a"][0].w`.
 _Part: TypeAlias = tuple[str, Any]
 
-_TAKEN = "floats, arrays of them, or lists, tuples, dicts, namedtuples or dataclasses of these"
+_TAKEN = "floats, arrays of them, or containers and objects that hold some"
 _PLAIN = (bool, int, float, complex, np.ndarray)
 
 
-def _parts(x: Any, path: str, around: tuple[Any, ...] = ()) -> Iterator[_Part]:
-    """What containers hold, and what is no container itself."""
+def _parts(
+    x: Any, path: str, around: tuple[Any, ...] = (), objects: bool = False
+) -> Iterator[_Part]:
+    """What containers (and instances, with `objects`) hold, and what is no container itself."""
     found = parts_of(x)
+    if objects and found is None and is_instance(x) and not isinstance(x, Tracer):
+        yield from _parts_of_object(x, path, around)
+        return
     if found is None or any(x is outer for outer in around):
         yield path, x
         return
@@ -50,7 +57,21 @@ def _parts(x: Any, path: str, around: tuple[Any, ...] = ()) -> Iterator[_Part]:
             place = f".{fields[k]}"
         else:
             place = f"[{keys[k]!r}]" if keys else f"[{k}]"
-        yield from _parts(child, path + place, (*around, x))
+        yield from _parts(child, path + place, (*around, x), objects)
+
+
+def _parts_of_object(x: Any, path: str, around: tuple[Any, ...]) -> Iterator[_Part]:
+    """What an object holds besides numbers, which are settings; itself where there is no array."""
+    if any(x is outer for outer in around):
+        return
+    arrays = False
+    for name, value in contents_of(x).items():
+        for inner, part in _parts(value, f"{path}.{name}", (*around, x), True):
+            if isinstance(part, (TracedArray, np.ndarray)) or not _is_float(part):
+                arrays = arrays or _is_float(part)
+                yield inner, part
+    if not arrays:
+        yield path, x
 
 
 def _is_number(x: Any) -> bool:
@@ -80,6 +101,18 @@ def kind_of(x: Any) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
+def _hides_floats(x: Any) -> bool:
+    """Whether there may be floats in what is no container that is taken apart."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "OUSV"
+    held = (float, complex, list, tuple, dict, set, frozenset, Iterator)
+    return isinstance(x, held) and not isinstance(x, np.generic) and (not _is_empty(x))
+
+
+def _is_empty(x: Any) -> bool:
+    return isinstance(x, (list, tuple, dict, set, frozenset)) and not x
+
+
 def _held(x: Any, path: str) -> str:
     """Some floats that an object holds as attributes, in words."""
     own = getattr(x, "__dict__", None)
@@ -91,18 +124,23 @@ def has_floats(x: Any) -> bool:
     """Whether an argument is, or contains, a number or an array that has a derivative, or may."""
     return any(
         isinstance(v, Union) or _is_float(v) or (isinstance(v, np.ndarray) and v.dtype.hasobject)
-        for _, v in _parts(narrow(x), "")
+        for _, v in _parts(narrow(x), "", objects=True)
     )
 
 
-def require_floats(x: Any, what: str, name: str, advice: str) -> None:
+def require_floats(x: Any, what: str, name: str, advice: str, carries: bool = False) -> None:
     """Raise TypeError where a part of the argument `name`, by which `what` derives, is no float.
 
-    None inside a container stands for what is not there, and has the derivative None.
+    None inside a container stands for what is not there, and has the derivative None. With
+    `carries`, other parts of a container or an object are carried along, if there are floats at all
+    and none may be hidden in them.
     """
-    for path, part in _parts(narrow(x), name):
-        absent = part is None and path != name
-        if absent or isinstance(part, Union) or _is_float(part):
+    parts = list(_parts(narrow(x), name, objects=carries))
+    found = any(isinstance(part, Union) or _is_float(part) for _, part in parts)
+    for path, part in parts if found else _parts(narrow(x), name):
+        fits = isinstance(part, Union) or _is_float(part)
+        carried = carries and found and not _hides_floats(part)
+        if fits or carried or part is None and path != name:
             continue
         raise TypeError(
             f"{what} takes real or complex floating-point arguments, and {path} is "

@@ -103,16 +103,17 @@ def chosen_places(
     argnames: Sequence[str],
     args: Sequence[Any],
     kwargs: dict[str, Any],
+    carries: bool = False,
 ) -> list[int | str]:
     """As `argument_places`, of arguments that are floats in containers.
 
-    Raises TypeError for a part of one that is neither a float nor None.
+    Raises TypeError for a part of one that is neither a float nor None; but see `require_floats`.
     """
     places = argument_places(function, argnums, argnames, args, kwargs)
     for p in places:
         x = kwargs[p] if isinstance(p, str) else args[p]
         name = argument_name(function, p)
-        require_floats(x, transform, name, "choose other arguments by argnums")
+        require_floats(x, transform, name, "choose other arguments by argnums", carries)
     return places
 
 
@@ -124,7 +125,7 @@ def float_places(transform: str, function: Callable[..., Any], args: Sequence[An
     places = [k for k, x in enumerate(args) if has_floats(x)]
     for k in places:
         name = argument_name(function, k)
-        require_floats(args[k], transform, name, "pass it as an argument of its own")
+        require_floats(args[k], transform, name, "pass it as an argument of its own", carries=True)
     return places
 
 

@@ -52,7 +52,8 @@ class Gradient(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        places = chosen_places(self.transform, function, self.argnums, self.argnames, args, kwargs)
+        chosen = self.argnums, self.argnames
+        places = chosen_places(self.transform, function, *chosen, args, kwargs, carries=True)
         primal = call_primal(
             interpreter, function, args, kwargs, places, self.transform, self.has_aux
         )
@@ -60,15 +61,15 @@ class Gradient(Transformed):
         value = _real_number(primal.settled, self.transform)
         trace = primal.trace
         sparse = self._sparse(function, places, args, kwargs)
-        chosen = dict(zip(places, primal.variables, strict=True))
-        tables = [v for p in sparse for v in _tables(chosen[p], self.transform)]
+        by_place = dict(zip(places, primal.variables, strict=True))
+        tables = [v for p in sparse for v in _tables(by_place[p], self.transform)]
         rows = RowReads(tables, primal.segment.nodes, self.transform) if sparse else None
-        wrt = [v for p in places if p not in sparse for v in chosen[p].values]
+        wrt = [v for p in places if p not in sparse for v in by_place[p].values]
         pull = Pullback(primal.segment, wrt, fresh_name(trace), stack_name(trace), rows)
         one = pull.c.ones(value.type)
         found = iter(pull.run([value.value()], [one]))
         gradients = []
-        for place, x in chosen.items():
+        for place, x in by_place.items():
             if place in sparse:
                 pairs = [pull.row_gradients[v] for v in x.values]
                 leaves = [
@@ -129,7 +130,7 @@ def _real_number(x: Any, what: str) -> Tracer:
     t = value.type if value is not None else None
     shape = t.shape if isinstance(t, ArrayType) else ()
     number = isinstance(t, (ArrayType, NpScalar, PyScalar)) and t.dtype.kind == "f"
-    if value is None or not number or shape:
+    if value is None or not number or any(d != 1 for d in shape):
         text = str(t) if t is not None else type(x).__name__
         raise TypeError(
             f"{what} takes a function that gives one real floating-point number, not {text}; "

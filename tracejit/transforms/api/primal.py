@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,12 @@ from tracejit.frontend.control.kinds import as_machine, parts_of, rebuild
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.tracers import ConcreteArray
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
+from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
 
 __all__ = [
@@ -34,38 +35,6 @@ __all__ = [
     "settled",
     "stack_name",
 ]
-
-
-@dataclass
-class Variables:
-    """An argument whose leaves are values of their own, so that only what is computed of them
-    depends on them.
-    """
-
-    #: The argument with these leaves.
-    argument: Any
-    #: What the leaves were before, and are now.
-    given: list[Tracer]
-    tracers: list[Tracer]
-    #: Their values; nothing else is the same value.
-    values: list[Value]
-    tree: TreeDef
-
-    def rebuilt(self, interpreter: Interpreter, leaves: Sequence[Any]) -> Any:
-        """The argument's containers around other leaves."""
-        return unflatten(self.tree, leaves, interpreter.allocate)
-
-
-def variables(interpreter: Interpreter, argument: Any) -> Variables:
-    """An argument to be derived by, whose parts are floats, or None."""
-    argument = narrow(argument)
-    if has_union(argument):
-        raise TraceError("TJ031", "an argument that is of one of several kinds", user_line())
-    leaves, tree = flatten_state(argument)
-    given = [lift(x) for x in leaves]
-    tracers = [fresh_copy(here(), x) for x in given]
-    values = [x.value() for x in tracers]
-    return Variables(unflatten(tree, tracers, interpreter.allocate), given, tracers, values, tree)
 
 
 def fresh_copy(trace: Trace, x: Tracer) -> Tracer:
@@ -122,7 +91,11 @@ def call_primal(
     With `has_aux` it gives a pair (result, auxiliary). Raises TypeError if it does not.
     """
     trace = here()
-    chosen = {p: variables(interpreter, kwargs[p] if type(p) is str else args[p]) for p in places}  # type: ignore[index]
+    copied = functools.partial(fresh_copy, trace)
+    chosen = {
+        p: variables(interpreter, kwargs[p] if type(p) is str else args[p], copied)  # type: ignore[index]
+        for p in places
+    }
     start = len(trace.builder.nodes)
     given = [chosen[k].argument if k in chosen else x for k, x in enumerate(args)]
     named = {k: chosen[k].argument if k in chosen else x for k, x in kwargs.items()}
@@ -132,11 +105,13 @@ def call_primal(
         # Where values are real, the caller sees what was stored before the exception.
         for x in chosen.values():
             _store_back(trace, start, x)
+            x.restore()
         raise
     if here() is not trace:
         raise TraceError("TJ014", "", user_line())
     for x in chosen.values():
         _store_back(trace, start, x)
+        x.restore()
     aux = None
     if has_aux:
         if type(result) is not tuple or len(result) != 2:
@@ -147,14 +122,6 @@ def call_primal(
     one_kind = settled(interpreter, result)
     segment = Segment(trace.builder, start)
     return Primal(trace, segment, list(chosen.values()), result, aux, one_kind)
-
-
-def has_union(x: Any) -> bool:
-    """Whether a value in containers is of one of several kinds, as the run decides."""
-    if isinstance(x, Union):
-        return True
-    found = parts_of(x)
-    return found is not None and any(map(has_union, found[2]))
 
 
 def settled(

@@ -142,7 +142,7 @@ class Jvp(Transformed):
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = with_zeros(tangents[place], x.tree, len(x.given), "a tangent")
+            leaves = x.directions(tangents[place], "a tangent")
             for v, leaf in zip(x.values, leaves, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")

@@ -93,20 +93,6 @@ def _geomspace(at: FormulaAdaptor) -> Sequence[Value]:
     return [c.transpose(out, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))]
 
 
-@formula(["numpy:frexp"], "x", "x1", "0")
-def _frexp(at: FormulaAdaptor) -> Sequence[Value | None]:
-    """The mantissa is the number times a power of two."""
-    (name,) = at.given
-    c = at.c
-    return [c.op("ldexp", at.x(name), c.neg(at.y(1))), None]
-
-
-@formula(["numpy:spacing"], "x", "x1", "0")
-def _spacing(at: FormulaAdaptor) -> Sequence[Value]:
-    """A step function."""
-    return [at.c.full(at.call.outputs[0], 0)]
-
-
 @formula(["numpy:sort_complex"], "a")
 def _sort_complex(at: FormulaAdaptor) -> Sequence[Value]:
     """In the order of the real parts, equal ones in that of the imaginary parts."""

@@ -1,4 +1,4 @@
-"""Loops in loops: the body of each is traced a few times, however deep it is nested."""
+"""What tracing costs, in steps: bodies of loops traced, operations recorded."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pytest
 import tracejit
 from tests.random.control_search import load
 from tests.support.compare import assert_same
+from tracejit.errors import TraceError
+from tracejit.frontend.control import statements
 from tracejit.frontend.control.loop_state import Loop
 from tracejit.frontend.tracing.fixpoints import Fixpoints, Nested
+from tracejit.frontend.tracing.trace import Trace
 
 #: For each kind of nest: what precedes a loop, its head, what its body begins and ends with.
 NESTS = {
@@ -115,3 +118,102 @@ def renamed(text: str) -> str:
     """A graph's text without the numbers of its values and sizes, and lists of sizes."""
     text = re.sub(r"\bs\d+: size,? ?|sizes=\(.*\), (?=regions)| +#.*", "", text)
     return re.sub(r"\b[sv]\d+\b", "v", text)
+
+
+UNKNOWN = """\
+import time
+
+def f(a, n):
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                s = s + a[k] + time.time()
+    return s
+"""
+
+APPENDS = """\
+import numpy as np
+
+def f(a, n):
+    out = []
+    for i in range(n):
+        out.append(a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5])
+    return np.array(out)
+"""
+
+
+def test_what_no_copy_of_a_body_does_better_is_given_up_at_once(
+    tmp_path: Path, body_traces: list[Loop]
+) -> None:
+    f = tracejit.jit(load(UNKNOWN, str(tmp_path)).f)
+    a = np.linspace(0.0, 1.0, 5)
+
+    def fails() -> None:
+        with pytest.raises(TraceError, match="TJ002"):
+            f.trace(a, 3)
+
+    assert count(body_traces, fails) == 3
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The operations that are recorded, also those of traces that are dropped."""
+    names: list[str] = []
+    original = Trace.emit_all
+
+    def counted(self: Trace, *args: Any, **kwargs: Any) -> Any:
+        names.append(args[0])
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trace, "emit_all", counted)
+    return names
+
+
+def test_copies_of_a_body_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emitted: list[str]
+) -> None:
+    monkeypatch.setattr(statements, "_COPIED", 300)
+    plain = load(APPENDS, str(tmp_path)).f
+    f = tracejit.jit(plain)
+    a = np.linspace(0.0, 1.0, 5)
+    assert_same(plain(a, 7), f(a, 7))
+    assert f.report().fallbacks == []
+    kinds = [(x.kind, x.why) for x in f.report().variants[0].lines if x.kind == "unrolled"]
+    assert kinds == [("unrolled", "7 iterations: a list grows or shrinks")]
+    emitted.clear()
+    f = tracejit.jit(plain)
+    assert_same(plain(a, 500), f(a, 500))
+    (fallback,) = f.report().fallbacks
+    assert fallback.code == "TJ032" and "copies of a loop's body" in fallback.reason
+    assert len(emitted) < 1000
+    # It is remembered.
+    emitted.clear()
+    assert_same(plain(a, 500), f(a, 500))
+    assert emitted == []
+
+
+def leaving(depth: int) -> str:
+    """Branches inside each other, of which each returns on its other side."""
+    lines = ["def f(a, b):", "    s = a[0]"]
+    lines += ["    " * (k + 1) + f"if a[{k}] > b[{k}]:" for k in range(depth)]
+    lines.append("    " * (depth + 1) + "s = s + 1")
+    for k in reversed(range(depth)):
+        indent = "    " * (k + 1)
+        lines += [f"{indent}else:", f"{indent}    return s * {k}", f"{indent}s = s * 1.5"]
+    return "\n".join([*lines, "    return s"]) + "\n"
+
+
+def test_what_follows_a_branch_runs_on_in_the_side_that_reaches_it(
+    tmp_path: Path, emitted: list[str]
+) -> None:
+    counts = []
+    for depth in (2, 4, 8):
+        f = load(leaving(depth), str(tmp_path)).f
+        jitted = tracejit.jit(f)
+        emitted.clear()
+        jitted.trace(np.ones(8), np.zeros(8))
+        counts.append(len(emitted))
+        for a in (np.ones(8), np.eye(8)[0], -np.ones(8), np.arange(8.0)[::-1]):
+            assert_same(f(a, np.full(8, 0.5)), jitted(a, np.full(8, 0.5)))
+    assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]), counts

@@ -1,0 +1,75 @@
+"""Trees: leaves, paths and maps of containers and objects, plain and in compiled functions."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.transforms.gradient_objects import Model, Momentum, descend
+
+Pair = namedtuple("Pair", "a b")
+X = np.linspace(0, 1, 6).reshape(2, 3)
+
+
+def test_leaves_and_paths_of_containers() -> None:
+    given = {"a": 1, "b": [2.0, None, "x"], "c": Pair(np.ones(2), (True,))}
+    assert [path for path, _ in tracejit.tree.paths(given)] == [
+        *("['a']", "['b'][0]", "['c'].a", "['c'].b[0]"),
+    ]
+    leaves, structure = tracejit.tree.flatten(given)
+    assert leaves[:2] == [1, 2.0] and leaves[2] is given["c"].a and leaves[3] is True
+    again = tracejit.tree.unflatten(structure, leaves)
+    assert again["b"] == given["b"] and again["b"] is not given["b"] and type(again["c"]) is Pair
+    assert tracejit.tree.flatten(again)[1] == structure
+    assert tracejit.tree.flatten({"a": 1})[1] != structure
+    with pytest.raises(ValueError, match="3 leaves for a tree of 4"):
+        tracejit.tree.unflatten(structure, leaves[:3])
+    doubled = tracejit.tree.map(lambda x, y: x + y, {"a": 1, "n": None}, {"a": 2, "n": None})
+    assert doubled == {"a": 3, "n": None}
+    with pytest.raises(ValueError, match="a tree of 1 leaves, and one of 2"):
+        tracejit.tree.map(lambda x, y: x, [1], [1, 2])
+
+
+def test_leaves_of_objects_are_their_arrays() -> None:
+    model = Model()
+    named = tracejit.tree.paths(model)
+    assert [path for path, _ in named] == [
+        *(".layers[0].w", ".layers[0].b", ".layers[1].w", ".layers[1].b"),
+        *(".extra['gain']", ".mean"),
+    ]
+    assert named[0][1] is model.layers[0].w
+    twice = tracejit.tree.map(lambda x: 2 * x, model)
+    assert type(twice) is Model and twice.tied is twice.layers[0].w and twice.sizes == [3, 4, 2]
+    assert twice.name == "model" and twice.layers[0].calls == 0
+    np.testing.assert_array_equal(twice.tied, 2 * model.tied)
+
+
+def test_compiled_training_with_trees() -> None:
+    models = [Model(), Model()]
+    optimisers = [Momentum(model) for model in models]
+    step = tracejit.jit(descend)
+    for _ in range(4):
+        x = X.copy(), X.copy()
+        values = descend(models[0], optimisers[0], x[0]), step(models[1], optimisers[1], x[1])
+        np.testing.assert_allclose(*values, rtol=1e-9)
+    pairs: Any = zip(*(tracejit.tree.leaves(m) for m in models), strict=True)
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-12)
+    assert optimisers[1].steps == 4
+    assert step.report().fallbacks == [], str(step.report())
+
+
+def test_structures_in_compiled_functions() -> None:
+    def f(given: Any) -> Any:
+        leaves, structure = tracejit.tree.flatten(given)
+        return tracejit.tree.unflatten(structure, [x * 2 for x in leaves])
+
+    given = {"a": X, "b": [1.5, (X[0], None)], "c": "text"}
+    expected, found = f(given), tracejit.jit(f)(given)
+    assert found.keys() == expected.keys() and found["c"] == "text" and found["b"][0] == 3.0
+    np.testing.assert_array_equal(found["b"][1][0], expected["b"][1][0])
+    assert found["b"][1][1] is None
