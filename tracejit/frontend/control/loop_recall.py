@@ -36,6 +36,7 @@ from tracejit.frontend.control.widening import unlike
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
@@ -105,6 +106,8 @@ def recall(loop: Any) -> bool:
 
 def _parts(x: Any) -> list[Any]:
     contents = contents_of(x)
+    if is_grown(contents):
+        return [*contents[0].arrays, contents[1]]
     return list(contents.values() if isinstance(contents, dict) else contents)
 
 

@@ -27,7 +27,7 @@ from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import construction, contexts, effects, objects
+from tracejit.frontend.python import construction, contexts, effects, grown_lists, objects
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.contexts import CONTEXT_MANAGER
 from tracejit.frontend.python.random import RandomFunction, random_function
@@ -255,6 +255,7 @@ def _is_multimethod(f: Any) -> bool:
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    args, kwargs = grown_lists.with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
@@ -277,6 +278,7 @@ def _call_ufunc(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+    args, kwargs = grown_lists.with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.
