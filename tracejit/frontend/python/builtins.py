@@ -22,13 +22,14 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
 from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.messages import MESSAGE_CALLS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.reductions import FOLD_CALLS
+from tracejit.frontend.python.reductions import FOLD_CALLS, Generated
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
@@ -122,6 +123,8 @@ def _sequence(cls: Any) -> Callable[..., Any]:
             grown_lists.extend(interpreter, filled, items)
             return filled
         collects = isinstance(items, GeneratorCall)
+        if collects and cls is list:
+            return list_of(interpreter, Generated(interpreter, items, None, lambda x: x, ()))
         made = cls(interpreter.collected(items) if collects else interpreter.iterate(items))
         return made if cls is tuple else interpreter.allocate(made)
 
