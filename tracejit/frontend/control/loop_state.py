@@ -236,7 +236,8 @@ class Loop:
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
-            if name in self.at_head and (weak := weakly(carry, start, end)) is not None:
+            weak = weakly(carry, start, end) if self._may_be_weak(name) else None
+            if weak is not None:
                 self.carries[name] = weak
                 continue
             self.grown.at(name)
@@ -261,6 +262,10 @@ class Loop:
                 for carry, a, b in zip(carries, parts_in(now), parts_in(contents), strict=True)
             ]
         return before != (self.carries, self.storages, self.parts)
+
+    def _may_be_weak(self, name: str) -> bool:
+        """Whether no loop has been asked what number the name begins with."""
+        return name in self.at_head and id(self.names.cells[name]) not in self.parent.asked
 
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """LoopCarried memory that is stored into.
