@@ -30,6 +30,7 @@ from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
@@ -55,7 +56,7 @@ class Loop:
         self.interpreter, self.names, self.parent = interpreter, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)
-        self.after, self.at_head = set(info[1]), set(info[2])
+        self.after, self.at_head = {*info[1], *names.foreign}, {*info[2], *names.foreign}
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)
@@ -325,6 +326,8 @@ class Loop:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
                 raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+            except Raising:
+                raise TraceError("TJ024", "a loop whose test raises", user_line()) from None
             except (TraceError, StaticLoop):
                 raise
             except Exception as e:

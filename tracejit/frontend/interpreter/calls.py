@@ -27,13 +27,15 @@ from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import construction, effects, objects
+from tracejit.frontend.python import construction, contexts, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
-from tracejit.frontend.python.random import RandomFunction
+from tracejit.frontend.python.contexts import CONTEXT_MANAGER
+from tracejit.frontend.python.random import RandomFunction, random_function
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
@@ -102,6 +104,9 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return _call_ufunc(interpreter, f, "__call__", args, kwargs)
     if isinstance(f, type):
         return _call_class(interpreter, f, args, kwargs)
+    drawing = random_function(interpreter, f)
+    if drawing is not None:
+        return drawing.call(interpreter, *args, **kwargs)
     if cls is BuiltinFunctionType:
         return _call_builtin(interpreter, f, args, kwargs)
     if _is_of_numpy(f) or _is_multimethod(f):
@@ -138,7 +143,11 @@ def _call_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if interpreter.is_local(f):
+        if id(f) in interpreter.local_generators:
+            return interpreter.allocate(GeneratorCall(lambda: f(*args, **kwargs)))
         return f(*args, **kwargs)
+    if f.__code__ is CONTEXT_MANAGER:
+        return contexts.generator_context(interpreter, f, args, kwargs)
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(interpreter, *args, **kwargs)

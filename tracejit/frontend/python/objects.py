@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import logging
 import sys
 from types import (
     BuiltinFunctionType,
@@ -27,14 +28,16 @@ from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_e
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.random import TracedGenerator, random_function
+from tracejit.frontend.python.random import StreamMethod, TracedGenerator
 from tracejit.frontend.python.streams import STREAMS, StandardStream
 from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
-from tracejit.frontend.tracing.instances import HEAP_TYPE
+from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
@@ -76,10 +79,12 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator, UnreadList)):
+    if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
+    if isinstance(x, logging.Logger):
+        return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):
@@ -102,6 +107,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         if name in _DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
+    if is_stream(x):
+        return StreamMethod(x, name)
     return _object_attribute(interpreter, x, name)
 
 
@@ -130,10 +137,6 @@ def _module_attribute(interpreter: Interpreter, module: ModuleType, name: str) -
         interpreter.capture.library_name(vars(module), name, MISSING)
         raise
     interpreter.capture.library_name(vars(module), name, value)
-    if module.__name__ == "numpy.random":
-        drawing = random_function(name, value)
-        if drawing is not None:
-            return drawing
     top = module.__name__.partition(".")[0]
     if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType, np.ufunc)):
         return value
@@ -250,9 +253,6 @@ def _bind(
         return interpreter.call(_inner_function(interpreter, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
         if not _is_of_compiler(found):
-            if issubclass(cls, (np.random.Generator, np.random.RandomState)):
-                what = f"{cls.__name__}.{name} of a generator made outside the function"
-                raise TraceError("TJ002", what, user_line())
             raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
         capture.guard_identity(source)
         return found.__get__(owner, cls)

@@ -14,10 +14,17 @@ from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["HEAP_TYPE", "is_instance"]
+__all__ = ["HEAP_TYPE", "is_instance", "is_placed", "is_stream"]
 
 #: A class made by a class statement (CPython's object.h).
 HEAP_TYPE = 1 << 9
+
+#: The classes of objects that random numbers are drawn from, by name: their modules.
+_STREAMS = {
+    "Generator": "numpy.random._generator",
+    "RandomState": "numpy.random.mtrand",
+    "Random": "random",
+}
 
 _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -29,6 +36,18 @@ def is_instance(x: Any) -> bool:
     if known is None:
         known = _KNOWN[cls] = cls is SimpleNamespace or _is_of_program(cls)
     return known
+
+
+def is_stream(x: Any) -> bool:
+    """Whether `x` is a stream of random numbers: NumPy's Generator or RandomState, or Random."""
+    cls = type(x)
+    module = sys.modules.get(_STREAMS.get(cls.__name__, ""))
+    return module is not None and getattr(module, cls.__name__, None) is cls
+
+
+def is_placed(x: Any) -> bool:
+    """Whether `x` from outside is known by its class and the way to it, not by identity."""
+    return is_instance(x) or is_stream(x)
 
 
 def _is_of_program(cls: type) -> bool:
