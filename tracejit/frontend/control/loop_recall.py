@@ -67,6 +67,8 @@ def require_alike(loop: Any) -> None:
             raise Unlike(error.code, error.detail, error.where)
     for name, x in loop.weak:
         if x.asked:
+            cell = loop.names.cells[name]
+            loop.parent.asked[id(cell)] = cell
             error = unlike(loop.start[name], x.strong)
             loop.nested.differs(name, kind_at_start(loop.start[name]), error)
             raise error

@@ -256,7 +256,8 @@ class Loop:
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
-            if name in self.at_head and (weak := weakly(carry, start, end)) is not None:
+            weak = weakly(carry, start, end) if self._may_be_weak(name) else None
+            if weak is not None:
                 self.carries[name] = weak
                 continue
             self.grown.at(name)
@@ -286,6 +287,10 @@ class Loop:
                 known = growth.stepped(self, side.goes_on, carries[-1], now[1], contents[1])
                 self.parts[key][-1] = known or self.parts[key][-1]
         return before != (self.carries, self.storages, self.parts)
+
+    def _may_be_weak(self, name: str) -> bool:
+        """Whether no loop has been asked what number the name begins with."""
+        return name in self.at_head and id(self.names.cells[name]) not in self.parent.asked
 
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """LoopCarried memory that is stored into.
