@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 import time
 from typing import Any
 
@@ -18,7 +17,6 @@ LOG: list[Any] = []
 SET = {1, 2}
 VIEW = {"a": 2.0}.values()
 COUNTER = iter([1, 2, 3])
-RNG = np.random.default_rng(0)
 COUNTS = {"calls": 0}
 
 
@@ -32,18 +30,6 @@ LAZY = Lazy()
 
 def reads_clock(x):
     return x + time.time()
-
-
-def draws_number(x):
-    return x + random.random()
-
-
-def draws_from_generator(x):
-    return x + RNG.normal()
-
-
-def new_generator(x):
-    return x + np.random.default_rng().normal()
 
 
 def reads_file(x):

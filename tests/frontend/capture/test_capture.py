@@ -252,9 +252,6 @@ def test_changes_of_sizes_and_dtypes_of_captured_arrays() -> None:
 
 REFUSED: dict[str, str] = {
     "reads_clock": "TJ002",
-    "draws_number": "TJ002",
-    "draws_from_generator": "TJ002",
-    "new_generator": "TJ002",
     "reads_file": "TJ002",
     "opens_file": "TJ002",
     "sets_function_attribute": "TJ027",

@@ -25,7 +25,7 @@ from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType
-from tracejit.ops.host.random import HostDraw
+from tracejit.ops.host.random import DRAWN, MODULES, HostDraw, module_stream
 
 __all__ = ["emit_held_left", "emit_host_results"]
 
@@ -45,7 +45,9 @@ class _HostResults(HostCallSite):
         node = self.node
         try:
             if drawn:
-                save_state(drawn)
+                kind = node.attrs["arguments"][0][1]
+                address = ctypes.c_uint64.from_address(slots).value
+                save_state(drawn, id(module_stream(kind)) if kind in MODULES else address)
             with quietly():
                 results = self.results(slots)
             at = slots + self.first
@@ -110,7 +112,7 @@ def emit_host_results(e: ProgramContext, node: Node) -> None:
         cursor += slot_count(v.type)
     words = [fb.emit(f"ptrtoint ptr {p} to i64") for p in (slots, e.held)]
     drawn = "0"
-    if isinstance(node.op, HostDraw):
+    if isinstance(node.op, HostDraw) and node.attrs["function"] == DRAWN:
         drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
     call_python(e, site.begin, *words, drawn)
     for v, k in places.items():

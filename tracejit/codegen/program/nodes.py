@@ -10,6 +10,7 @@ from tracejit.codegen.kernel.early_exits import fails_first
 from tracejit.codegen.lowering.fusion import lower_fusion
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
+from tracejit.codegen.program.draws import emit_draw
 from tracejit.codegen.program.effects import emit_effect
 from tracejit.codegen.program.exits import holding, leave_if
 from tracejit.codegen.program.host_calls import HostCallSite, host_entry, slot_count
@@ -42,6 +43,8 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
         return
     if isinstance(op, Constant) and is_array(node.outputs[0]):
         _constant(e, node)
+        return
+    if isinstance(op, HostDraw) and emit_draw(e, node):
         return
     if isinstance(op, HostDraw) or node.binds and op.gives_sizes:
         emit_host_results(e, node)

@@ -30,7 +30,7 @@ from tracejit.frontend.python import builtins as builtin_calls
 from tracejit.frontend.python import construction, contexts, effects, objects
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.contexts import CONTEXT_MANAGER
-from tracejit.frontend.python.random import RandomFunction
+from tracejit.frontend.python.random import RandomFunction, random_function
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
@@ -104,6 +104,9 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return _call_ufunc(interpreter, f, "__call__", args, kwargs)
     if isinstance(f, type):
         return _call_class(interpreter, f, args, kwargs)
+    drawing = random_function(interpreter, f)
+    if drawing is not None:
+        return drawing.call(interpreter, *args, **kwargs)
     if cls is BuiltinFunctionType:
         return _call_builtin(interpreter, f, args, kwargs)
     if _is_of_numpy(f) or _is_multimethod(f):

@@ -36,6 +36,7 @@ from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -532,7 +533,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return self.on_unions(
                 lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
             )
-        if type(f) is MethodType:
+        if type(f) is MethodType and not is_stream(f.__self__):
             source = self.capture.source_of(f)
             if source is None:
                 return self.call(f.__func__, f.__self__, *args, **kwargs)

@@ -66,7 +66,9 @@ def _checked(op: str, x: Tracer, other: Any) -> None:
     if type(other) in (set, frozenset, *VIEWS):
         return  # Whatever they hold, an operator with a number does not ask.
     require_known(other, "an operand")
-    if isinstance(x.type, PyScalar) and type(other) in (list, tuple) and op not in ("eq", "ne"):
+    if type(other) not in (list, tuple) or op in ("eq", "ne"):
+        return
+    if isinstance(x.type, PyScalar):
         if op in ("mul", "imul") and x.type.kind in ("bool", "int"):
             raise TraceError("TJ001", "how often a sequence is repeated", user_line())
         kinds = f"{type(other).__name__} and {class_of(x).__name__}"
