@@ -92,23 +92,24 @@ class Block:
 
     def end(self, outcome: Any, dead: bool) -> Any:
         """Join what follows each exit with the exit; gives the outcome of the block."""
-        for p, left, manager, side in reversed(self.exits):
-            side.outcome, side.dead = outcome, dead
-            manager.__exit__(None, None, None)
-            first = run_side(
-                self.interpreter,
-                here(),
-                "then",
-                lambda left=left: left,  # type: ignore[misc]
-                self.names,
-                [(p.own, True)],
-            )
-            outcome, dead = merge_sides(self.interpreter, p, first, side, self.names), False
+        try:
+            while self.exits:
+                p, left, manager, side = self.exits.pop()
+                side.outcome, side.dead = outcome, dead
+                manager.__exit__(None, None, None)
+                run = lambda: left  # noqa: B023, E731
+                facts = [(p.own, True)]
+                first = run_side(self.interpreter, here(), "then", run, self.names, facts)
+                outcome, dead = merge_sides(self.interpreter, p, first, side, self.names), False
+        except BaseException as e:
+            self.abandon(e)
+            raise
         return outcome
 
     def abandon(self, e: BaseException) -> None:
         """Leave all regions of the block."""
-        for *_, manager, _ in reversed(self.exits):
+        while self.exits:
+            *_, manager, _ = self.exits.pop()
             try:
                 manager.__exit__(type(e), e, e.__traceback__)
             except BaseException as again:

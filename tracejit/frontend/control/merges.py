@@ -26,7 +26,7 @@ from tracejit.frontend.control.kinds import (
     select,
 )
 from tracejit.frontend.control.regions import Side
-from tracejit.frontend.control.unions import is_number
+from tracejit.frontend.control.unions import is_number, leaves_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
@@ -426,10 +426,20 @@ class PhiBuilder:
     def _union(self, a: Any, b: Any) -> Recipe | None:
         """Values that may be of several kinds: which one, and the value of each kind."""
         found: list[list[Any]] = []
+        leaves: list[Any] = []
         for x, side in zip((a, b), self.sides, strict=True):
             with side.reopened():
-                found.append(kinds_of(x))
-        kinds = kinds_of_both(*found)
+                leaves += leaves_of(x)
+        is_outcome = any(isinstance(leaf, Raised) for leaf in leaves)
+        try:
+            for x, side in zip((a, b), self.sides, strict=True):
+                with side.reopened():
+                    found.append(kinds_of(x))
+            kinds = kinds_of_both(*found)
+        except TraceError:
+            if is_outcome:
+                return None  # There may be as many exceptions as there are places that raise.
+            raise
         if len(kinds) < 2:
             return None
         chosen, values = [], []
