@@ -139,6 +139,7 @@ def f(a, n):
     out = []
     for i in range(n):
         out.append(a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5])
+        out.append(i)
     return np.array(out)
 """
 
