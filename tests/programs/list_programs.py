@@ -915,3 +915,21 @@ def notes(x, log):
     for v in x:
         log.note(v)
     return log.count
+
+
+# Long lists from outside -------------------------------------------------------------------------
+
+
+def adds_up(xs):
+    total = 0.0
+    for v in xs:
+        total += v * v
+    return total, [v * 2.0 for v in xs], np.array(xs).sum()
+
+
+def changes_while_it_runs(xs):
+    total = 0.0
+    for v in xs:
+        total += v
+        xs[-1] = total
+    return total

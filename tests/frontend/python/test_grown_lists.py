@@ -118,3 +118,14 @@ def test_gradient() -> None:
         expected = [(loss(x + h) - loss(x - h)) / 2e-6 for h in steps]
         np.testing.assert_allclose(gradient(x), expected, rtol=1e-6, atol=1e-7)
         assert gradient.report().fallbacks == [], name
+
+
+def test_long_lists_as_arguments() -> None:
+    for f in (list_programs.adds_up, list_programs.changes_while_it_runs):
+        jitted = tracejit.jit(f)
+        for n in (20, 33):
+            given, own = _array(n).tolist(), _array(n).tolist()
+            expected, got = f(given), jitted(own)
+            assert_same([expected, given], [got, own], parity="ulp", ulp=4)
+            _same_classes([expected, given], [got, own])
+        assert jitted.report().fallbacks == []

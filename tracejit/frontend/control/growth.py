@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import LoopCarried, Same
 from tracejit.frontend.control.regions import close_region
 from tracejit.frontend.numpy.creation import filled
@@ -32,7 +33,7 @@ from tracejit.frontend.tracing.grown import (
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import Tracer, lift, wrap
+from tracejit.frontend.tracing.tracer import TracedScalar, Tracer, lift, wrap
 from tracejit.ir.dims import Dim, free_symbols, substitute
 from tracejit.ir.graph import Value, symbols
 
@@ -45,6 +46,7 @@ __all__ = [
     "joined_lists",
     "note_appended",
     "packed",
+    "packed_items",
     "rolled",
     "stepped",
     "unlike",
@@ -52,6 +54,8 @@ __all__ = [
 
 #: Up to this many iterations are unrolled: a list then has Python's own elements.
 FEW = 8
+#: Up to this many numbers in a list or tuple are taken one by one.
+_UNPACKED = 16
 #: For how many more elements a list has room at first that grows by an unknown number.
 _BEGIN = 16
 #: Up to this many elements, a list that only one side of a branch makes larger is one of arrays.
@@ -395,6 +399,33 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
         return [Grown(interpreter, form, arrays, owned), length(outs)]
 
     return made
+
+
+class _Packed(Items):
+    """The elements of a long list or tuple of traced numbers, which nothing changes meanwhile."""
+
+    def __init__(self, interpreter: Interpreter, x: Any, form: Form) -> None:
+        self.list, self.held, self.length = x, tuple(x), len(x)
+        (self.grown, _) = packed(interpreter, list(x), form, len(x))
+
+    def item(self, k: Any) -> Any:
+        return self.grown.at(k)
+
+    def check(self) -> None:
+        if len(self.list) != len(self.held) or any(map(operator.is_not, self.list, self.held)):
+            raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
+
+
+def packed_items(interpreter: Interpreter, x: Any) -> Items | None:
+    """The elements of a list or tuple by number, where it is long and holds traced numbers."""
+    learned = interpreter.capture.learned
+    if type(x) not in (list, tuple) or len(x) <= _UNPACKED or learned.plain_lists:
+        return None
+    if not all(isinstance(v, TracedScalar) and v.type == x[0].type for v in x):
+        return None
+    form = form_of(x[0])
+    learned.grew = True
+    return None if form is None else _Packed(interpreter, x, form)
 
 
 # What a loop carries of it -----------------------------------------------------------------------

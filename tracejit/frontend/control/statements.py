@@ -21,7 +21,7 @@ from tracejit.frontend.control.branches import (
     predicate,
     then_rest,
 )
-from tracejit.frontend.control.growth import Grows, rolled
+from tracejit.frontend.control.growth import Grows, packed_items, rolled
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
@@ -179,7 +179,7 @@ class Flow:
         self.step()
         names = Names(stored, (assign, body, orelse))
         x = narrow(iterable)
-        items = items_of(x)
+        items = items_of(x) or packed_items(self, x)
 
         def step(item: Any) -> Any:
             assign(item)

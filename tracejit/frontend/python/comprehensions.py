@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.growth import Grows
+from tracejit.frontend.control.growth import Grows, packed_items
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.python.grown_lists import is_long
@@ -70,6 +70,9 @@ def _append_all(interpreter: Interpreter, out: Any, source: Generated, nested: b
     if isinstance(source.iterable, GeneratorCall):
         interpreter.for_(source.iterable, assign, body, None, None, ("item",), (0, (), ()))
         return
+    items = packed_items(interpreter, source.iterable)
+    if items is not None:
+        source = source._replace(iterable=items)
     if is_long(source.iterable):
         try:
             interpreter.for_(source.iterable, assign, body, None, None, ("item",), (0, (), ()))
