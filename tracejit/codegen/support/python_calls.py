@@ -8,13 +8,12 @@ the program must leave. (A ctypes callback would lose it on the way in or out.)
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.pending_exception import PENDING
 from tracejit.locks import once
 
-__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "no_memory"]
+__all__ = ["BAIL", "DONE", "LEAVE", "call_address", "no_memory", "python_address"]
 
 #: How a call went: the run goes on, bails out, or leaves with an exception that is pending.
 DONE, BAIL, LEAVE = 0, 1, 2
@@ -66,15 +65,16 @@ done:
 """  # noqa: E501
 
 
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
+def python_address(name: str) -> int:
+    """The address of a function of Python's C API."""
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert address is not None
     return address
 
 
 @once
 def _library() -> Library:
-    symbols = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
+    symbols = {name: python_address(name) for name in _PYTHON}
     symbols["tj_pending"] = id(PENDING)
     declared = [f"declare {t.replace('(', f'@{name}(', 1)}" for name, t in _PYTHON.items()]
     text = "\n".join([*declared, _TEXT])
