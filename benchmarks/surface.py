@@ -31,7 +31,7 @@ SLOW = 0.9
 EXCEPTIONS: dict[tuple[str, str], str] = {
     **dict.fromkeys(
         itertools.product(
-            ("dot", "inner", "matmul", "matvec", "vecmat", "vecdot"),
+            ("dot", "inner", "matmul", "matrix_power", "matvec", "vecmat", "vecdot"),
             ("bool",),
         ),
         "NumPy stops at the first True of an element, which random truths have at once",
@@ -43,6 +43,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     **dict.fromkeys(
         itertools.product(("compress", "extract"), ("",)),
         "the size of the result is known when it has been made: it is copied once",
+    ),
+    **dict.fromkeys(
+        itertools.product(("norm", "vdot"), ("float32",)),
+        "of matrices BLAS sums the products in float32, the kernel in float64",
     ),
     ("ediff1d", ""): "NumPy copies what has gaps and goes on with neighbours",
 }

@@ -27,15 +27,20 @@ _TITLES = {"f64": "float64", "f32": "float32"}
 
 
 def with_speeds(known: dict[str, Any], results: Path) -> dict[str, Any]:
-    """The figures with those of `results`, if there is such a file."""
+    """The figures with those of `results`, if there is such a file.
+
+    JAX's and Numba's of earlier results stay where they were not installed.
+    """
     if not results.exists():
         return known
     report = json.loads(results.read_text(encoding="utf-8"))
     for row in report["tables"][0]["rows"]:
         ratios = {k.partition(":")[0]: round(v, 3) for k, v in row.items() if "times numpy" in k}
         ratios["ours"] = ratios.pop("times numpy")
-        known.setdefault(row[""], {}).setdefault("speed", {})[str(row["size"])] = ratios
+        speeds = known.setdefault(row[""], {}).setdefault("speed", {})
+        speeds[str(row["size"])] = speeds.get(str(row["size"]), {}) | ratios
     machine = {k: report["machine"][k] for k in ("cpu", "threads", "versions")}
+    machine["versions"] = known.get("machine", {}).get("versions", {}) | machine["versions"]
     return known | {"machine": machine}
 
 

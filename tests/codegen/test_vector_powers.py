@@ -26,11 +26,14 @@ from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.vector_math.define import ARITY
 from tracejit.ir.kernel import Call, For, Param, Store
 
+FEATURES = TARGETS["host"].features
+NO_AVX512 = frozenset(f for f in FEATURES if not f.startswith("avx512"))
 HOSTS: dict[str, HostTarget] = {
     "fused": TARGETS["host"],
     "plain": replace(TARGETS["host"], has_fma=False),
+    "no avx512": replace(TARGETS["host"], features=NO_AVX512),
 }
-every_host = pytest.mark.parametrize("host", HOSTS)
+every_host = pytest.mark.parametrize("host", ["fused", "plain"])
 COUNT = 2_000
 
 TRUTH: dict[str, Callable[..., Any]] = {
@@ -106,6 +109,42 @@ def test_error_bound(fn: str, host: str) -> None:
     bound = {"log1p": 0.6, "log2": 0.9, "log10": 0.8}.get(fn, 0.7)
     for columns in hard_points(fn):
         assert greatest_error(fn, columns, run(fn, host, *columns)) <= bound
+
+
+def single_powers() -> tuple[Array, Array]:
+    """float32 bases of all magnitudes, near 1 and between the tables' intervals; all results."""
+    rng = np.random.default_rng(4)
+    near = 1 + rng.standard_normal(20_000) * 2.0 ** rng.uniform(-23, -2, 20_000)
+    borders = (1 + rng.integers(0, 33, 20_000) / 32) * 2.0 ** rng.integers(-3, 3, 20_000)
+    beside = np.nextafter(borders.astype(np.float32), rng.choice([0, 9], 20_000).astype("f4"))
+    x = np.concatenate([2.0 ** rng.uniform(-149, 128, 20_000), abs(near), beside])
+    x = x.astype(np.float32)
+    x = x[(x > 0) & (x != 1)]
+    y = rng.uniform(-151, 127.9, x.size) / np.log2(x.astype(np.float64))
+    fits = abs(y) < np.finfo(np.float32).max
+    return x[fits], y[fits].astype(np.float32)
+
+
+@every_host
+def test_error_bound_of_float32_power(host: str) -> None:
+    x, y = single_powers()
+    truth = x.astype(np.float64) ** y.astype(np.float64)
+    error = abs(run("power", host, x, y) - truth) / np.spacing(truth.astype(np.float32))
+    assert error.max() <= 0.8
+    assert error[truth > np.finfo(np.float32).tiny].max() <= 0.6
+
+
+@pytest.mark.skipif(NO_AVX512 == FEATURES, reason="the host has no AVX-512")
+def test_float32_power_is_alike_without_avx512() -> None:
+    x, y = single_powers()
+    edges = np.array([0.0, np.inf, np.nan, 1.0, 1e-45, 1e-39, 3e38, 0.5, 3.0, 1e9], np.float32)
+    edges = np.concatenate([edges, -edges])
+    pairs = np.meshgrid(edges, edges)
+    x, y = (np.concatenate([a, b.ravel()]) for a, b in zip((x, y), pairs, strict=True))
+    got, want = run("power", "no avx512", x, y), run("power", "fused", x, y)
+    np.testing.assert_array_equal(got, want)
+    number = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(want)[number])
 
 
 def test_the_bound_can_fail() -> None:

@@ -122,6 +122,8 @@ def _of_scalars(name: str) -> Callable[..., Array]:
 MEANINGS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[str, ...], str]], str]] = {
     "fma": (_fma, [((d, d, d), d) for d in ("f32", "f64")], "exact"),
     "truncated": (lambda x: np.trunc(x).astype(np.int64), [(("f64",), "i64")], "exact"),
+    "frexp_mantissa": (lambda x: np.frexp(x)[0], [((d,), d) for d in FLOATS], "exact"),
+    "frexp_exponent": (lambda x: np.frexp(x)[1], [((d,), "i32") for d in FLOATS], "exact"),
     "unlikely": (lambda x: x, [(("b1",), "b1")], "exact"),
     "uniform_power": (
         _of_scalars("uniform_power"),

@@ -37,6 +37,21 @@ def tolerance(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> dict[str,
             both = [np.where(np.isfinite(x), np.abs(x), 0) for x in inputs]
             scale = np.maximum(np.maximum(*both), 1)
         return {"parity": "order", "ulp": bound["ulp"], "scale": scale}
+    if op.name == "log1p" and inputs[0].dtype.kind == "c":
+        # NumPy's is the logarithm of a rounded 1 + z.
+        with np.errstate(all="ignore"):
+            scale = np.maximum(_finite(np.log1p(inputs[0])), 1)
+        return {"parity": "order", "ulp": bound["ulp"], "scale": scale}
+    if op.name == "power" and inputs[0].dtype.kind == "c":
+        # exp(b log(a)): the last place of the exponent counts. Nothing is left of a large angle,
+        # and which side of the largest number a result lies on is for the last place, too.
+        with np.errstate(all="ignore"):
+            base, exponent = (x.astype(complex) for x in inputs)
+            steep = _finite(exponent * np.log(np.where(base == 0, 1, base)))
+            scale = _finite(np.power(base, exponent)) * (1 + steep)
+            lost = steep * np.finfo(inputs[0].dtype).eps > 1e-3
+            lost |= np.abs(scale / (1 + steep)) > 0.99 * float(np.finfo(inputs[0].dtype).max)
+        return {"parity": "order", "ulp": 8, "scale": scale, "ignore": lost}
     if op.name in _SIZES:
         with np.errstate(all="ignore"):
             return {"parity": "order", "ulp": bound["ulp"], "scale": _SIZES[op.name](*inputs)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracejit
 from tests.conftest import Golden
 from tests.support.compare import assert_same
 from tracejit.errors import Bailout
@@ -120,6 +121,132 @@ def test_what_leaves_an_inner_loop_may_leave_the_outer_one(golden: Golden) -> No
         assert_same(evaluate(after, [X, k]), evaluate(graph, [X, k]))
     assert [n.op.name for n in after.nodes] == ["exp", "while_loop"]
     golden("licm-nested.txt", print_graph(after))
+
+
+def names_in(graph: Graph) -> set[str]:
+    """The ops of a graph and its regions."""
+    inner = (names_in(region) for n in graph.nodes for region in n.regions)
+    return {n.op.name for n in graph.nodes}.union(*inner)
+
+
+FAILING = """
+def f(x: f64[4], p: float, q: float, n: int):
+    zero: int = constant(value=0, type="int")
+    def more(i: int, y: f64[4], x: f64[4], p: float, q: float, n: int):
+        go: bool = py_less(i, n)
+        return go
+    def body(i: int, y: f64[4], x: f64[4], p: float, q: float, n: int):
+        one: int = constant(value=1, type="int")
+        j: int = py_add(i, one)
+        part: float = py_truediv(p, q)
+        scale: f64 = np_scalar(part, dtype="f64")
+        wide: f64[4] = broadcast_to(scale, shape=(4,))
+        z: f64[4] = multiply(x, wide)
+        w: f64[4] = add(y, z)
+        return j, w
+    j, y = typed(while_loop(zero, x, x, p, q, n, sizes=((), ()), carried=2, \
+regions=(more, body), binds=()), int, f64[4])
+    return y
+"""
+
+
+def test_numbers_that_may_fail_are_made_where_an_iteration_follows(golden: Golden) -> None:
+    graph, after = parse(FAILING), moved(FAILING)
+    (loop,) = [n for n in after.nodes if n.op.name == "while_loop"]
+    assert "py_truediv" not in set().union(*map(names_in, loop.regions))
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    for n, q in ((3, 2.0), (1, 0.5), (0, 2.0), (0, 0.0)):
+        given = [x, 3.0, q, n]
+        assert_same(evaluate(after, given), evaluate(graph, given))
+    for one in (graph, after):
+        with pytest.raises(Bailout):
+            evaluate(one, [x, 3.0, 0.0, 1])
+    golden("licm-failing.txt", print_graph(after))
+
+
+def diffused(u: Any, nu: Any, dt: Any, dx: Any, n: Any) -> Any:
+    for _ in range(n):
+        for i in range(1, len(u) - 1):
+            u[i] = u[i] + nu * dt / dx**2 * (u[i + 1] - 2 * u[i] + u[i - 1])
+    return u
+
+
+def printed(u: Any, a: Any, b: Any, n: Any) -> Any:
+    k, s = 0, 0.0
+    while k < n:
+        print("step", k)
+        if u[k] < 0:
+            raise ValueError(k)
+        s += u[k] * (a // b)
+        k += 1
+    return s
+
+
+def chosen(u: Any, a: Any, b: Any, n: Any) -> Any:
+    s = u[0]
+    for k in range(n):
+        if u[k] > 0:
+            s += a / b
+    return s
+
+
+X5 = np.array([1.0, -1.0, 2.0, 0.5, 3.0])
+UP = np.abs(X5)
+
+
+@pytest.mark.parametrize(
+    "function, calls",
+    [
+        (
+            diffused,
+            [
+                (X5, 0.1, 0.2, 0.5, 3),
+                (X5[:4], 0.2, 0.3, 0.4, 4),
+                (X5, 0.1, 0.2, 0.0, 0),
+                (X5[:2], 0.1, 0.2, 0.0, 3),
+                (X5, 0.1, 0.2, 0.0, 3),
+                (X5, 0.1, 0.2, 1e200, 3),
+            ],
+        ),
+        (
+            printed,
+            [
+                (UP, 7, 2, 3),
+                (UP, 9, 4, 5),
+                (X5, 8, 3, 5),
+                (UP, 8, 0, 0),
+                (UP, 8, 0, 2),
+                (-UP, 8, 0, 2),
+            ],
+        ),
+        (
+            chosen,
+            [(X5, 1.0, 2.0, 3), (X5, 2.0, 4.0, 5), (-UP, 1.0, 0.0, 4), (UP, 1.0, 0.0, 2)],
+        ),
+    ],
+    ids=["diffused", "printed", "chosen"],
+)
+def test_errors_come_as_in_python(function: Any, calls: Any, capsys: Any) -> None:
+    """An error that no iteration meets is none; what comes before one has happened once."""
+    jitted = tracejit.jit(function)
+    for args in calls:
+        seen = []
+        for f in (function, jitted):
+            given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+            try:
+                result: Any = f(*given)
+            except (ArithmeticError, ValueError) as e:
+                result = type(e), e.args
+            seen.append((result, given, capsys.readouterr().out))
+        assert_same(seen[0], seen[1])
+    assert jitted.report().fallbacks == []
+    assert jitted.report().repeats["without an exception"] == 0
+
+
+def test_what_may_fail_leaves_all_loops_around_it() -> None:
+    graph = tracejit.jit(diffused).lower(X5, 0.1, 0.2, 0.5, 3).graphs["licm"]
+    loops = [n for n in graph.nodes if n.op.name == "while_loop"]
+    assert loops and not any("py_truediv" in names_in(r) for n in loops for r in n.regions)
 
 
 def node(name: str, *types: Any, **attrs: Any) -> Node:

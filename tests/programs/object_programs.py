@@ -312,6 +312,19 @@ class Walker:
         return self.position
 
 
+class Counted:
+    """Attributes of classes that change."""
+
+    made, total = 0, 0.0
+
+    def add(self, x: float) -> float:
+        Counted.made += 1
+        type(self).total = self.total + x
+        if x > 1.5:
+            Counted.total += 1
+        return self.total * self.made
+
+
 class Bandit:
     """Methods that call methods, class attributes, static and class methods."""
 
@@ -365,6 +378,31 @@ def set_x(owner: Any, value: float) -> None:
     owner.x = value
 
 
+def call_go(owner: Any) -> Any:
+    return owner.go()
+
+
+class Keeps:
+    """What is stored and returned is one object; so are parts of two results."""
+
+    def __init__(self) -> None:
+        self.state: Any = (1.0, 2.0)
+
+    def move(self, x: Any) -> Any:
+        self.state = (x, x + 1)
+        self.table = {"x": [x, self.state]}
+        self.first = self.table["x"]
+        self.node = Node(2.0)
+        self.node.next = Node(3.0)
+        self.last = self.node.next
+        return self.state, self.table, [self.node, self.first]
+
+    def either(self, x: float) -> Any:
+        found = {"x": x} if x > 1 else None
+        self.table = found
+        return [found, found]
+
+
 _X, _Y = _numbers(5, 4, seed=3), _numbers(5, 3, seed=4)
 _POINTS = _numbers(60, 2, seed=5)
 _PARAMS = {"w": _numbers(3, 2, seed=6), "b": np.zeros(2)}
@@ -416,6 +454,10 @@ SCENARIOS = {
     ),
     "dataclass": Scenario(Settings, [("update", (np.ones(2),))] * 3),
     "walker": Scenario(Walker, [("walk", (_numbers(n, 2, seed=n),)) for n in (5, 7, 9, 0)]),
+    "keeps": Scenario(
+        Keeps,
+        [*[("move", (np.ones(2),))] * 2, *(("either", (v,)) for v in (0.5, 2.0, 0.5, 3.0))],
+    ),
     "bandit": Scenario(lambda: Bandit(4), [("pull", (_numbers(4, seed=k),)) for k in range(5)]),
 }
 

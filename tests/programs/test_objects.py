@@ -202,3 +202,44 @@ def test_names_of_the_module_and_of_functions_around() -> None:
         assert plain(k * 1.0) == compiled(k * 1.0)
         assert told() == seen()
     assert compiled.report().fallbacks == [], str(compiled.report())
+
+
+def test_attributes_of_classes_that_change() -> None:
+    counted = programs.Counted
+
+    def runs(f: Any) -> list[Any]:
+        counted.made, counted.total = 0, 0.0
+        owner = counted()
+        values = (1.0, 2.0, 3.0, 1.0, 1.0)
+        return [(f(owner, v), counted.made, counted.total, vars(owner)) for v in values]
+
+    f = tracejit.jit(counted.add)
+    assert runs(counted.add) == runs(f)
+    assert f.report().fallbacks == [] and len(f.report().compiles) <= 2, str(f.report())
+
+
+def test_changes_of_classes_are_seen_by_machine_code() -> None:
+    base = type("Base", (), {"shift": 1.0, "go": lambda self: self.x + self.shift})
+    cls = type("Derived", (base,), {})
+    f = tracejit.jit(programs.call_go)
+    owner = cls()
+    owner.x = 2.0
+
+    def values() -> list[Any]:
+        return [f(owner) for _ in range(3)]
+
+    assert values() == [3.0] * 3
+    base.shift = 5.0  # type: ignore[attr-defined]
+    assert values() == [7.0] * 3
+    cls.shift = 6.0  # type: ignore[attr-defined]
+    assert values() == [8.0] * 3
+    del cls.shift  # type: ignore[attr-defined]
+    assert values() == [7.0] * 3
+    base.go = lambda self: self.x * self.shift  # type: ignore[attr-defined]
+    assert values() == [10.0] * 3
+    cls.__bases__ = (type("Other", (), {"go": lambda self: self.x}),)
+    assert values() == [2.0] * 3
+    base.unrelated = 1  # type: ignore[attr-defined]
+    assert values() == [2.0] * 3
+    owner.go = lambda: 11.0
+    assert values() == [11.0] * 3

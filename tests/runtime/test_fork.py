@@ -106,7 +106,8 @@ CACHES = {"cache", "lru_cache"}
 #: Results that equal ones can stand for.
 PURE = {"_layout", "_halves", "_literal", "_raise_code", "_flatten"}
 #: Tables of numbers, and addresses in NumPy: the same whoever computes them.
-PURE |= {"_logarithm", "_two_over_pi", "centres", "sixteenths", "sort_address"}
+PURE |= {"_logarithm", "_powers", "_two_over_pi", "centres", "octave", "short_octave", "sixteenths"}
+PURE |= {"sort_address"}
 
 
 def synchronizers_in(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -223,16 +223,18 @@ f(np.ones(3))
 """,
     ),
     "TJ027": Explanation(
-        "Arrays, lists, dicts, attributes of objects and global names may be stored into. What "
-        "hangs on a class, a function or a module may not.",
+        "Arrays, lists, dicts, attributes of objects and classes and global names may be stored "
+        "into. What hangs on a function or a module may not.",
         """
-class Counter:
-    calls = 0
+def helper(x):
+    return x + 1
+
+helper.calls = 0
 
 @jit
 def f(x):
-    Counter.calls += 1
-    return x + 1
+    helper.calls += 1
+    return helper(x)
 
 f(np.ones(3))
 """,

@@ -50,6 +50,10 @@ class OutOfRange(Exception):
 
 # Printing.
 
+#: Calls from which on what an expression has in several places is printed once.
+_LONG = 500
+_NO_NAMES: Mapping[int, str] = {}
+
 
 def print_kernel(kernel: Kernel) -> str:
     """The kernel as a Python function of its buffers, sizes and scalars."""
@@ -85,7 +89,12 @@ def _body(body: Sequence[Stmt], strides: _Strides, indent: str) -> list[str]:
 def _statement(stmt: Stmt, strides: _Strides) -> list[str]:
     match stmt:
         case Let(name, _, expr):
-            return [f"{name} = {_expr(expr, strides)}"]
+            names: dict[int, str] = {}
+            lines = []
+            for k, part in enumerate(_shared(expr)):
+                lines.append(f"{name}_part{k} = {_expr(part, strides, names)}")
+                names[id(part)] = f"{name}_part{k}"
+            return [*lines, f"{name} = {_expr(expr, strides, names)}"]
         case Store(buffer, index, expr):
             return [f"{buffer}[{_place(buffer, index, strides)}] = {_expr(expr, strides)}"]
         case For(var, size, body, vector):
@@ -163,7 +172,29 @@ def _type(dtype: str) -> str:
     return f"np.{DTYPES[dtype].type.__name__}"
 
 
-def _expr(expr: Expr, strides: _Strides) -> str:
+def _shared(expr: Expr) -> list[Call]:
+    """The calls that an expression has in several places, operands first; none of a short one."""
+    length: dict[int, int] = {}
+    uses: dict[int, int] = {}
+    done: list[Call] = []
+    stack: list[tuple[Expr, bool]] = [(expr, False)]
+    while stack:
+        e, complete = stack.pop()
+        args = e.args if isinstance(e, Call) else ()
+        if complete:
+            length[id(e)] = 1 + sum(length[id(a)] for a in args)
+            done += [e] if isinstance(e, Call) else []
+        else:
+            uses[id(e)] = uses.get(id(e), 0) + 1
+            if uses[id(e)] == 1:
+                stack.append((e, True))
+                stack += ((a, False) for a in args)
+    return [e for e in done if uses[id(e)] > 1] if length[id(expr)] > _LONG else []
+
+
+def _expr(expr: Expr, strides: _Strides, names: Mapping[int, str] = _NO_NAMES) -> str:
+    if id(expr) in names:
+        return names[id(expr)]
     match expr:
         case Const(value, dtype):
             text = repr(value)
@@ -176,7 +207,7 @@ def _expr(expr: Expr, strides: _Strides) -> str:
         case IndexValue(dim):
             return f"{_type('i64')}({_dim(dim)})"
         case Call(fn, args, dtype):
-            operands = ", ".join(_expr(a, strides) for a in args)
+            operands = ", ".join(_expr(a, strides, names) for a in args)
             if fn in ("cast", "bitwise_count"):
                 return f"{fn}({operands}, {_type(dtype)})"
             # A loop variable may be called i0.

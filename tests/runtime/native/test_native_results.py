@@ -251,3 +251,18 @@ def test_queries_that_the_program_knows_are_constants() -> None:
     for s in (2.0, np.float32(1), 3, True):
         assert jitted(X, s) == f(X, s)
     assert not jitted.report().fallbacks and "host" not in str(jitted.report())
+
+
+def tuples_in_what_is_filled_first(x: Any) -> Any:
+    pair = (x + 1, x * 2)
+    return {"pair": pair, "deep": {"again": [pair, (pair, x.sum())]}}
+
+
+def test_tuples_in_dicts() -> None:
+    f = tracejit.jit(tuples_in_what_is_filled_first)
+    for n in (2, 3, 4, 2):
+        x = np.arange(float(n))
+        found, expected = f(x), tuples_in_what_is_filled_first(x)
+        assert repr(expected) == repr(found)
+        assert found["pair"] is found["deep"]["again"][0] is found["deep"]["again"][1][0]
+    assert f.report().fallbacks == []

@@ -44,10 +44,10 @@ def _collapse_loop(loop: For) -> For:
     others: list[Dim] = []
     visit_dims(inner.body, indices.append, others.append)
     names = {loop.var, inner.var}
-    if inner.size == 1 and inner.vector and not any(inner.var in free_symbols(d) for d in others):
+    if inner.size == 1 and not any(inner.var in free_symbols(d) for d in others):
         # The loop around it may run in lanes instead: positions come in any order.
         body = tuple(_with(s, {inner.var: 0}) for s in inner.body)
-        return For(loop.var, loop.size, body, vector=True)
+        return For(loop.var, loop.size, body, inner.vector or loop.vector)
     if any(names & free_symbols(d) for d in others):
         return replace(loop, body=(inner,))
     if not all(_walks_as_one(d, loop.var, inner.var, inner.size) for d in indices):
@@ -71,8 +71,13 @@ def visit_dims(
     body: Sequence[Stmt], index: Callable[[Dim], None], other: Callable[[Dim], None]
 ) -> None:
     """Every size expression of some statements: indices of buffers, and all others."""
+    seen: set[int] = set()
 
     def expr(e: Expr) -> None:
+        # What several expressions share is visited once: as trees they may be endless.
+        if id(e) in seen:
+            return
+        seen.add(id(e))
         if isinstance(e, Load):
             for d in e.index:
                 index(d)
@@ -107,9 +112,15 @@ def _with(s: Stmt, names: dict[str, Dim]) -> Stmt:
 
 
 def map_dims(s: Stmt, of: Callable[[Dim], Dim]) -> Stmt:
-    """A statement with `of` of every size expression."""
+    """A statement with `of` of every size expression; what expressions share stays shared."""
+    made: dict[int, Expr] = {}
 
     def expr(e: Expr) -> Expr:
+        if id(e) not in made:
+            made[id(e)] = mapped(e)
+        return made[id(e)]
+
+    def mapped(e: Expr) -> Expr:
         if isinstance(e, Load):
             return replace(e, index=tuple(map(of, e.index)))
         if isinstance(e, IndexValue):

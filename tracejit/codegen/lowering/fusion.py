@@ -346,7 +346,12 @@ def _kernel_sizes(params: Sequence[Param], body: Sequence[Stmt]) -> tuple[str, .
         if isinstance(d, Poly):
             used.update(free_symbols(d))
 
+    seen: set[int] = set()
+
     def expr(e: Expr) -> None:
+        if id(e) in seen:
+            return
+        seen.add(id(e))
         if isinstance(e, Load):
             for d in e.index:
                 dim(d)

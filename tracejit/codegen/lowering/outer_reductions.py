@@ -54,7 +54,7 @@ def _lies_across(loop: For, reduce: Reduce, offsets: Offsets) -> bool:
     own = {s.name for s in reduce.body if isinstance(s, Let)}
     exprs = [s.expr for s in reduce.body if isinstance(s, Let)] + [t.expr for t in reduce.targets]
     moves = False
-    for place in (p for e in exprs for p in _places(e)):
+    for place in _places(exprs):
         offset = offsets(place) if isinstance(place, Load) else place.dim
         if not own.isdisjoint(free_symbols(offset)):
             return False
@@ -73,9 +73,15 @@ def _step(offset: Dim, var: str) -> Dim | None:
     return None if split is None else split[0]
 
 
-def _places(e: Expr) -> Iterator[Load | IndexValue]:
-    if isinstance(e, (Load, IndexValue)):
-        yield e
-    elif isinstance(e, Call):
-        for argument in e.args:
-            yield from _places(argument)
+def _places(exprs: Sequence[Expr]) -> Iterator[Load | IndexValue]:
+    seen: set[int] = set()
+    stack = list(exprs)
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        if isinstance(e, (Load, IndexValue)):
+            yield e
+        elif isinstance(e, Call):
+            stack += e.args

@@ -9,6 +9,7 @@ reciprocal is nearly one, too, so that p and 1 / p need no second parts (the ide
 from __future__ import annotations
 
 import functools
+import math
 from fractions import Fraction
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
@@ -40,19 +41,20 @@ def expm1(e: VectorBuilder, x: Float) -> Float:
     """p * 2^n - 1 + p * 2^n * (exp(r) - 1), the difference as a sum of two."""
     if e.format is not F32:
         return expm1_by_halves(e, x)
-    size = abs(x)
-    bits, tail = _scale_and_tail(e, x.at_least(TABLES["f32"].expm1_low), size)
+    t, size = TABLES["f32"], abs(x)
+    bits, tail = _scale_and_tail(e, x, size)
     scale = bits.as_float()
     head = scale - 1.0
     low = scale - (head + 1.0)
     y = head + e.muladd(scale, tail, low)
-    beyond = x.compare("ogt", _EXPM1_LARGE)
+    beyond = size.compare("ogt", _EXPM1_LARGE)
 
     def large() -> tuple[Float]:
-        limited = x.at_most(TABLES["f32"].exp_high)
-        bits, tail = _scale_and_tail(e, limited, limited)
         less = (bits - (8 << F32.mantissa)).as_float()
-        return (beyond.select((less + e.muladd(less, tail, -(2.0**-8))) * 2.0**8, y),)
+        result = (less + e.muladd(less, tail, -(2.0**-8))) * 2.0**8
+        result = x.compare("ogt", t.exp_high).select(math.inf, result)
+        below = x.compare("olt", t.expm1_low).select(-1.0, y)
+        return (x.compare("ogt", _EXPM1_LARGE).select(result, below),)
 
     (y,) = e.where_any(beyond, (y,), large)
     return abs(y).with_sign(x.sign())  # The sign of zero.
@@ -83,7 +85,7 @@ def sinh(e: VectorBuilder, x: Float) -> Float:
     difference = up - down
     low = e.muladd(difference, even, (up - difference) - down)
     y = difference + e.muladd(up + down, odd, low)
-    return _large(e, a, y).with_sign(x.sign())
+    return _large(e, a, y, up, (odd, even)).with_sign(x.sign())
 
 
 def cosh(e: VectorBuilder, x: Float) -> Float:
@@ -92,18 +94,22 @@ def cosh(e: VectorBuilder, x: Float) -> Float:
     up, down, odd, even = _exponentials(e, a)
     total = up + down
     low = e.muladd(total, even, (up - total) + down)
-    return _large(e, a, total + e.muladd(up - down, odd, low))
+    return _large(e, a, total + e.muladd(up - down, odd, low), up, (odd, even))
 
 
-def _large(e: VectorBuilder, a: Float, y: Float) -> Float:
-    """`y`, but where a is so large that exp(a) / 2 is the result and exp(a) may be infinite."""
+def _large(e: VectorBuilder, a: Float, y: Float, up: Float, curves: tuple[Float, Float]) -> Float:
+    """`y`, but up * exp(r) where a is so large that no more is left and `up` may be infinite.
+
+    The encoding of `up` is still its number's as the exponent field overflows.
+    """
     t = TABLES[e.format.name]
     beyond = a.compare("ogt", t.cosh_large)
 
     def exponential() -> tuple[Float]:
-        up, _, odd, even = _exponentials(e, a.at_most(t.cosh_high))
         less = (up.bits() - (8 << e.format.mantissa)).as_float()
-        return (beyond.select(e.muladd(less, odd + even, less) * 2.0**8, y),)
+        result = e.muladd(less, curves[0] + curves[1], less) * 2.0**8
+        result = a.compare("ogt", t.cosh_high).select(math.inf, result)
+        return (beyond.select(result, y),)
 
     (y,) = e.where_any(beyond, (y,), exponential)
     return y

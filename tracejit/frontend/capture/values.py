@@ -45,6 +45,7 @@ from tracejit.frontend.capture.reads import (
     LeafRead,
     ObjectRead,
     OfClass,
+    OwnRead,
     SameAs,
     class_lookup,
 )
@@ -314,6 +315,11 @@ class Capture:
         owner = self.object_source(cls, cls.__name__)
         self.step(owner, ("has", name), ClassHas(name), f".{name}", False).check = IsFalse()
 
+    def guard_own_lacks(self, source: Source, name: str) -> None:
+        """The condition that an object has no attribute `name` in its own dict."""
+        step = self.step(source, ("own", name), OwnRead(name), f".{name}", False)
+        step.check = IsFalse()
+
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
         label = f".{name}"
@@ -465,7 +471,7 @@ class Capture:
         The leaves of the arguments come first, then `inputs`. None for any other object.
         """
         source: Any = self._places.get(id(x))
-        if source is None and is_instance(x):
+        if source is None and (is_instance(x) or isinstance(x, type)):
             source = self.objects.get(id(x))
         if source is None:
             return None

@@ -17,6 +17,7 @@ from tracejit.frontend.control.regions import (
     Names,
     Side,
     close_region,
+    run_on,
     run_side,
 )
 from tracejit.frontend.control.unions import choose, narrow_bound, without
@@ -153,7 +154,12 @@ def branch_and_rest(
     second = _run(interpreter, p, False, orelse, names)
     if first.dead or second.dead or falls(second.outcome):
         return merge_sides(interpreter, p, first, second, names), False
-    first = _run(interpreter, p, True, with_rest(then), names)
+    if any(type(x) is set for x, _ in first.changed.values()):
+        # The order of a set that is put back is not Python's.
+        first = _run(interpreter, p, True, with_rest(then), names)
+    else:
+        outcome = first.outcome
+        run_on(first, lambda: then_rest(interpreter, outcome, rest, names_in(rest)), names)
     return merge_sides(interpreter, p, first, second, names), True
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["Names", "Side", "Undo", "close_region", "run_side"]
+__all__ = ["Names", "Side", "Undo", "close_region", "run_on", "run_side"]
 
 
 class Names:
@@ -93,6 +93,13 @@ class Side:
             storage for storage in self.region.clobbered if not self.region.encloses(storage.trace)
         ]
 
+    def collect(self) -> None:
+        """Note what memory and containers hold at the region's end, which is now."""
+        region = self.region
+        self.stored = {storage: storage.read(region) for storage in region.stored}
+        self.states = {c: (c.value, c.holder, c.version) for c in region.stored}
+        self.changed = {k: (x, contents_of(x)) for k, (x, _) in region.changed.items()}
+
     @contextmanager
     def reopened(self) -> Iterator[None]:
         """Record more in the region; memory holds what it left there."""
@@ -134,10 +141,27 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
         with region.active():
             yield side
             side.names = names.all()
-        side.stored = {storage: storage.read(region) for storage in region.stored}
-        side.states = {c: (c.value, c.holder, c.version) for c in region.stored}
-        for key, (x, _) in region.changed.items():
-            side.changed[key] = x, contents_of(x)
+        side.collect()
+    finally:
+        undo.back(region)
+
+
+@contextmanager
+def resumed(side: Side, names: Names) -> Iterator[None]:
+    """Go on where a traced region has ended, with what it left there; as `entered` otherwise."""
+    region, undo = side.region, Undo(names)
+    names.put(side.names)
+    for storage, state in side.states.items():
+        storage.restore(state)
+    for storage in region.clobbered:
+        storage.clobbered = True
+    for x, contents in side.changed.values():
+        put_contents(x, contents)
+    try:
+        with region.reopened():
+            yield
+            side.names = names.all()
+        side.collect()
     finally:
         undo.back(region)
 
@@ -155,18 +179,28 @@ def run_side(
     for value, truth in facts:
         region.assume(value, truth)
     with entered(region, names) as side:
-        try:
-            side.outcome = run()
-        except Unreachable:
-            side.dead = True
-        except TraceError:
-            raise
-        except Exception as e:
-            # Wherever this side runs, Python raises: the call is then repeated eagerly.
-            fail(region)
-            region.note("eager", f"this side of a branch raises {type(e).__name__}", user_line())
-            side.dead = True
+        _run_in(side, run)
     return side
+
+
+def run_on(side: Side, run: Callable[[], Any], names: Names) -> None:
+    """Run more in a side of a branch that has run to its end. Raises as `run_side`."""
+    with resumed(side, names):
+        _run_in(side, run)
+
+
+def _run_in(side: Side, run: Callable[[], Any]) -> None:
+    try:
+        side.outcome = run()
+    except Unreachable:
+        side.dead = True
+    except TraceError:
+        raise
+    except Exception as e:
+        # Wherever this side runs, Python raises: the call is then repeated eagerly.
+        fail(side.region)
+        side.region.note("eager", f"this side of a branch raises {type(e).__name__}", user_line())
+        side.dead = True
 
 
 def fail(region: Trace) -> None:

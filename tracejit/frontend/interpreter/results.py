@@ -11,7 +11,16 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.instances import is_instance
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Flattener, Identity, Static, TreeDef
+from tracejit.frontend.tracing.pytree import (
+    LEAF,
+    MOST_NESTED,
+    Alternative,
+    Flattener,
+    Identity,
+    Shared,
+    Static,
+    TreeDef,
+)
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import Tracer, user_line
@@ -39,6 +48,7 @@ def flatten_result(
     that. Raises TraceError for any other list, dict, dataclass or object.
     """
     flattener = _ResultFlattener(made, outside, place_of)
+    flattener.count(result)
     root = flattener.node(result)
     return flattener.leaves, TreeDef(root, len(flattener.leaves))
 
@@ -53,8 +63,48 @@ class _ResultFlattener(Flattener):
         super().__init__()
         self.made, self.outside, self.place_of = made, outside, place_of
         self._given: dict[int, Given] = {}
+        #: How often each container occurs (by its id), and what those are called that do several
+        #: times.
+        self._occurs: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
+
+    def count(self, x: Any) -> None:
+        """Look at all containers of a result, to know which occur several times."""
+        if isinstance(x, Union):
+            self.count(x.first)
+            self.count(x.second)
+            return
+        parts = self._parts(x)
+        if parts is None:
+            return
+        self._occurs[id(x)] = self._occurs.get(id(x), 0) + 1
+        if self._occurs[id(x)] == 1:
+            for part in parts:
+                self.count(part)
+
+    def _parts(self, x: Any) -> Any:
+        """What a container holds that is made anew; None for anything else."""
+        if isinstance(x, (Tracer, SymInt)):
+            return None
+        if isinstance(x, tuple):
+            return x or None
+        if not self.made(x):
+            return None
+        if type(x) is list:
+            return x
+        if type(x) is dict:
+            return x.values()
+        return contents_of(x).values() if is_instance(x) else None
 
     def node(self, x: Any) -> Any:
+        if self._occurs.get(id(x), 0) < 2:
+            return self._node(x)
+        start = len(self.leaves)
+        inner = self._node(x)
+        number = self._numbers.setdefault(id(x), len(self._numbers))
+        return Shared(number, inner, len(self.leaves) - start)
+
+    def _node(self, x: Any) -> Any:
         if isinstance(x, (Tracer, SymInt)):
             self.leaves.append(x)
             return LEAF
@@ -76,21 +126,24 @@ class _ResultFlattener(Flattener):
         return super().node(x)
 
     def choice(self, x: Union) -> Alternative:
-        """Only one of the two sides comes out of a call: they may hold the same container."""
+        """One of the two sides comes out of a call."""
         self.leaves.append(x.predicate)
-        before, start = set(self.seen), len(self.leaves)
+        start = len(self.leaves)
         first = self.node(x.first)
-        middle, found = len(self.leaves), self.seen
-        self.seen = before
+        middle = len(self.leaves)
         second = self.node(x.second)
-        self.seen |= found
         return Alternative(first, second, (middle - start, len(self.leaves) - middle))
 
     def other(self, x: Any) -> Any:
         if is_instance(x) and self.made(x):
             self.once(x)
             held = contents_of(x)
-            return (type(x), tuple(held), tuple([self.node(v) for v in held.values()]))
+            self.depth += 1
+            if self.depth > MOST_NESTED:
+                raise TraceError("TJ003", "objects that hold themselves, as a result", user_line())
+            parts = tuple([self.node(v) for v in held.values()])
+            self.depth -= 1
+            return type(x), tuple(held), parts
         # What the program has read elsewhere is guarded there.
         stateless = isinstance(x, (np.ufunc, type)) and not self.made(x)
         if not (self.outside(x) or stateless):
@@ -98,7 +151,6 @@ class _ResultFlattener(Flattener):
         return Identity(x)
 
     def once(self, x: Any) -> None:
-        super().once(x)
         if not self.made(x):
             what = f"a {type(x).__name__} from outside as a result"
             raise TraceError("TJ003", what, user_line())

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import IsFalse, OwnRead
 from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
@@ -33,6 +32,7 @@ from tracejit.frontend.python.random import TracedGenerator, random_function
 from tracejit.frontend.python.streams import STREAMS, StandardStream
 from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
+from tracejit.frontend.tracing.instances import HEAP_TYPE
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.symint import SymInt
@@ -55,6 +55,8 @@ _SCALAR = frozenset(
 _DTYPE = frozenset(
     "alignment base byteorder char isnative itemsize kind name ndim num shape str type".split()
 )
+#: Methods of what is no plain value as an attribute of a class.
+_DESCRIBES = ("__get__", "__set__", "__delete__")
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 #: The same lookup as object's, under other names.
 _GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
@@ -177,6 +179,9 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     meta = type(cls)
     if meta is not type and meta is not abc.ABCMeta and not isinstance(cls, enum.EnumMeta):
         raise TraceError("TJ006", f"the attribute {name} of a {meta.__name__}", user_line())
+    stored = _stored_in_class(interpreter, cls, name)
+    if stored is not MISSING:
+        return stored
     found = class_lookup(cls, name)
     if found is MISSING:
         if hasattr(cls, name):
@@ -184,6 +189,29 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
         interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
         return getattr(cls, name)
     return _bind(interpreter, cls, name, found, None)
+
+
+def _stored_in_class(interpreter: Interpreter, cls: type, name: str) -> Any:
+    """What the program has stored under a name into a class or its bases, or MISSING."""
+    for base in cls.__mro__:
+        stored = interpreter.state.attribute(base, name)
+        if stored is not MISSING:
+            return narrow_bound(stored)
+        if name in base.__dict__:
+            break
+    return MISSING
+
+
+def _store_in_class(interpreter: Interpreter, value: Any, cls: type, name: str) -> None:
+    """`cls.name = value`, where the class has an attribute of that name that is no descriptor."""
+    held = cls.__dict__.get(name, MISSING)
+    plain = type(cls) in (type, abc.ABCMeta) and cls.__flags__ & HEAP_TYPE
+    if held is MISSING or not plain or any(hasattr(type(held), m) for m in _DESCRIBES):
+        raise TraceError("TJ027", f"the class attribute {cls.__name__}.{name}", user_line())
+    source = interpreter.capture.object_source(cls, cls.__name__)
+    if any(hasattr(type(value), m) for m in _DESCRIBES) and not isinstance(value, Tracer):
+        raise TraceError("TJ027", f"a {type(value).__name__} as a class attribute", user_line())
+    interpreter.state.set_class_attribute(interpreter, cls, source, name, value)
 
 
 def _super_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
@@ -279,6 +307,12 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if stored is not MISSING:
         return _stored_attribute(x, name, found, narrow_bound(stored))
     own = getattr(x, "__dict__", {})
+    if name not in own and found is not MISSING:
+        stored = _stored_in_class(interpreter, cls, name)
+        if stored is not MISSING:
+            if source is not None:
+                capture.guard_own_lacks(source, name)
+            return stored
     if isinstance(found, MemberDescriptorType) or name in own:
         if name not in own or not _is_data_descriptor(found):
             value = getattr(x, name)
@@ -298,8 +332,7 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if source is not None and isinstance(found, FunctionType):
         capture.guard_method(source, name, found)
     elif source is not None and not isinstance(found, (staticmethod, classmethod)):
-        own_source = capture.step(source, ("own", name), OwnRead(name), f".{name}", False)
-        own_source.check = IsFalse()
+        capture.guard_own_lacks(source, name)
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
     return _bind(interpreter, cls, name, found, x)
@@ -363,6 +396,9 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
     if isinstance(value, TracedArray) and _holds(interpreter, x, name, value):
+        return
+    if isinstance(x, type):
+        _store_in_class(interpreter, value, x, name)
         return
     source = _outside(interpreter, x)
     if source is None:

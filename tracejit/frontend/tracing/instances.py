@@ -14,10 +14,10 @@ from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["is_instance"]
+__all__ = ["HEAP_TYPE", "is_instance"]
 
 #: A class made by a class statement (CPython's object.h).
-_HEAP_TYPE = 1 << 9
+HEAP_TYPE = 1 << 9
 
 _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -44,4 +44,4 @@ def _is_plain(base: type) -> bool:
     """Whether instances have no memory besides their dict and slots."""
     new = base.__dict__.get("__new__")
     made_in_python = new is None or isinstance(getattr(new, "__func__", None), FunctionType)
-    return bool(base.__flags__ & _HEAP_TYPE) and made_in_python
+    return bool(base.__flags__ & HEAP_TYPE) and made_in_python

@@ -23,10 +23,12 @@ from tracejit.ir.types import DTYPES
 
 __all__ = [
     "LEAF",
+    "MOST_NESTED",
     "VIEWS",
     "Alternative",
     "Flattener",
     "Identity",
+    "Shared",
     "Static",
     "TreeDef",
     "build_dataclass",
@@ -54,10 +56,10 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: The place of a leaf in a tree.
 LEAF = "leaf"
 #: Containers inside each other: every call takes them apart, from however deep in the program.
-_DEPTH = 100
+MOST_NESTED = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | Alternative | (class, keys, subtrees)
+#: LEAF | Static | Identity | Alternative | Shared | (class, keys, subtrees)
 _Node: TypeAlias = Any
 
 
@@ -142,6 +144,16 @@ class Alternative:
     second: _Node
     #: The numbers of leaves of each.
     counts: tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shared:
+    """A container that occurs several times, with its leaves each time; one object all the same."""
+
+    number: int
+    node: _Node
+    #: The number of its leaves.
+    count: int
 
 
 class TreeDef:
@@ -283,8 +295,10 @@ class Flattener:
         elif not is_namedtuple(cls):
             return self.other(x)
         self.depth += 1
-        if self.depth > _DEPTH:
-            raise TraceError("TJ003", f"containers nested more than {_DEPTH} deep", user_line())
+        if self.depth > MOST_NESTED:
+            raise TraceError(
+                "TJ003", f"containers nested more than {MOST_NESTED} deep", user_line()
+            )
         children = tuple([self.node(v) for v in parts])
         self.depth -= 1
         return (cls, names, children)
@@ -409,6 +423,7 @@ class _Unflattener:
     ) -> None:
         self.leaves, self.made, self.static = leaves, made, static
         self.at = 0
+        self._shared: dict[int, Any] = {}
 
     def build(self, node: _Node) -> Any:
         """The value of a node, whose leaves come next."""
@@ -429,6 +444,12 @@ class _Unflattener:
             chosen = self.build(node.first if holds else node.second)
             self.at += node.counts[1] if holds else 0
             return chosen
+        if isinstance(node, Shared):
+            if node.number in self._shared:
+                self.at += node.count
+            else:
+                self._shared[node.number] = self.build(node.node)
+            return self._shared[node.number]
         cls, keys, children = node
         new: Any
         if cls is dict:

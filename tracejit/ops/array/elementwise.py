@@ -32,6 +32,7 @@ from tracejit.ops.array.complex_elements import (
     real,
 )
 from tracejit.ops.array.complex_functions import COMPLEX_FUNCTIONS
+from tracejit.ops.array.complex_powers import COMPLEX_POWERS, complex_power
 from tracejit.ops.rules.elementwise import CONSTANT, PARTIALS
 from tracejit.ops.rules.partials import ElementwiseDerivative
 
@@ -316,7 +317,7 @@ def ufunc_op(
     }
     if name in _RULES:
         body["complex_rule"] = staticmethod(_RULES[name])
-    if name in COMPLEX_FUNCTIONS or name == "exp2":
+    if name in COMPLEX_FUNCTIONS or name in COMPLEX_POWERS or name == "exp2":
         body["complex_parity"] = "ulp(4)"
     register(type(name.title(), (Elementwise,), body))
 
@@ -332,7 +333,7 @@ def _note_ufunc(op: Op) -> None:
 
 for_each_op(_note_ufunc)
 
-_RULES = COMPLEX_RULES | COMPLEX_FUNCTIONS
+_RULES = COMPLEX_RULES | COMPLEX_FUNCTIONS | COMPLEX_POWERS
 
 #: ufuncs, parity, work and, where kernels have them for some dtypes only, those.
 _NATIVE: tuple[tuple[Any, ...], ...] = (
@@ -372,6 +373,7 @@ class Power(Elementwise):
     numpy = np.power
     arity = 2
     parity = "ulp(2)"
+    complex_rule = staticmethod(complex_power)
     work = 40.0
 
     def compute(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -385,7 +387,7 @@ class Power(Elementwise):
         return out if isinstance(x, np.ndarray) else out[()]
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        return dtypes[0][0] in "fub" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
+        return dtypes[0][0] in "fubc" or (dtypes[0][0] == "i" and bool(attrs.get("nonneg")))
 
     def may_raise(self, node: Node) -> bool:
         return dtype_of(node.inputs[0].type).kind == "i"
@@ -400,6 +402,10 @@ class Power(Elementwise):
         out: list[tuple[Sequence[Any], dict[str, Any]]] = []
         for (x, y), _ in super().samples():
             signed = x.dtype.kind == "i"
+            if x.dtype.kind == "c":
+                # The angle of a large power is that of the logarithm's rounding.
+                small = np.maximum(np.abs(y.real), np.abs(y.imag)) <= 100
+                y = np.where(small, y, 0.5 - 2j).astype(y.dtype)
             out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
         return out
 

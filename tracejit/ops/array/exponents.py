@@ -11,7 +11,6 @@ from tracejit.ir.graph import Attrs
 from tracejit.ir.kernel import Call, Const, Expr
 from tracejit.ir.op import register, require
 from tracejit.ir.terms import Tangent, Term
-from tracejit.ops.array.complex_elements import Element
 from tracejit.ops.array.elementwise import Elementwise, edge_values
 from tracejit.ops.rules.elementwise import PARTIALS
 from tracejit.ops.rules.partials import LinearMap, Operand
@@ -31,14 +30,6 @@ class LoadExponent(Elementwise):
 
     def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
         return dtypes[0][0] == "f"
-
-    def scalar(self, args: tuple[Element, ...], dtypes: Sequence[str], out: str) -> Element:
-        x, n = args
-        assert not isinstance(x, tuple) and not isinstance(n, tuple)
-        if out != "f16":
-            return Call(self.name, (x, n), out)
-        wide = Call(self.name, (Call("cast", (x,), "f32"), n), "f32")
-        return Call("cast", (wide,), out)
 
 
 class _Part(Elementwise):

@@ -9,6 +9,7 @@ it writes may be read at the very index that is being written, and at places tha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -58,6 +59,11 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
     producer = region.producers()
     found: dict[Value, tuple[Value, ...]] = {}
     roots = [producer[v] for v in region.outputs]
+
+    @functools.cache
+    def pointwise(v: Value) -> bool:
+        return all(_pointwise(r, producer, v) for r in roots)
+
     for outer, root in zip(node.outputs, roots, strict=True):
         if root.op.updates:
             old = root.inputs[0]
@@ -66,9 +72,7 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
                 candidates = []
         elif _is_map(root):
             candidates = [
-                v
-                for v in region.inputs
-                if v.type == root.outputs[0].type and all(_pointwise(r, producer, v) for r in roots)
+                v for v in region.inputs if v.type == root.outputs[0].type and pointwise(v)
             ]
         else:
             candidates = []

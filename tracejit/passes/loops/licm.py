@@ -3,35 +3,50 @@
     while_loop(i; a){ i; a -> y = exp(a); ... y ... }
     ->  y = exp(a); while_loop(i; y){ i; y -> ... y ... }
 
-Only what is pure, uses no stack and can neither raise nor bail out leaves a loop, since the loop
-may run zero times. A value that needs memory outside but none inside stays, with what makes it: a
-broadcast number, a slice, cheap functions of numbers and positions. Inner loops come first, so that
-what leaves them may leave the outer one too.
+What is pure, uses no stack and can neither raise nor bail out simply leaves. The loop may run zero
+times: numbers whose making may fail are made in front of it where its condition holds at first,
+
+    while_loop(n, p, q){ p, q -> y = p / q; ... y ... }
+    ->  y = cond(0 < n){ p / q }{ undefined }; while_loop(n, y){ y -> ... y ... }
+
+and so are bailed out of before anything has happened that they would be bailed out of after. What
+the condition needs is made whether an iteration follows or not. A value that needs memory outside
+but none inside stays, with what makes it: a broadcast number, a slice, cheap functions of numbers
+and positions. Inner loops come first, so that what leaves them may leave the outer one too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, replay
-from tracejit.ir.types import ArrayType, type_sizes
+from tracejit.ir.dims import symbol
+from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, replay, sizes_read
+from tracejit.ir.op import OPS
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
-from tracejit.ops.control.effects import Undefined
+from tracejit.ops.control.effects import Undefined, undefined_attrs
 from tracejit.ops.control.regions import WhileLoop
-from tracejit.passes.analysis.effects import is_linear, may_bail
+from tracejit.passes.analysis.effects import is_barrier, is_linear, may_bail
 from tracejit.passes.analysis.fusable import EXPENSIVE
 from tracejit.passes.analysis.regions import (
     copied,
     inline,
+    inputs_read,
     with_captures,
+    with_inputs,
     with_nodes,
     with_values,
     without,
 )
+from tracejit.passes.simplify.fold import fold
+from tracejit.passes.simplify.simplify import simplify
 
 __all__ = ["licm"]
+
+#: A condition of more nodes is not computed once more in front of its loop.
+_TEST = 16
 
 
 def licm(graph: Graph) -> Graph:
@@ -48,29 +63,37 @@ class _Hoister:
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         """The `emit` of a replay."""
         if isinstance(node.op, WhileLoop):
-            for which in (0, 1):
-                node = self.hoist(builder, node, which)
+            for failing in (False, True, False):
+                for which in (0, 1):
+                    node = self.hoist(builder, node, which, failing)
         builder.nodes.append(node)
         return node.outputs
 
-    def hoist(self, builder: GraphBuilder, node: Node, which: int) -> Node:
-        """The loop without the invariants of one of its regions, which go into `builder`."""
+    def hoist(self, builder: GraphBuilder, node: Node, which: int, failing: bool) -> Node:
+        """The loop without the invariants of one of its regions, which go into `builder`.
+
+        `failing`: those that may fail, too.
+        """
         count = node.attrs["carried"]
         region = node.regions[which]
         carried = len(node.regions[1].size_outputs)
         varying = set(region.sizes[:carried])
         varying |= {s for inner in region.nodes for s in inner.binds}
-        moved, crossing = _Invariants(region, count, varying).split()
-        if not crossing:
+        moved, crossing = _Invariants(region, count, varying, failing).split()
+        if not crossing or failing and not any(map(may_bail, moved)):
             return node
-
-        def write(made: Node) -> tuple[Value, ...]:
-            builder.nodes.append(made)
-            return made.outputs
-
         # Nothing that moves reads what the loop carries: any value may stand for it.
         outside = with_nodes(region, moved, crossing)
-        values = inline(outside, node.inputs, node.attrs["sizes"][which], self.sizes, write)
+        holds = None
+        if failing and which == 1:
+            holds = self.first_test(builder, node)
+            if holds is False:
+                return node
+        if isinstance(holds, Value):
+            values = self.branch(builder, node, outside, holds)
+        else:
+            sizes_given = node.attrs["sizes"][which]
+            values = inline(outside, node.inputs, sizes_given, self.sizes, _into(builder))
         regions, sizes = [], []
         for other, given in zip(node.regions, node.attrs["sizes"], strict=True):
             if other is region:
@@ -86,12 +109,78 @@ class _Hoister:
         attrs = {**node.attrs, "sizes": tuple(sizes)}
         return copied(node, inputs=(*node.inputs, *values), attrs=attrs, regions=regions)
 
+    def first_test(self, builder: GraphBuilder, node: Node) -> Value | bool:
+        """Whether the first iteration runs, True where that is known; False for a costly test."""
+        test = node.regions[0]
+        numbers = all(_is_number(v) for n in test.nodes for v in n.outputs)
+        if (
+            len(test.nodes) > _TEST
+            or not numbers
+            or any(n.regions or is_barrier(n) for n in test.nodes)
+        ):
+            return False
+        beside = builder.beside()
+        inputs = dict(zip(test.inputs, node.inputs, strict=True))
+        (holds,) = inline(test, node.inputs, node.attrs["sizes"][0], self.sizes, _into(beside))
+        read = list(
+            dict.fromkeys(v for n in beside.nodes for v in n.inputs if v in inputs.values())
+        )
+        known = fold(
+            simplify(Graph("test", tuple(self.sizes), tuple(read), tuple(beside.nodes), (holds,)))
+        )
+        made = known.producers().get(known.outputs[0])
+        if made is not None and isinstance(made.op, Constant):
+            return bool(made.attrs["value"])
+        builder.nodes += beside.nodes
+        return holds
+
+    def branch(
+        self, builder: GraphBuilder, node: Node, outside: Graph, holds: Value
+    ) -> list[Value]:
+        """The outputs of `outside`, in front of the loop `node`, made where `holds` is true."""
+        read = sorted(inputs_read(outside))
+        names = sorted(sizes_read(outside) & set(outside.sizes))
+        given = dict(zip(outside.sizes, node.attrs["sizes"][1], strict=True))
+        narrow = replace(with_inputs(outside, read), sizes=tuple(names))
+        then, other = GraphBuilder("first", names), GraphBuilder("none")
+        for v in narrow.inputs:
+            then.input(v.type, v.name)
+            other.input(v.type, v.name)
+        kept = [symbol(s) for s in names]
+        made = inline(narrow, then.inputs, kept, set(names), _into(then))
+        none = [other.one(OPS["undefined"], (), **undefined_attrs(v.type)) for v in outside.outputs]
+        outputs = [Value(v.type, v.name) for v in outside.outputs]
+        operands = (holds, *(node.inputs[k] for k in read))
+        attrs: dict[str, Attr] = {"sizes": (tuple(given[s] for s in names), ())}
+        regions = (then.build(made), other.build(none))
+        builder.nodes.append(
+            Node(OPS["cond"], operands, attrs, tuple(outputs), regions, where=node.where)
+        )
+        return outputs
+
+
+def _into(builder: GraphBuilder) -> Callable[[Node], tuple[Value, ...]]:
+    """Writes nodes into a graph."""
+
+    def write(made: Node) -> tuple[Value, ...]:
+        builder.nodes.append(made)
+        return made.outputs
+
+    return write
+
+
+def _is_number(v: Value) -> bool:
+    return isinstance(v.type, (NpScalar, PyScalar))
+
 
 class _Invariants:
-    """The nodes of a region that depend on captures alone, and which of them are worth moving."""
+    """The nodes of a region that depend on captures alone, and which of them are worth moving.
 
-    def __init__(self, region: Graph, carried: int, varying: set[str]) -> None:
-        self.region = region
+    `failing`: those that give numbers and may fail, too.
+    """
+
+    def __init__(self, region: Graph, carried: int, varying: set[str], failing: bool) -> None:
+        self.region, self.failing = region, failing
         self.producer = region.producers()
         self.cost: dict[Value, float] = {}
         #: Values that are made of elements of arrays in memory.
@@ -108,7 +197,11 @@ class _Invariants:
         """Whether a node must stay for what it is."""
         sizes = node.sizes().union(*(type_sizes(v.type) for v in node.outputs))
         fixed = not node.binds and varying.isdisjoint(sizes)
-        return not fixed or is_linear(node) or _loops(node) or may_bail(node)
+        if not fixed or is_linear(node) or _loops(node):
+            return True
+        if not self.failing:
+            return may_bail(node)
+        return is_barrier(node) or not all(map(_is_number, node.outputs))
 
     def learn(self, node: Node) -> None:
         """Note what the node's results cost for one element, and what they are made of."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracejit.frontend.interpreter.entry import Store
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Static
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Shared, Static
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
@@ -74,7 +74,7 @@ def direct_results(
             return None
         places.append(place(_out_view(plan, base)) if plan.views else base)
     if traced.stores:
-        made = _made(traced.tree.root, iter(places), place)
+        made = _made(traced.tree.root, iter(places), place, {})
         if made is not None and all(store.kind in STORED_NATIVELY for store in traced.stores):
             owners = tuple(place(_owner(store, numbers)) for store in traced.stores)
             whole = Container(tuple, (*made.items, *owners))
@@ -92,7 +92,7 @@ def direct_results(
             return write_back(results.shape(parts[:count]), traced.stores, parts[count:])
 
         return DirectResults(tuple(out), Container(tuple, tuple(places)), finish)
-    made = _made(traced.tree.root, iter(places), place)
+    made = _made(traced.tree.root, iter(places), place, {})
     if made is not None:
         chosen = _chosen(made, {}, out, iter(range(_PATHS)))
         if chosen is not None:
@@ -147,26 +147,39 @@ def _out_view(plan: ResultPlan, base: int) -> OutView:
 
 def _alternates(node: Any) -> bool:
     """Whether results may be missing."""
+    if isinstance(node, Shared):
+        node = node.node
     if isinstance(node, Alternative):
         return True
     return isinstance(node, tuple) and any(map(_alternates, node[2]))
 
 
-def _made(node: Any, places: Iterator[int], place: Callable[[Output], int]) -> Any:
-    """The result as containers and choices, in each other; None where an entry makes no such."""
+def _made(
+    node: Any,
+    places: Iterator[int],
+    place: Callable[[Output], int],
+    shared: dict[int, Container],
+) -> Any:
+    """The result as containers and choices, in each other; None where an entry makes no such.
+
+    A container that occurs several times is one object, by its number in `shared`.
+    """
     if node is LEAF:
         return next(places)
     if isinstance(node, Static):
         return place(OutObject(node.value))
+    if isinstance(node, Shared):
+        again = _made(node.node, places, place, shared)
+        return shared.setdefault(node.number, again) if isinstance(again, Container) else None
     if isinstance(node, Alternative):
         flag = next(places)
-        sides = [_made(side, places, place) for side in (node.first, node.second)]
+        sides = [_made(side, places, place, shared) for side in (node.first, node.second)]
         return None if None in sides else Choice(flag, *sides)
     if not isinstance(node, tuple):
         return None
     cls, keys, children = node
     names = tuple(key.value if isinstance(key, Static) else key for key in keys)
-    items = tuple(_made(child, places, place) for child in children)
+    items = tuple(_made(child, places, place, shared) for child in children)
     odd = keys and issubclass(cls, (tuple, list, SimpleNamespace))
     if odd or None in items or not all(type(name) in _KEYS for name in names):
         return None
@@ -182,7 +195,7 @@ def _chosen(
     """
     flag = _open_flag(made, known)
     if flag is None:
-        found: int | Container = _resolved(made, known)
+        found: int | Container = _resolved(made, known, {})
         return None if next(left, None) is None else found
     if outputs[flag] not in (OutPyScalar("bool"), OutNpScalar(np.dtype(bool))):
         return None
@@ -203,14 +216,16 @@ def _open_flag(made: Any, known: Mapping[int, bool]) -> int | None:
     return next((flag for flag in found if flag is not None), None)
 
 
-def _resolved(made: Any, known: Mapping[int, bool]) -> Any:
-    """A result whose flags are all known."""
+def _resolved(made: Any, known: Mapping[int, bool], done: dict[int, Container]) -> Any:
+    """A result whose flags are all known; `done` are containers by the id of what they were."""
     if isinstance(made, Choice):
-        return _resolved(made.first if known[made.flag] else made.second, known)
+        return _resolved(made.first if known[made.flag] else made.second, known, done)
     if isinstance(made, int):
         return made
-    items = tuple(_resolved(item, known) for item in made.items)
-    return Container(made.cls, items, made.keys)
+    if id(made) not in done:
+        items = tuple(_resolved(item, known, done) for item in made.items)
+        done[id(made)] = Container(made.cls, items, made.keys)
+    return done[id(made)]
 
 
 class Results:

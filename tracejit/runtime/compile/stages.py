@@ -17,7 +17,7 @@ from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, unflatten
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Shared, unflatten
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -337,6 +337,8 @@ def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Storage, set[int]]:
             return {}
         owner = id(x if x.storage.noalias_set is None else x.storage.noalias_set)
         return {storage: {owner} for storage in x.storage.roots()}
+    if isinstance(node, Shared):
+        node = node.node
     if isinstance(node, Alternative):
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)

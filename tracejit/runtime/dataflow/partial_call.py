@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.frontend.capture.values import Call
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Identity, Static, TreeDef, flatten
+from tracejit.frontend.tracing.pytree import (
+    LEAF,
+    Alternative,
+    Identity,
+    Shared,
+    Static,
+    TreeDef,
+    flatten,
+)
 from tracejit.runtime.compile.results import Results
 from tracejit.runtime.compile.specialize import lower_call
 from tracejit.runtime.compile.stages import Traced
@@ -106,6 +114,8 @@ def _results(tree: TreeDef, holds: Callable[[int], bool]) -> Iterator[Any]:
             yield node.value
         elif isinstance(node, Identity):
             yield node.get()
+        elif isinstance(node, Shared):
+            yield from walk(node.node)
         elif isinstance(node, Alternative):
             at += 1
             first = holds(at - 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import itertools
 import struct
 from collections.abc import Callable
@@ -27,14 +29,20 @@ from tracejit.runtime.call.entry_spec import (
 from tracejit.runtime.call.flags import ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE
 from tracejit.runtime.call.sources import (
     AttributeSource,
+    ClassField,
+    DictItem,
+    ElementSource,
+    ObjectSource,
     Positional,
     RereadItem,
     Source,
     is_argument,
     runs_python,
 )
+from tracejit.runtime.call.watch import Watched
 from tracejit.runtime.native.fetch import Fetcher
 from tracejit.runtime.native.no_alias import NoAliasEmitter, range_count
+from tracejit.runtime.native.python_entry import leaf_holds
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
@@ -50,6 +58,14 @@ _WORD = 8
 def _is_given(leaf: Leaf) -> bool:
     """Whether the program is given a leaf, or something in it."""
     return isinstance(leaf, (ArrayLeaf, ScalarLeaf, NpScalarLeaf, SequenceLeaf, DictLeaf))
+
+
+def class_version(cls: Any, layout: Layout) -> int:
+    """The number by which a class is known to be unchanged; 0 where there is none."""
+    if cls is None or not layout.class_version:
+        return 0
+    getattr(cls, "__doc__", None)
+    return ctypes.c_uint32.from_address(id(cls) + layout.class_version).value
 
 
 def _static_size(value: Any) -> int:
@@ -70,6 +86,8 @@ class GuardEmitter(Fetcher):
         #: The objects of the leaves that are results, too.
         self.objects: dict[int, str] = {}
         self.sizes: dict[str, str] = {}
+        #: Classes by their versions at this moment, 0 for one without.
+        self._versions: dict[Watched, int] = {}
 
     def emit(self, in_slots: str) -> None:
         """Check all leaves and store their values in the in-slots."""
@@ -99,15 +117,61 @@ class GuardEmitter(Fetcher):
         for (source, leaf), slot in zip(self.spec.leaves, self.spec.leaf_slots, strict=False):
             if not wanted(source, leaf):
                 continue
-            match leaf:
-                case AbsentLeaf():
-                    self._absent(source)
-                case SequenceLeaf():
-                    self.enter_sequence(source, leaf)
-                case DictLeaf():
-                    self.enter_dict(source, leaf, self._static)
-                case _:
-                    self._check(self.get(source), leaf, self.text.at(in_slots, 8 * slot))
+            version = self._version(source, leaf)
+            if version is not None:
+                self._unless_unchanged(version, functools.partial(self._leaf, source, leaf, ""))
+                continue
+            self._leaf(source, leaf, self.text.at(in_slots, 8 * slot))
+
+    def _leaf(self, source: Source, leaf: Leaf, slot: str) -> None:
+        match leaf:
+            case AbsentLeaf():
+                self._absent(source)
+            case SequenceLeaf():
+                self.enter_sequence(source, leaf)
+            case DictLeaf():
+                self.enter_dict(source, leaf, self._static)
+            case _:
+                self._check(self.get(source), leaf, slot)
+
+    # Classes -------------------------------------------------------------------------------------
+
+    def _version(self, source: Source, leaf: Leaf) -> tuple[Watched, int] | None:
+        """The class that a leaf is about, with the version in which it holds; or None."""
+        match source, leaf:
+            case DictItem(ClassField(ObjectSource(watched))), (
+                AbsentLeaf() | StaticLeaf() | WatchedLeaf()
+            ):
+                pass
+            case ClassField(ObjectSource(watched), "mro"), SequenceLeaf():
+                pass
+            case ElementSource(ClassField(ObjectSource(watched), "mro")), WatchedLeaf():
+                pass
+            case _:
+                return None
+        if watched not in self._versions:
+            self._versions[watched] = class_version(watched.get(), self.layout)
+        version = self._versions[watched]
+        # What held when the trace was made may have changed since.
+        holds = version and leaf_holds(source, leaf)
+        return (watched, version) if holds else None
+
+    def _unless_unchanged(self, version: tuple[Watched, int], check: Callable[[], None]) -> None:
+        """Write a check that is skipped as long as a class has its version."""
+        text = self.text
+        cls = self.watched(version[0])
+        self.require(text.op(f"icmp ne ptr {cls}, null"))
+        found = text.field(cls, self.layout.class_version, "i32")
+        same = text.op(f"icmp eq i32 {found}, {version[1]}")
+        changed, go_on = text.fresh("changed"), text.fresh("unchanged")
+        text.do(f"br i1 {same}, label %{go_on}, label %{changed}")
+        text.label(changed)
+        # What is fetched there is not known afterwards.
+        kept = dict(self._borrowed)
+        check()
+        self._borrowed = kept
+        text.do(f"br label %{go_on}")
+        text.label(go_on)
 
     def _keep(self, source: Source) -> None:
         """Own an array, unless the caller or something else that is owned keeps it alive."""

@@ -128,14 +128,18 @@ class _Path:
         self.fail = around.fail
         #: The containers, numbered behind the outputs, with the numbers of what is in them.
         self._containers: list[tuple[Container, list[int]]] = []
+        self._numbers: dict[int, int] = {}
         self._root = self._number(made)
 
     def _number(self, made: int | Container) -> int:
         if isinstance(made, int):
             return made
-        items = [self._number(item) for item in made.items]
-        self._containers.append((made, items))
-        return len(self.spec.outputs) + len(self._containers) - 1
+        # A container that occurs several times is one object.
+        if id(made) not in self._numbers:
+            items = [self._number(item) for item in made.items]
+            self._containers.append((made, items))
+            self._numbers[id(made)] = len(self.spec.outputs) + len(self._containers) - 1
+        return self._numbers[id(made)]
 
     def emit(self) -> None:
         """Return the result."""
@@ -212,6 +216,10 @@ class _Path:
             case "attribute":
                 name = f"ptr {text.object(key)}"
                 return text.call("PyObject_GenericSetAttr", owner, name, value)
+            case "class":
+                # The class notes that it changes.
+                name = f"ptr {text.object(key)}"
+                return text.call("PyObject_SetAttr", owner, name, value)
             case "item":
                 return text.call("PyDict_SetItem", owner, f"ptr {text.object(key)}", value)
             case "cell":
@@ -300,10 +308,15 @@ class _Path:
                 for _ in range(abs(count)):
                     text.call("Py_DecRef" if count < 0 else "Py_IncRef", f"ptr {obj}")
         for k, (container, items) in enumerate(self._containers, first):
-            if issubclass(container.cls, (tuple, list)):
-                put = f"Py{'List' if container.cls is list else 'Tuple'}_SetItem"
+            if container.cls is list:
                 for at, item in enumerate(items):
-                    text.call(put, f"ptr {self.made[k]}", f"i64 {at}", f"ptr {self.made[item]}")
+                    given = f"i64 {at}", f"ptr {self.made[item]}"
+                    text.call("PyList_SetItem", f"ptr {self.made[k]}", *given)
+            elif issubclass(container.cls, tuple):
+                # PyTuple_SetItem takes no tuple that anything else refers to already.
+                for at, item in enumerate(items):
+                    place = text.at(str(self.made[k]), self.layout.tuple_items + _WORD * at)
+                    text.do(f"store ptr {self.made[item]}, ptr {place}")
         result = self.made[self._root]
         assert result is not None
         return result

@@ -192,7 +192,7 @@ class PythonEntry:
                 results[k] = _view(output, results, sizes)
                 if results[k] is None:
                     return BAIL
-        made = _make(chosen, results)
+        made = _make(chosen, results, {})
         if not spec.stores:
             return made if spec.finish is None else spec.finish(made)
         values, owners = made[1 : 1 + len(spec.stores)], made[1 + len(spec.stores) :]
@@ -245,6 +245,15 @@ class _Place:
                     obj = self.get(parent)
                     self._attributes[source] = _try(lambda: getattr(obj, name))
                 return self._attributes[source]
+
+
+def leaf_holds(source: Source, leaf: Leaf) -> bool:
+    """Whether what is found at a source that is no argument is what a leaf says."""
+    try:
+        _check(_Place(()).get(source), leaf, {})
+    except _Miss:
+        return False
+    return True
 
 
 def _try(read: Callable[[], Any]) -> Any:
@@ -404,17 +413,20 @@ def _numbers(made: int | Container) -> set[int]:
     return {made} if isinstance(made, int) else set[int]().union(*map(_numbers, made.items))
 
 
-def _make(made: int | Container, results: Sequence[Any]) -> Any:
+def _make(made: int | Container, results: Sequence[Any], done: dict[int, Any]) -> Any:
     if isinstance(made, int):
         return results[made]
-    items = [_make(item, results) for item in made.items]
-    if made.cls is dict:
-        return dict(zip(made.keys, items, strict=True))
-    if issubclass(made.cls, tuple):
-        return tuple.__new__(made.cls, items)
-    if made.cls is list:
-        return items
-    return build_dataclass(made.cls, dict(zip(made.keys, items, strict=True)))
+    if id(made) not in done:
+        items = [_make(item, results, done) for item in made.items]
+        new: Any = items
+        if made.cls is dict:
+            new = dict(zip(made.keys, items, strict=True))
+        elif issubclass(made.cls, tuple):
+            new = tuple.__new__(made.cls, items)
+        elif made.cls is not list:
+            new = build_dataclass(made.cls, dict(zip(made.keys, items, strict=True)))
+        done[id(made)] = new
+    return done[id(made)]
 
 
 def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:

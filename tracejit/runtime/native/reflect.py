@@ -57,6 +57,8 @@ class Layout:
     class_dict: int
     class_mro: int
     method_function: int
+    #: Where a class has the number that changes with it and its bases; 0 where that is not found.
+    class_version: int
 
 
 def _memory(obj: Any, size: int) -> bytes:
@@ -271,6 +273,35 @@ def _class_fields() -> dict[str, int]:
     }
 
 
+def _version_field() -> int:
+    """The place of the number by which CPython knows a class and its bases to be unchanged.
+
+    It is 0 from a change on until an attribute is looked up.
+    """
+    places: set[int] | None = None
+    for _ in range(3):
+
+        class Probe:
+            x = 1
+
+        numbers = []
+        for change in (None, 2, None):
+            if change is None:
+                assert Probe.x
+            else:
+                Probe.x = change
+            numbers.append(struct.unpack_from("=112I", _memory(Probe, 448)))
+        before, changed, after = numbers
+        found = {
+            4 * k
+            for k, (a, b, c) in enumerate(zip(before, changed, after, strict=True))
+            if a and c and not b and a != c
+        }
+        places = found if places is None else places & found
+    assert places is not None
+    return places.pop() if len(places) == 1 else 0
+
+
 def _check(layout: Layout) -> None:
     """Read other objects through the offsets. Raises LayoutError where they disagree."""
     arrays = [
@@ -328,6 +359,7 @@ def reflect_layout() -> Layout:
         scalar_value=_scalar_offset(),
         **_function_fields(),
         **_class_fields(),
+        class_version=_version_field(),
     )
     if _word([], layout.type) != id(list):
         raise LayoutError("the type of an object is elsewhere")

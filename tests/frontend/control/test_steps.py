@@ -1,4 +1,4 @@
-"""Loops in loops: each body is traced a few times, however deep; what fails does so soon."""
+"""What tracing costs, in steps: bodies of loops traced, operations recorded."""
 
 from __future__ import annotations
 
@@ -156,16 +156,24 @@ def test_what_no_copy_of_a_body_does_better_is_given_up_at_once(
     assert count(body_traces, fails) == 3
 
 
-def test_copies_of_a_body_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statements, "_COPIED", 300)
-    emitted = []
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The operations that are recorded, also those of traces that are dropped."""
+    names: list[str] = []
     original = Trace.emit_all
 
     def counted(self: Trace, *args: Any, **kwargs: Any) -> Any:
-        emitted.append(args[0])
+        names.append(args[0])
         return original(self, *args, **kwargs)
 
     monkeypatch.setattr(Trace, "emit_all", counted)
+    return names
+
+
+def test_copies_of_a_body_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emitted: list[str]
+) -> None:
+    monkeypatch.setattr(statements, "_COPIED", 300)
     plain = load(APPENDS, str(tmp_path)).f
     f = tracejit.jit(plain)
     a = np.linspace(0.0, 1.0, 5)
@@ -183,3 +191,29 @@ def test_copies_of_a_body_are_limited(tmp_path: Path, monkeypatch: pytest.Monkey
     emitted.clear()
     assert_same(plain(a, 500), f(a, 500))
     assert emitted == []
+
+
+def leaving(depth: int) -> str:
+    """Branches inside each other, of which each returns on its other side."""
+    lines = ["def f(a, b):", "    s = a[0]"]
+    lines += ["    " * (k + 1) + f"if a[{k}] > b[{k}]:" for k in range(depth)]
+    lines.append("    " * (depth + 1) + "s = s + 1")
+    for k in reversed(range(depth)):
+        indent = "    " * (k + 1)
+        lines += [f"{indent}else:", f"{indent}    return s * {k}", f"{indent}s = s * 1.5"]
+    return "\n".join([*lines, "    return s"]) + "\n"
+
+
+def test_what_follows_a_branch_runs_on_in_the_side_that_reaches_it(
+    tmp_path: Path, emitted: list[str]
+) -> None:
+    counts = []
+    for depth in (2, 4, 8):
+        f = load(leaving(depth), str(tmp_path)).f
+        jitted = tracejit.jit(f)
+        emitted.clear()
+        jitted.trace(np.ones(8), np.zeros(8))
+        counts.append(len(emitted))
+        for a in (np.ones(8), np.eye(8)[0], -np.ones(8), np.arange(8.0)[::-1]):
+            assert_same(f(a, np.full(8, 0.5)), jitted(a, np.full(8, 0.5)))
+    assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]), counts
