@@ -5,7 +5,7 @@ inputs (arrays: data pointer; scalars: their bits, two slots), the sizes it ment
 outputs (arrays: data pointer; scalars: two slots that the call writes to).
 
 `HostCallSite` is the general way: it looks at the slots and evaluates the op. Once it has seen the
-same sizes twice it prepares a function for them, which `host_functions.py` makes.
+same sizes often it prepares a function for them, which `host_functions.py` makes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from tracejit.ir.types import (
     type_sizes,
 )
 
-__all__ = ["HostCallSite", "array_at", "slot_count"]
+__all__ = ["PATIENCE", "HostCallSite", "array_at", "slot_count"]
+
+#: After how many calls for the same sizes a function is prepared, which takes as long as they do.
+PATIENCE = 16
 
 
 def slot_count(t: Type) -> int:
@@ -86,6 +89,8 @@ class HostCallSite:
             if v.type != TOKEN and not isinstance(v.type, ArrayType)
         ]
         self._preparing = threading.Lock()
+        #: How many calls there have been in a row for the sizes of the layout.
+        self._seen = 0
 
     def run(self, slots: int) -> tuple[np.ndarray[Any, Any], ...] | None:
         """Evaluate the op for the operands that the slots point to, and write its scalars there.
@@ -109,7 +114,8 @@ class HostCallSite:
             arrays, scalars = settle(self.node.outputs, results, layout.sizes)
             for (t, at), x in zip(self._scalars, scalars, strict=True):
                 _scalar_at(t, slots + at)[()] = x
-            if is_known:
+            self._seen = self._seen + 1 if is_known else 0
+            if self._seen >= PATIENCE:
                 self._prepare(layout, slots)
         except Exception:
             # The eager run that follows raises the user's own error.

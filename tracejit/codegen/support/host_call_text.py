@@ -54,7 +54,7 @@ _PYTHON = {
     "Py_IncRef": "void (ptr)",
 }
 #: How often a callee may have kept its arguments until nothing is prepared for it any more.
-_PATIENCE = 4
+_MOST_KEPT = 4
 _QUIET = "call ptr @PyContextVar_Set(ptr @tj_variable, ptr @tj_state)"
 _LOUD = """
   %reset = call i32 @PyContextVar_Reset(ptr @tj_variable, ptr %token)
@@ -261,7 +261,7 @@ class HostSite:
     def __init__(self, targets: Sequence[int]) -> None:
         self._words = (ctypes.c_int64 * (2 + len(targets)))(0, 0, *targets)
         # Without a GIL nothing keeps a thread from replacing what another one is about to call.
-        self._patience = [0 if sysconfig.get_config_var("Py_GIL_DISABLED") else _PATIENCE]
+        self._chances = [0 if sysconfig.get_config_var("Py_GIL_DISABLED") else _MOST_KEPT]
         self._sizes: tuple[int, ...] = ()
         #: The last function that was prepared, and while it is replaced the one before.
         self._functions: list[Any] = []
@@ -273,7 +273,7 @@ class HostSite:
 
     def serves(self, sizes: tuple[int, ...]) -> bool:
         """Whether nothing need be prepared for these sizes, or nothing can be."""
-        return self._patience[0] <= 0 or (self._words[0] != 0 and self._sizes == sizes)
+        return self._chances[0] <= 0 or (self._words[0] != 0 and self._sizes == sizes)
 
     def prepare(
         self,
@@ -297,17 +297,17 @@ class HostSite:
 
     def give_up(self) -> None:
         """From here on `general` makes the calls."""
-        self._patience[0] = 0
+        self._chances[0] = 0
 
     def forgetter(self) -> Callable[[], None]:
         """A function that takes back what is prepared; it keeps no site alive.
 
         A callee that makes it necessary again and again is called the general way.
         """
-        words, patience = self._words, self._patience
+        words, chances = self._words, self._chances
 
         def forget() -> None:
             words[0] = 0
-            patience[0] -= 1
+            chances[0] -= 1
 
         return forget
