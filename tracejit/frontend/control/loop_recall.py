@@ -29,6 +29,7 @@ from tracejit.frontend.control.loop_carried import (
     _Union,
     merged_of,
 )
+from tracejit.frontend.control.loop_parts import parts_in
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.control.weak_carried import Weak
@@ -36,7 +37,6 @@ from tracejit.frontend.control.widening import unlike
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
-from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
@@ -98,19 +98,12 @@ def recall(loop: Any) -> bool:
     loop.left_out = {c for c in found.left_out if c.trace.encloses(parent)}
     loop.clobbered = {c: None for c in found.clobbered if c.trace.encloses(parent)}
     for key, x in found.objects.items():
-        made, now = interpreter.owner_of(x), _parts(x)
+        made, now = interpreter.owner_of(x), parts_in(contents_of(x))
         lives = made is None or made.encloses(parent)
         if lives and len(now) == len(found.parts[key]):
             loop.objects[key] = x
             loop.parts[key] = list(map(again, found.parts[key], now))
     return True
-
-
-def _parts(x: Any) -> list[Any]:
-    contents = contents_of(x)
-    if is_grown(contents):
-        return [*contents[0].arrays, contents[1]]
-    return list(contents.values() if isinstance(contents, dict) else contents)
 
 
 def forget(loop: Any) -> None:

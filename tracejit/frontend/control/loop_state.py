@@ -18,6 +18,7 @@ from tracejit.frontend.control.loop_carried import (
     Unlike,
     arrays_in,
 )
+from tracejit.frontend.control.loop_parts import is_static, keys_in, parts_in, with_parts
 from tracejit.frontend.control.loop_recall import (
     carries_too_much,
     fixpoint_of,
@@ -42,14 +43,14 @@ from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
 from tracejit.frontend.tracing.weak_scalar import WeakScalar
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
 
-__all__ = ["Loop", "StaticLoop", "parts_in"]
+__all__ = ["Loop", "StaticLoop"]
 
 _ROUNDS = 16
 
@@ -172,7 +173,7 @@ class Loop:
                 parts.append(carry.inside(self.interpreter, region, values, part))
                 self.inner += carry.arrays(parts[-1])
             region.changed[key] = x, before
-            put_contents(x, _withparts_in(before, parts))
+            put_contents(x, with_parts(before, parts))
 
     def final(self, side: Side) -> list[Value]:
         """The carried values after an iteration; its region must be open."""
@@ -240,7 +241,7 @@ class Loop:
             if ran is False:
                 continue
             self.interpreter.will_mutate(x)
-            put_contents(x, _withparts_in(before, parts))
+            put_contents(x, with_parts(before, parts))
 
     # Until it settles ---------------------------------------------------------------------------
 
@@ -271,12 +272,12 @@ class Loop:
         )
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
-            if _keys(now) != _keys(contents):
+            if keys_in(now) != keys_in(contents):
                 if isinstance(now, list):
                     raise growth.unlike(self.interpreter, x, now, contents)
                 raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
             carries = self.parts.get(key, [])
-            carries = [*carries, *(Same() for _ in _keys(now)[len(carries) :])]
+            carries = [*carries, *(Same() for _ in keys_in(now)[len(carries) :])]
             self.objects[key] = x
             self.grown.at(key)
             self.parts[key] = [
@@ -321,7 +322,7 @@ class Loop:
             if k == 0 and known and carries_too_much(self, side):
                 forget(self)
                 continue
-            if k == 0 and probe and not known and _is_static(side):
+            if k == 0 and probe and not known and is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
             grown |= growth.needs_more(self)
@@ -468,36 +469,3 @@ def _leaves_other_sizes(body: Graph) -> bool:
         if isinstance(a, ArrayType) and isinstance(b, ArrayType) and a.shape != b.shape:
             return a.ndim == b.ndim
     return False
-
-
-def _is_static(side: Side) -> bool:
-    """Whether an iteration leaves nothing in the graph, and nothing traced in names."""
-    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Union):
-        return False
-    made = [*side.names.values(), *(v for _, c in side.changed.values() for v in parts_in(c))]
-    return not any(isinstance(x, (Tracer, Union)) and side.region.encloses(_home(x)) for x in made)
-
-
-def _home(x: Any) -> Trace:
-    trace: Trace = x.predicate.trace if isinstance(x, Union) else x.trace
-    return trace
-
-
-def _keys(contents: Any) -> list[Any]:
-    if is_grown(contents):
-        return [contents[0].form, *range(len(contents[0].arrays))]
-    return list(range(len(contents))) if isinstance(contents, list) else list(contents)
-
-
-def parts_in(contents: Any) -> list[Any]:
-    if isinstance(contents, set):
-        raise TraceError("TJ017", "a set that a loop changes", user_line())
-    if is_grown(contents):
-        return [*contents[0].arrays, contents[1]]
-    return list(contents) if isinstance(contents, list) else list(contents.values())
-
-
-def _withparts_in(contents: Any, parts: list[Any]) -> Any:
-    if is_grown(contents):
-        return [contents[0].with_arrays(parts[:-1]), parts[-1]]
-    return parts if isinstance(contents, list) else dict(zip(contents, parts, strict=True))

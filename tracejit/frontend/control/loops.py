@@ -15,7 +15,8 @@ from typing import Any
 from tracejit.frontend.control.branches import branch, predicate, then_rest
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
-from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
+from tracejit.frontend.control.loop_parts import parts_in
+from tracejit.frontend.control.loop_state import Loop, StaticLoop
 from tracejit.frontend.control.regions import Names, Side, entered
 from tracejit.frontend.control.unions import choose, without
 from tracejit.frontend.numpy.number_operators import binary_operator

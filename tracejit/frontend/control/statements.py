@@ -45,7 +45,7 @@ _UNROLLED = 2_000
 #: How many operations the copies of its body may make.
 _COPIED = 5_000
 #: Codes of what no copy of a body does better: an unknown function, a program that is too long.
-_FINAL = ("TJ002", "TJ007", "TJ009", "TJ024", "TJ032")
+_FINAL = ("TJ002", "TJ007", "TJ009", "TJ032")
 #: How many iterations a loop on known numbers may run while tracing.
 _STATIC = 10_000
 
