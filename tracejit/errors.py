@@ -97,7 +97,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "TJ017": (
         "a list or dict changes its length in a loop that is not unrolled",
-        "fill an array made before the loop, or loop over a range of constant length",
+        "let all elements of a list be of one kind, or fill an array made before the loop",
     ),
     "TJ018": (
         "a loop is too long to unroll, and its body needs each index as a Python value",

@@ -13,14 +13,16 @@ LATER: dict[str, Explanation] = {
         "raises UnboundLocalError as Python does.",
     ),
     "TJ017": Explanation(
-        "Where the number of iterations depends on data, a list that grows with them has no "
-        "length that is known while compiling.",
+        "A list that grows in a loop becomes an array with room for more: its elements are of "
+        "one kind (numbers of one type, arrays of one shape, tuples of these). A dict or set does "
+        "not grow in a loop that is not unrolled.",
         """
 @jit
 def f(x):
     found = []
     while x[0] > 1:
         found.append(x[0])
+        found.append(1)
         x = x / 2
     return found
 
@@ -29,11 +31,9 @@ f(np.full(3, 9.0))
         """
 @jit
 def f(x):
-    found = np.zeros(64)
-    n = 0
+    found = []
     while x[0] > 1:
-        found[n] = x[0]
-        n += 1
+        found.append((x[0], 1))
         x = x / 2
     return found
 

@@ -103,6 +103,18 @@ def test_body_traces_of_a_nest(kind: str, tmp_path: Path, body_traces: list[Loop
     assert found[2] <= 6 * 7, found
 
 
+def test_body_traces_of_a_nest_that_asks_what_it_begins_with(
+    tmp_path: Path, body_traces: list[Loop]
+) -> None:
+    """Each loop has an iteration in front, with loops that have one: the cube of the depth."""
+    found = []
+    for depth in (2, 4, 6):
+        text = nest("left", depth).replace("s = a[0]", "s = 0.0")
+        f = tracejit.jit(load(text, str(tmp_path)).f)
+        found.append(count(body_traces, lambda f=f: f.trace(*arguments(3))))  # type: ignore[misc]
+    assert found[2] <= 4 * found[1], found
+
+
 @pytest.mark.parametrize("kind", NESTS)
 def test_graphs_are_those_of_loops_traced_from_scratch(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,10 +151,10 @@ APPENDS = """\
 import numpy as np
 
 def f(a, n):
-    out = []
+    out = {}
     for i in range(n):
-        out.append(a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5])
-    return np.array(out)
+        out[i] = a[i % 5] * 2 if a[i % 5] > 0.5 else a[i % 5]
+    return np.array(list(out.values()))
 """
 
 
@@ -183,7 +195,7 @@ def test_copies_of_a_body_are_limited(
     assert_same(plain(a, 7), f(a, 7))
     assert f.report().fallbacks == []
     kinds = [(x.kind, x.why) for x in f.report().variants[0].lines if x.kind == "unrolled"]
-    assert kinds == [("unrolled", "7 iterations: a list grows or shrinks")]
+    assert kinds == [("unrolled", "7 iterations: a size or an index as a Python value")]
     emitted.clear()
     f = tracejit.jit(plain)
     assert_same(plain(a, 500), f(a, 500))

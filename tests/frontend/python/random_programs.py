@@ -229,6 +229,19 @@ def native_of_states(state, n, low, high, a, b):
     )
 
 
+def native_of_python(r, n, low, high, a, b):
+    s, i, j = 0.0, 0, 0
+    numbers = np.zeros(n)
+    for k in range(n):
+        numbers[k] = r.random()
+        s += r.uniform(a, b) + r.uniform(-1, 1) + r.gauss(0, 1) + r.gauss(a, b)
+        i ^= r.randint(low, high)
+        i ^= r.randrange(low, high)
+        j ^= r.randrange(high)
+        j ^= r.randint(0, 1) + r.randint(3, 3)
+    return numbers, s, i, j
+
+
 # Streams that are global -------------------------------------------------------------------------
 
 

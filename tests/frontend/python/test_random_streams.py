@@ -157,6 +157,49 @@ def test_native_draws_with_wrong_arguments_raise_as_numpy() -> None:
         assert_compiled(g)
 
 
+def test_native_draws_of_python() -> None:
+    f = programs.native_of_python
+    g = tracejit.jit(f, strict=True)
+    plain, compiled = random.Random(5), random.Random(5)
+    for n, low, high, a, b in (
+        (2, 0, 6, 0.0, 1.0),
+        (3, -3, 2**31, -2.0, 0.5),
+        (1000, -(2**31), 2**31, 1.5, 7.0),
+        (1001, 5, 2**32 + 4, 1.5, 7.0),
+        (500, -(2**61), 2**61 + 3, 1.5, 7.0),
+        (500, 1, 2**62, 1.5, -7.0),
+    ):
+        want, got = f(plain, n, low, high, a, b), g(compiled, n, low, high, a, b)
+        assert np.array_equal(want[0], got[0])
+        assert want[2:] == got[2:]
+        assert np.isclose(got[1], want[1], rtol=1e-13, atol=0)
+        assert_alike(plain, compiled)
+    assert_compiled(g)
+
+
+def test_wide_integers_of_python() -> None:
+    """Those that no word holds are drawn by Python itself."""
+    g = tracejit.jit(lambda r, low, high: (r.random(), r.randint(low, high)))
+    plain, compiled = random.Random(5), random.Random(5)
+    for low, high in ((0, 9), (-(2**63), 2**63 - 1), (5, 4), (2**62, 2**62)):
+        want = outcome(g.__wrapped__, plain, low, high)
+        assert outcome(g, compiled, low, high) == want
+        assert_alike(plain, compiled)
+
+
+def test_pairs_of_normal_numbers_are_shared_with_python() -> None:
+    g = tracejit.jit(lambda r: r.gauss(1.0, 2.0))
+    plain, compiled = random.Random(5), random.Random(5)
+    for _ in range(3):
+        assert [g(compiled), compiled.gauss(), g(compiled), g(compiled)] == [
+            plain.gauss(1.0, 2.0),
+            plain.gauss(),
+            plain.gauss(1.0, 2.0),
+            plain.gauss(1.0, 2.0),
+        ]
+        assert_alike(plain, compiled)
+
+
 def test_empty_draws_draw_nothing() -> None:
     def f(rng: Any, n: int) -> Any:
         x = np.arange(n)

@@ -153,6 +153,12 @@ class PlainInterpreter:
         made = (value(*v) for v in given if all(test(*v) for test in tests))
         return f(made, *args, **kwargs)
 
+    def comprehended(
+        self, items: Any, pattern: Any, value: Any, tests: Any, nested: bool
+    ) -> list[Any]:
+        made = self.over_items(list, items, pattern, value, tests)
+        return [v for parts in made for v in self.comprehended(*parts)] if nested else made
+
     def joined(self, *parts: Any) -> str:
         return "".join(parts)
 

@@ -15,6 +15,8 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.exits import call_python
 from tracejit.codegen.program.rng_state import begin_draws, emit_drawn_word
+from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
+from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
@@ -83,7 +85,12 @@ _STATE: dict[str, _Distribution] = {
     "normal": _Distribution("tj_legacy_normal", (_LOC, _SCALE)),
     "exponential": _Distribution("tj_legacy_exponential", (_SCALE,)),
 }
-_DISTRIBUTIONS = {"Generator": _GENERATOR, "RandomState": _STATE}
+_PYTHON: dict[str, _Distribution] = {
+    "random": _Distribution("tj_twister_random"),
+    "uniform": _Distribution("tj_twister_uniform", (_P("a"), _P("b"))),
+    "gauss": _Distribution("tj_twister_gauss", (_P("mu", 0.0), _P("sigma", 1.0))),
+}
+_DISTRIBUTIONS = {"Generator": _GENERATOR, "RandomState": _STATE, "Random": _PYTHON}
 #: Above this, a Poisson distribution has numbers that are no i64.
 _LARGEST_RATE = 9e18
 
@@ -169,9 +176,16 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
     draw = _Draw.of(e, node)
     if draw is None:
         return False
+    if draw.cls == "Random":
+        return draw.of_python()
     emit = {"uniform": draw.uniform, "integers": draw.integers, "randint": draw.integers}
     emit |= {"shuffle": draw.shuffle, "permutation": draw.shuffle}
     return emit.get(draw.method, draw.distribution)()
+
+
+def _offset(cls: str) -> int | None:
+    """Where a stream keeps what numbers are drawn by."""
+    return twister_offset() if cls == "Random" else bits_offset(cls)
 
 
 @dataclass
@@ -194,7 +208,7 @@ class _Draw:
         (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
         module = kind if kind in MODULES else None
         kind = type(module_stream(module)).__name__ if module else kind
-        if kind not in _DISTRIBUTIONS or bits_offset(kind) is None:
+        if kind not in _DISTRIBUTIONS or _offset(kind) is None:
             return None
         if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
             return None
@@ -297,7 +311,7 @@ class _Draw:
         return fb.emit(f"inttoptr i64 {place} to ptr")
 
     def _bits(self) -> str:
-        return self._stream(bits_offset(self.cls))
+        return self._stream(_offset(self.cls))
 
     def _declare(self, name: str, result: str, parameters: Sequence[str]) -> bool:
         address = random_address(name)
@@ -350,6 +364,85 @@ class _Draw:
         at = self._stream(gauss_offset() if legacy else bits_offset(self.cls))
         self._draw(found, at, given)
         return True
+
+    def of_python(self) -> bool:
+        """Numbers of Python's own `Random`."""
+        if self.shape is not None:
+            return False
+        if self.method in ("randint", "randrange"):
+            return self.python_integers()
+        found = _PYTHON.get(self.method)
+        if found is None or not self._returns("f64"):
+            return False
+        bound = self.bound([p.name for p in found.parameters])
+        if bound is None:
+            return False
+        given = [bound.get(p.name, ("constant", p.default)) for p in found.parameters]
+        if not all(map(self._is_exact, given)):
+            return False
+        values = [v for v in map(self._double, given) if v is not None]
+        if len(values) < len(given):
+            return False
+        bits = self._bits()
+        if self.method == "gauss":
+            bits = f"{self._stream(0)}, ptr {bits}"
+        name = self._python_function(found.function)
+        arguments = "".join(f", double {v}" for v in values)
+        self._give(self.e.fb.emit(f"call double {name}(ptr {bits}{arguments})"), "f64")
+        return True
+
+    def python_integers(self) -> bool:
+        """`randint` and `randrange` without a step."""
+        names = ["a", "b"] if self.method == "randint" else ["start", "stop"]
+        bound = self.bound(names)
+        if bound is None or names[0] not in bound or not self._returns("i64"):
+            return False
+        low, high = bound[names[0]], bound.get(names[1])
+        if high is None:
+            if self.method == "randint":
+                return False
+            low, high = ("constant", 0), low
+        begin, end = self._integer(low), self._integer(high)
+        if begin is None or end is None:
+            return False
+        last = "sle" if self.method == "randint" else "slt"
+        self._check(f"xor i1 {self.e.fb.emit(f'icmp {last} i64 {begin}, {end}')}, true")
+        width = self.e.fb.emit(f"sub i64 {end}, {begin}")
+        if self.method == "randint":
+            width = self.e.fb.emit(f"add i64 {width}, 1")
+        # One that leaves 64 bits is drawn by Python.
+        self._check(f"icmp sle i64 {width}, 0")
+        name = self._python_function("tj_twister_below")
+        found = self.e.fb.emit(f"call i64 {name}(ptr {self._bits()}, i64 {width})")
+        self._give(self.e.fb.emit(f"add i64 {begin}, {found}"), "i64")
+        return True
+
+    def _is_exact(self, template: Any) -> bool:
+        """Whether Python computes with this argument as with a float."""
+        if template[0] == "constant":
+            return type(template[1]) is float or (
+                type(template[1]) is int and abs(template[1]) <= 2**52
+            )
+        v = self._operand(template)
+        return v is not None and dtype_name(dtype_of(v.type)) == "f64"
+
+    def _python_function(self, name: str) -> str:
+        module = self.e.module
+        module.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
+        module.declare("llvm.sqrt.f64", "double", ["double"])
+        needed = ["tj_twister", "tj_twister_random", name]
+        if name == "tj_twister_gauss":
+            for function in ("log", "cos", "sin"):
+                module.declare(function, "double", ["double"])
+                self.e.symbols[function] = libm_address(function)
+            for function, (result, parameters) in PYTHON_API.items():
+                module.declare(function, result, parameters)
+                self.e.symbols[function] = python_address(function)
+            module.add_global("_Py_NoneStruct", "external global i8")
+            self.e.symbols["_Py_NoneStruct"] = id(None)
+        for text in dict.fromkeys(needed):
+            self._helper(text, lambda text=text: TWISTER_TEXTS[text])  # type: ignore[misc]
+        return f"@{name}"
 
     def uniform(self) -> bool:
         """Numbers between two others."""

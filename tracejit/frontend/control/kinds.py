@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.unions import choose, is_absent, is_number, leaves_of
+from tracejit.frontend.tracing.grown import Grown, is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
@@ -76,6 +77,8 @@ def same_constant(a: Any, b: Any) -> bool:
 def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
     """(class, keys, children) of a container whose parts can be joined; None for anything else."""
     cls = type(x)
+    if is_grown(x):
+        return cls, (x[0].form,), [*x[0].arrays, x[1]]
     if cls in (tuple, list) or is_namedtuple(cls):
         return cls, (), list(x)
     if cls is dict:
@@ -90,6 +93,9 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
 
 def rebuild(interpreter: Interpreter, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
     """A new container of the class, made inside the trace."""
+    if cls is list and keys:
+        *arrays, length = children
+        return interpreter.allocate([Grown(interpreter, keys[0], arrays, False), length])
     if cls is list:
         return interpreter.allocate(children)
     if cls is dict:

@@ -36,6 +36,7 @@ from tracejit.frontend.control.widening import unlike
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
@@ -66,6 +67,8 @@ def require_alike(loop: Any) -> None:
             raise Unlike(error.code, error.detail, error.where)
     for name, x in loop.weak:
         if x.asked:
+            cell = loop.names.cells[name]
+            loop.parent.asked[id(cell)] = cell
             error = unlike(loop.start[name], x.strong)
             loop.nested.differs(name, kind_at_start(loop.start[name]), error)
             raise error
@@ -105,6 +108,8 @@ def recall(loop: Any) -> bool:
 
 def _parts(x: Any) -> list[Any]:
     contents = contents_of(x)
+    if is_grown(contents):
+        return [*contents[0].arrays, contents[1]]
     return list(contents.values() if isinstance(contents, dict) else contents)
 
 

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Same, Unlike
+from tracejit.frontend.control import growth
+from tracejit.frontend.control.loop_carried import (
+    MISSING,
+    SAME,
+    LoopCarried,
+    Same,
+    Unlike,
+    arrays_in,
+)
 from tracejit.frontend.control.loop_recall import (
     carries_too_much,
     fixpoint_of,
@@ -29,6 +37,7 @@ from tracejit.frontend.control.weak_carried import weakly
 from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage, laid_out
@@ -78,6 +87,16 @@ class Loop:
         #: What names and memory are where the body begins, in its last trace.
         self.heads: dict[str, Any] = {}
         self.versions: dict[Storage, int] = {}
+        #: The trace of the body, how often it appends to each list by id, and room for that.
+        self.region = self.parent
+        self.appended: dict[int, Any] = {}
+        #: How often it does itself, for lists of unknown length: id -> (list, count).
+        self.appending: dict[int, tuple[list[Any], int]] = {}
+        #: How many elements an iteration makes room for, in each list of unknown length by id.
+        self.headroom: dict[int, tuple[list[Any], int]] = {}
+        self.room = growth.Room()
+        #: How often it runs (an int, a size or a traced int), where that is known before.
+        self.iterations: Any = None
         #: What is known of the loop from an earlier trace of what stands around it.
         self.nested = self.parent.loops.next((names.statement, peeled))
 
@@ -237,7 +256,8 @@ class Loop:
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
-            if name in self.at_head and (weak := weakly(carry, start, end)) is not None:
+            weak = weakly(carry, start, end) if self._may_be_weak(name) else None
+            if weak is not None:
                 self.carries[name] = weak
                 continue
             self.grown.at(name)
@@ -252,6 +272,8 @@ class Loop:
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
             if _keys(now) != _keys(contents):
+                if isinstance(now, list):
+                    raise growth.unlike(self.interpreter, x, now, contents)
                 raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
             carries = self.parts.get(key, [])
             carries = [*carries, *(Same() for _ in _keys(now)[len(carries) :])]
@@ -261,7 +283,14 @@ class Loop:
                 widened(self.interpreter, side, carry, a, b)
                 for carry, a, b in zip(carries, parts_in(now), parts_in(contents), strict=True)
             ]
+            if is_grown(now):
+                known = growth.stepped(self, side.goes_on, carries[-1], now[1], contents[1])
+                self.parts[key][-1] = known or self.parts[key][-1]
         return before != (self.carries, self.storages, self.parts)
+
+    def _may_be_weak(self, name: str) -> bool:
+        """Whether no loop has been asked what number the name begins with."""
+        return name in self.at_head and id(self.names.cells[name]) not in self.parent.asked
 
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """LoopCarried memory that is stored into.
@@ -295,9 +324,11 @@ class Loop:
             if k == 0 and probe and not known and _is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
+            grown |= growth.needs_more(self)
             clobbered = dict.fromkeys(side.clobbered)
             if not grown and clobbered.keys() <= self.clobbered.keys():
                 self._check_aliases(side)
+                growth.check_room(self)
                 self.nested.fixpoint = fixpoint_of(self)
                 return side
             self.clobbered |= clobbered
@@ -307,6 +338,7 @@ class Loop:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
         region.carried_sizes, region.loops = self.grown, self.nested.body
+        self.region, self.appended, self.appending = region, {}, {}
         region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
         self.inner, self.inner_of, self.weak = [], {}, []
@@ -317,6 +349,7 @@ class Loop:
                 storage.lose(region)
             self.heads = self.names.all()
             self.versions = {storage: storage.version for storage in self.storages}
+            growth.begin_iteration(self)
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
@@ -350,6 +383,14 @@ class Loop:
         inner = {x.storage for x in self.inner}
         if not any(storage.written for storage in inner):
             return
+        # What an iteration leaves in a list that holds it by value, the next one may store into.
+        names = self.stored_names()
+        ended = [side.names[n] for n in names]
+        if len(names) == len(self.carries):
+            ended += [p for _, contents in side.changed.values() for p in parts_in(contents)]
+        for x in ended:
+            if any(a.storage.listed for a in arrays_in(x)):
+                raise TraceError("TJ005", "a store into an array that a list holds", user_line())
         ends = {n: c.arrays(side.names[n]) for n, c in self.carries.items()}
         for held in (ends, self._started()):
             storages = [x.storage for arrays in held.values() for x in arrays]
@@ -447,14 +488,20 @@ def _home(x: Any) -> Trace:
 
 
 def _keys(contents: Any) -> list[Any]:
+    if is_grown(contents):
+        return [contents[0].form, *range(len(contents[0].arrays))]
     return list(range(len(contents))) if isinstance(contents, list) else list(contents)
 
 
 def parts_in(contents: Any) -> list[Any]:
     if isinstance(contents, set):
         raise TraceError("TJ017", "a set that a loop changes", user_line())
+    if is_grown(contents):
+        return [*contents[0].arrays, contents[1]]
     return list(contents) if isinstance(contents, list) else list(contents.values())
 
 
 def _withparts_in(contents: Any, parts: list[Any]) -> Any:
+    if is_grown(contents):
+        return [contents[0].with_arrays(parts[:-1]), parts[-1]]
     return parts if isinstance(contents, list) else dict(zip(contents, parts, strict=True))

@@ -69,8 +69,10 @@ class RangeLoop(Loop):
             traced = traced - self.from_ if self.from_ else traced
             self.rounds: Any = traced // self.copies if self.copies > 1 else traced
             env.count(self.grown.counters[0], None)
+            self.iterations = traced
         else:
             left: Dim = env.maximum(as_dim(self.length) - self.from_, 0)
+            self.iterations = unwrap(left, env)
             rounds = floordiv(left, self.copies)
             self.rounds = unwrap(rounds, env)
             env.count(self.grown.counters[0], rounds - 1)

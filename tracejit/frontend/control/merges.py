@@ -280,6 +280,7 @@ class PhiBuilder:
         known = [c for c in old if c is not None]
         inputs = [c.input for c in known if c.input is not None]
         new = Storage(self.parent, value, min(inputs) if inputs else None)
+        new.listed = any(c.listed for c in known)
         for c in known:
             for other, version in c.may_alias:
                 if other.trace.encloses(self.parent):

@@ -21,6 +21,7 @@ from tracejit.frontend.control.branches import (
     predicate,
     then_rest,
 )
+from tracejit.frontend.control.growth import Grows, packed_items, rolled
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
@@ -177,16 +178,19 @@ class Flow:
         """A `for` loop and the statements after it; gives the outcome of both."""
         self.step()
         names = Names(stored, (assign, body, orelse))
+        x = narrow(iterable)
+        items = items_of(x) or packed_items(self, x)
 
         def step(item: Any) -> Any:
             assign(item)
-            return body()
+            outcome = body()
+            if items is not None:
+                items.check()
+            return outcome
 
         def run(item: Any) -> Any:
             return renamed(self.bounded(lambda: step(item), names), CONTINUE, None)
 
-        x = narrow(iterable)
-        items = items_of(x)
         if isinstance(x, GeneratorCall):
             outcome = self.generated(x, run, names)
         elif items is None:
@@ -233,13 +237,23 @@ class Flow:
         if known and length - first <= 1:
             return run(first) if length > first else None
         before = names.all()
-        try:
+        loop: Any = None
+
+        def make() -> Any:
+            nonlocal loop
             loop = RangeLoop(self, names, info, items, run, first)
-            return loop.roll(probe=known and first == 0 and length <= _STATIC)
+            return loop
+
+        try:
+            return rolled(self, make, known and first == 0 and length <= _STATIC)
         except StaticLoop:
             return self._each(iter(range(first, length)), run, names)
         except Unlike as e:
             error: TraceError = e
+        except Grows as e:
+            if e.loop is not loop:
+                raise
+            error = e
         except TraceError as e:
             if e.code in _FINAL or not known or length - first > _UNROLLED:
                 raise _too_long(e, length - first if known else None) from e
@@ -304,12 +318,20 @@ class Flow:
         if holds is False:
             return None
         before = names.all()
-        try:
+        loop: Any = None
+
+        def make() -> Any:
+            nonlocal loop
             loop = TestedLoop(self, names, info, test, run, holds, peeled)
-            return loop.roll(probe=peeled == 0)
+            return loop
+
+        try:
+            return rolled(self, make, peeled == 0)
         except StaticLoop:
             return self._static(test, run, names, info)
         except TraceError as e:
+            if isinstance(e, Grows) and e.loop is not loop:
+                raise
             error = e
         names.put(before)
         if isinstance(error, Unlike) and peeled < _PEELED:

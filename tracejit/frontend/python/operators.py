@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
-from tracejit.frontend.python import failures
+from tracejit.frontend.python import failures, grown_lists
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
@@ -28,6 +28,7 @@ from tracejit.frontend.tracing.checks import (
     require_known,
     require_plain,
 )
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
@@ -119,6 +120,8 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 
 def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    if is_grown(a) or is_grown(b):
+        return _grown_operator(interpreter, op, a, b)
     if type(a) is bytes and op == "mod":
         tried(operator.mod, a, b)
         require_plain(b, "text")
@@ -138,6 +141,20 @@ def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(a, b)
 
 
+def _grown_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    """An operator with a list that grows: with lists and Python's ints, or as an array."""
+    x, other = (a, b) if is_grown(a) else (b, a)
+    if isinstance(other, (TracedArray, np.generic)):
+        # Python's own operator, or NumPy's, on what NumPy makes of the list.
+        a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
+        return binary(interpreter, op, a, b)
+    if op == "add":
+        return grown_lists.join(interpreter, a, b)
+    if op == "mul":
+        return grown_lists.repeat(interpreter, x, other)
+    raise TraceError("TJ004", f"{op} with a list that grows", user_line())
+
+
 def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
     """`a.name(b)`; what follows a NotImplemented is left to eager execution."""
     method = _special(interpreter, a, name)
@@ -152,6 +169,11 @@ def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
 def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
     plain = op[1:] + "_" * (op in ("iand", "ior"))
+    if is_grown(a) and op == "iadd" and not is_operand(b):
+        grown_lists.extend(interpreter, a, b)
+        return a
+    if is_grown(a) and type(b) is not TracedArray:
+        raise TraceError("TJ004", f"{op} with a list that grows", user_line())
     if type(a) is list and op == "imul" and isinstance(b, (int, np.integer, SymInt)):
         interpreter.require_mutable(a)
         a *= b if isinstance(b, SymInt) else int(b)
@@ -159,7 +181,7 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if type(a) in (list, set, dict) and not is_operand(b):
         interpreter.require_mutable(a)
         if type(a) is list and op == "iadd":
-            a += list(interpreter.iterate(b))  # all items first: `b` may be `a` itself
+            interpreter.call(a.extend, b)
             return a
         require_known(b, "an operand") if type(b) is not set else interpreter.ordered(b)
         return getattr(operator, op)(a, b)
@@ -184,6 +206,11 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if op in ("is_", "is_not"):
         same = _same(interpreter, a, b)
         return same if op == "is_" else interpreter.not_(same)
+    if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
+        x = b if is_grown(a) else a
+        if not isinstance(x, (TracedArray, np.generic)):
+            return grown_lists.compare(interpreter, op, a, b)
+        a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
     if op in ("contains", "lacks"):
         found = _contains(interpreter, b, a)
         return found if op == "contains" else interpreter.not_(found)
@@ -207,6 +234,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
             return beside_sequence(getattr(operator, op), a, b)
         require_plain(other, "a comparison")
         return interpreter.fresh(getattr(operator, op)(a, b))
+    if type(a) is type(b) is list and op in ("eq", "ne") and len(a) != len(b):
+        return op == "ne"
     if _compares_by_value(a) and _compares_by_value(b):
         require_plain([a, b], "a comparison", sizes=True)
         interpreter.known(a)
@@ -275,6 +304,8 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
     if a is not b:
         if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
             raise TraceError("TJ024", "the identity of exceptions", user_line())
+        if id(a) in interpreter.shared and id(b) in interpreter.shared:
+            raise TraceError("TJ001", "the identity of elements of a list", user_line())
         if isinstance(a, tuple) and isinstance(b, tuple):
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
         interpreter.capture.tell_apart(a, b)
@@ -284,6 +315,10 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
     cls = type(container)
+    if is_grown(container):
+        return grown_lists.contains(interpreter, container, item)
+    if is_grown(item):
+        raise TraceError("TJ001", "a test by `in`", user_line())
     if isinstance(container, TracedArray):
         _checked("in", container, item)
         return interpreter.truth_of(

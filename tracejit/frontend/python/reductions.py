@@ -14,13 +14,14 @@ from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["FOLD_CALLS", "call_over_items"]
+__all__ = ["FOLD_CALLS", "Generated", "call_over_items"]
 
 _REQUIRED: Any = object()
 #: Up to this many items are joined one by one.
@@ -128,10 +129,12 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
             return interpreter.ternary(interpreter.compare(op, *pair), lambda: item, lambda: best)
 
         if len(args) == 1 and isinstance(args[0], GeneratorCall):
-            over = _Generated(interpreter, args[0], None, lambda x: x, ())
+            over = Generated(interpreter, args[0], None, lambda x: x, ())
             return _OVER[f](interpreter, over, key=key, **kwargs)
         if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
             return fold(interpreter, args[0], args[0][0], better)
+        if len(args) == 1 and is_grown(args[0]) and not kwargs:
+            return fold(interpreter, args[0], interpreter.item(args[0], 0), better)
         values = list(interpreter.iterate(args[0])) if len(args) == 1 else list(args)
         if not values:
             return f((), **kwargs)
@@ -151,7 +154,7 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
             return join(total, lambda: interpreter.truth_of(item))
 
         if isinstance(items, GeneratorCall):
-            over = _Generated(interpreter, items, None, lambda x: x, ())
+            over = Generated(interpreter, items, None, lambda x: x, ())
             return _search_over(answer)(interpreter, over)
         if _is_long(items):
             return fold(interpreter, items, not answer, step)
@@ -184,7 +187,7 @@ def _reduce(interpreter: Interpreter, f: Any, items: Any, initial: Any = _REQUIR
 # Generator expressions ---------------------------------------------------------------------------
 
 
-class _Generated(NamedTuple):
+class Generated(NamedTuple):
     """`value(*names) for names in iterable if test(*names)`, of which nothing has been taken."""
 
     interpreter: Interpreter
@@ -254,14 +257,16 @@ def call_over_items(
 
     A function of all items is a loop where their number or their union is traced.
     """
-    source = _Generated(interpreter, narrow(iterable), pattern, value, tests)
+    source = Generated(interpreter, narrow(iterable), pattern, value, tests)
+    if (f is list or f is sorted) and _is_long(source.iterable):
+        return interpreter.call(f, interpreter.listed(source), *args, **kwargs)
     over = next((run for known, run in _OVER.items() if f is known), None)
     if over is None or not (tests or _is_long(source.iterable)):
         return interpreter.call(f, source.generator(), *args, **kwargs)
     return over(interpreter, source, *args, **kwargs)
 
 
-def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> Any:
+def _sum_over(interpreter: Interpreter, source: Generated, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     total, item = start, None
@@ -286,7 +291,7 @@ def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> A
 def _search_over(answer: bool) -> Callable[..., Any]:
     """`any`, which ends at the first item that is true; `all` is its opposite."""
 
-    def run(interpreter: Interpreter, source: _Generated) -> Any:
+    def run(interpreter: Interpreter, source: Generated) -> Any:
         found, item = False, None
 
         def assign(x: Any) -> None:
@@ -317,9 +322,7 @@ def _search_over(answer: bool) -> Callable[..., Any]:
 def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: the first item, or one for which `item op best` holds."""
 
-    def run(
-        interpreter: Interpreter, source: _Generated, *, key: Any = None, **default: Any
-    ) -> Any:
+    def run(interpreter: Interpreter, source: Generated, *, key: Any = None, **default: Any) -> Any:
         best, rank, item = None, None, None
 
         def assign(x: Any) -> None:

@@ -66,6 +66,14 @@ class Fixpoints:
         """The stretch is traced again."""
         self._met.clear()
 
+    def mark(self) -> Counter[Hashable]:
+        """What was met so far, to go back to."""
+        return self._met.copy()
+
+    def back(self, met: Counter[Hashable]) -> None:
+        """Be where `mark` gave `met`."""
+        self._met = met.copy()
+
     def next(self, statement: Hashable) -> Nested:
         """The loop of a statement that is met next."""
         key = statement, self._met[statement]

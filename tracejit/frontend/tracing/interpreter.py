@@ -30,6 +30,10 @@ class Interpreter(Protocol):
     handling: list[Any]
     #: id -> generator functions that the program itself has made.
     local_generators: dict[int, Any]
+    #: id -> lists that others hold by value.
+    shared: dict[int, Any]
+    #: The loops that are being rolled, the innermost last.
+    rolling: list[Any]
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 
@@ -54,6 +58,9 @@ class Interpreter(Protocol):
 
     def will_mutate(self, x: Any) -> None:
         """Note that `x`, made inside, changes next."""
+
+    def share(self, x: Any) -> Any:
+        """`x`, a list that another one holds by value: it must not be changed any more."""
 
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values, as one of the trace."""
@@ -126,6 +133,9 @@ class Interpreter(Protocol):
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""
+
+    def listed(self, source: Any) -> Any:
+        """The list of what a generator expression gives."""
 
     def callback(self, f: Any) -> Any:
         """`f` as Python's own code, or the compiler's, may call it."""

@@ -119,6 +119,8 @@ class Trace:
         self.memory: dict[Any, int] = {} if parent is None else parent.memory
         #: What the loops that are met next carried when they were last traced.
         self.loops: Fixpoints = Fixpoints() if parent is None else parent.loops
+        #: id -> cells of names of which a loop must know what kind of number they begin as.
+        self.asked: dict[int, Any] = {} if parent is None else parent.asked
         #: The sizes that the loop carries whose body this is.
         self.carried_sizes: Any = None
         #: What inputs of the graph are in the present call (at the root).
