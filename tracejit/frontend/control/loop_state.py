@@ -438,7 +438,11 @@ class Loop:
         region = Trace("condition", parent.env, parent)
         tested = [region.builder.input(v.type, v.name) for v in inputs]
         with region.active():
-            holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+            try:
+                holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+            except Raising:
+                what = "one that the test of a loop raises"
+                raise TraceError("TJ024", what, user_line()) from None
         require_alike(self)
         captures = list(dict.fromkeys((*region.captures, *body.captures)))
         graphs = (

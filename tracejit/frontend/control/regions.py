@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
@@ -158,6 +159,9 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
             yield side
             side.names = names.all()
         side.collect()
+    except Raising:
+        # Nobody knows whether the region is reached.
+        raise TraceError("TJ024", "one that a condition raises", user_line()) from None
     finally:
         undo.back(region)
 
