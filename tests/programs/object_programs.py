@@ -312,6 +312,19 @@ class Walker:
         return self.position
 
 
+class Counted:
+    """Attributes of classes that change."""
+
+    made, total = 0, 0.0
+
+    def add(self, x: float) -> float:
+        Counted.made += 1
+        type(self).total = self.total + x
+        if x > 1.5:
+            Counted.total += 1
+        return self.total * self.made
+
+
 class Bandit:
     """Methods that call methods, class attributes, static and class methods."""
 

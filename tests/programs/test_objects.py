@@ -204,6 +204,20 @@ def test_names_of_the_module_and_of_functions_around() -> None:
     assert compiled.report().fallbacks == [], str(compiled.report())
 
 
+def test_attributes_of_classes_that_change() -> None:
+    counted = programs.Counted
+
+    def runs(f: Any) -> list[Any]:
+        counted.made, counted.total = 0, 0.0
+        owner = counted()
+        values = (1.0, 2.0, 3.0, 1.0, 1.0)
+        return [(f(owner, v), counted.made, counted.total, vars(owner)) for v in values]
+
+    f = tracejit.jit(counted.add)
+    assert runs(counted.add) == runs(f)
+    assert f.report().fallbacks == [] and len(f.report().compiles) <= 2, str(f.report())
+
+
 def test_changes_of_classes_are_seen_by_machine_code() -> None:
     base = type("Base", (), {"shift": 1.0, "go": lambda self: self.x + self.shift})
     cls = type("Derived", (base,), {})

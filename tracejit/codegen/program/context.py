@@ -125,8 +125,10 @@ class ProgramContext:
         self.printed: str | None = None
         #: Stands for the arrays of a host call for which there is no room yet, if there are any.
         self.held: str | None = None
-        #: Stands for the state of the global random numbers before the run, if it draws some.
+        #: Stands for the states of streams of random numbers before the run, if it draws some.
         self.drawn: str | None = None
+        #: Where the address of a stream is once the run has begun to draw from it.
+        self.begun: dict[Value | str, str] = {}
         self._count = 0
 
     def fresh(self, stem: str) -> str:

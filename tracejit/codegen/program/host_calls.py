@@ -1,37 +1,45 @@
 """Host calls: an op without native code runs through NumPy, on the compiled program's own memory.
 
-A program calls `void tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs
-(arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays:
-data pointer; scalars: two slots to write to), and how the call went: `DONE`, `BAIL` where the run
-must bail out, or `LEAVE` where an exception is pending. It is `BAIL` beforehand, as it stays where
-a signal comes just before Python code could run.
+A program calls `tj_host` (see `support/host_call_text.py`). The slots of a site are, in order: its
+inputs (arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, and its
+outputs (arrays: data pointer; scalars: two slots that the call writes to).
+
+`HostCallSite` is the general way: it looks at the slots and evaluates the op. Once it has seen the
+same sizes often it prepares a function for them, which `host_functions.py` makes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import weakref
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.program.host_functions import make_function, settle, ufunc_of
+from tracejit.codegen.support.host_call_text import HostSite, data_field
 from tracejit.codegen.support.quiet import quietly
 from tracejit.ir.dims import Dim, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node
-from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
-from tracejit.locks import once
-from tracejit.ops.host.call import HostCall
-from tracejit.ops.host.functions import find_function
+from tracejit.ir.types import (
+    TOKEN,
+    ArrayType,
+    NpScalar,
+    PyScalar,
+    Type,
+    dtype_of,
+    shape_of,
+    type_sizes,
+)
 
-__all__ = ["HostCallSite", "array_at", "host_entry", "slot_count", "write_scalar"]
+__all__ = ["PATIENCE", "HostCallSite", "array_at", "slot_count"]
 
-_SITES: weakref.WeakValueDictionary[int, HostCallSite] = weakref.WeakValueDictionary()
-_IDS = itertools.count(1)
+#: After how many calls for the same sizes a function is prepared, which takes as long as they do.
+PATIENCE = 16
 
 
 def slot_count(t: Type) -> int:
@@ -49,18 +57,12 @@ class _Layout:
     sizes: dict[str, int]
     attrs: dict[str, Any]
     readers: tuple[Callable[[int], Any], ...]
-    writers: tuple[Callable[[int, Any], None], ...]
-    #: The memory of the one result of a ufunc, at an address.
-    result: Callable[[int], Any] | None = None
 
 
 class HostCallSite:
     """One call site. `strides` gives the element strides of inputs that are not dense."""
 
-    DONE, BAIL, LEAVE = 0, 1, 2
-
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
-        self.id = next(_IDS)
         self.node = node
         self.strides = strides
         sizes = node.sizes()
@@ -71,7 +73,7 @@ class HostCallSite:
         self.sizes = tuple(sorted(sizes - set(node.binds)))
         given, written = ([slot_count(v.type) for v in vs] for vs in (node.inputs, node.outputs))
         ends = list(itertools.accumulate((*given, len(self.sizes), *written), initial=0))
-        #: Where each input, the sizes, each output and the status lie, in bytes.
+        #: Where each input, the sizes and each output lie, in bytes.
         places = [8 * end for end in ends]
         self._inputs = tuple(places[: len(given)])
         self._sizes_at = places[len(given)]
@@ -79,83 +81,120 @@ class HostCallSite:
         self.slots = ends[-1]
         self._key_type = ctypes.c_int64 * len(self.sizes)
         self._layout: _Layout | None = None
-        self._ufunc = _ufunc_of(node)
-        _SITES[self.id] = self
+        outputs = list(zip(node.outputs, self._outputs, strict=True))
+        self.native = HostSite([at for v, at in outputs if isinstance(v.type, ArrayType)])
+        self._scalars = [
+            (v.type, at)
+            for v, at in outputs
+            if v.type != TOKEN and not isinstance(v.type, ArrayType)
+        ]
+        self._preparing = threading.Lock()
+        #: How many calls there have been in a row for the sizes of the layout.
+        self._seen = 0
 
-    def run(self, slots: int) -> None:
-        """Evaluate the op on the memory that the slots point to. Raises Bailout."""
-        layout = self._layout_of(slots)
-        with quietly():
-            if self._ufunc is not None and self._fill(self._ufunc, slots, layout):
-                return
-            results = self._results(slots, layout)
-        for write, at, result in zip(layout.writers, self._outputs, results, strict=True):
-            write(slots + at, result)
+    def run(self, slots: int) -> tuple[np.ndarray[Any, Any], ...] | None:
+        """Evaluate the op for the operands that the slots point to, and write its scalars there.
 
-    def results(self, slots: int) -> tuple[Any, ...]:
-        """What the op gives for the operands that the slots point to. Raises Bailout."""
-        return self._results(slots, self._layout_of(slots))
-
-    def _fill(self, ufunc: Any, slots: int, layout: _Layout) -> bool:
-        """Have a ufunc write its result where it belongs; False where the sizes are not those."""
-        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
-        assert layout.result is not None
-        out = layout.result(ctypes.c_int64.from_address(slots + self._outputs[0]).value)
-        if any(x.shape != out.shape for x in inputs):
-            return False
-        ufunc(*inputs, out=out)
-        return True
-
-    def _results(self, slots: int, layout: _Layout) -> tuple[Any, ...]:
-        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
-        return self.node.op.evaluate(inputs, dict(layout.attrs))
-
-    def _layout_of(self, slots: int) -> _Layout:
-        key: tuple[int, ...] = ()
-        if self.sizes:
-            key = tuple(self._key_type.from_address(slots + self._sizes_at))
-        layout = self._layout
-        if layout is None or layout.key != key:
-            # Threads may each make one: any of them will do.
-            layout = self._layout = self._make_layout(key)
-        return layout
+        The arrays among the results, dense as their types say; None where the run must bail out.
+        """
+        try:
+            key: tuple[int, ...] = ()
+            if self.sizes:
+                key = tuple(self._key_type.from_address(slots + self._sizes_at))
+            layout = self._layout
+            is_known = layout is not None and layout.key == key
+            if layout is None or not is_known:
+                # Threads may each make one: any of them will do.
+                layout = self._layout = self._make_layout(key)
+            inputs = [
+                read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)
+            ]
+            with quietly():
+                results = self.node.op.evaluate(inputs, dict(layout.attrs))
+            arrays, scalars = settle(self.node.outputs, results, layout.sizes)
+            for (t, at), x in zip(self._scalars, scalars, strict=True):
+                _scalar_at(t, slots + at)[()] = x
+            self._seen = self._seen + 1 if is_known else 0
+            if self._seen >= PATIENCE:
+                self._prepare(layout, slots)
+        except Exception:
+            # The eager run that follows raises the user's own error.
+            return None
+        return arrays
 
     def _make_layout(self, key: tuple[int, ...]) -> _Layout:
         sizes = dict(zip(self.sizes, key, strict=True))
         node = self.node
-        readers = [
+        readers = tuple(
             _reader(v.type, sizes, strides)
             for v, strides in zip(node.inputs, self.strides, strict=True)
+        )
+        return _Layout(key, sizes, concrete_attrs(node, sizes), readers)
+
+    def _prepare(self, layout: _Layout, slots: int) -> None:
+        """Have native code call a function for these sizes; the slots are those of this call."""
+        if self.native.serves(layout.key) or not self._preparing.acquire(blocking=False):
+            return
+        try:
+            stays = _Staying(slots)
+            inputs = zip(self.node.inputs, self._inputs, self.strides, strict=True)
+            operands = [stays.value(v.type, at, layout.sizes, steps) for v, at, steps in inputs]
+            scalars = [stays.value(t, at) for t, at in self._scalars]
+            out = []
+            if self._fills(layout.sizes):
+                out = [stays.value(self.node.outputs[0].type, self._outputs[0], layout.sizes)]
+            lists = operands, scalars, out
+            forget = self.native.forgetter()
+            function = make_function(self.node, layout.attrs, layout.sizes, lists, forget)
+            if function is None or stays.misplaced:
+                self.native.give_up()
+            else:
+                self.native.prepare(function, layout.key, self._sizes_at, stays.places)
+        finally:
+            self._preparing.release()
+
+    def _fills(self, sizes: dict[str, int]) -> bool:
+        """Whether a ufunc can write its result where it belongs: no operand is broadcast."""
+        if ufunc_of(self.node) is None:
+            return False
+        shapes = [
+            [evaluate(d, sizes) for d in shape_of(v.type)]
+            for v in (*self.node.inputs, *self.node.outputs)
         ]
-        # The sizes of some results are known only after the call.
-        writers = () if node.binds else tuple(_writer(v.type, sizes) for v in node.outputs)
-        result = None
-        if self._ufunc is not None and isinstance(t := node.outputs[0].type, ArrayType):
-            result = _ArrayMemory(t, sizes, None).at
-        return _Layout(key, sizes, concrete_attrs(node, sizes), tuple(readers), writers, result)
+        return all(shape == shapes[0] for shape in shapes)
 
 
-def _ufunc_of(node: Node) -> Any:
-    """The ufunc that a node applies to arrays and does nothing else, or None."""
-    types = [v.type for v in (*node.inputs, *node.outputs)]
-    if len(node.outputs) != 1 or node.binds or not all(isinstance(t, ArrayType) for t in types):
-        return None
-    attrs = node.attrs
-    if isinstance(node.op, HostCall):
-        operands = tuple(("operand", k) for k in range(len(node.inputs)))
-        if (attrs["arguments"], attrs["keywords"]) != (operands, ()):
+class _Staying:
+    """Arrays whose memory native code sets: the places say where from."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.places: list[tuple[int, int, int]] = []
+        self.misplaced = False
+
+    def value(
+        self,
+        t: Type,
+        at: int,
+        sizes: dict[str, int] | None = None,
+        strides: tuple[Dim, ...] | None = None,
+    ) -> np.ndarray[Any, Any] | None:
+        """What stands for the value at an offset from the slots: an array; None for a token."""
+        if t == TOKEN:
             return None
-        ufunc = find_function(attrs["function"]) if attrs["result"] == ("operand", 0) else None
-    else:
-        ufunc = None if attrs else getattr(node.op, "numpy", None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature or ufunc.nin != len(node.inputs):
-        return None
-    dtypes = [dtype_of(t) for t in types]
-    try:
-        fits = ufunc.resolve_dtypes((*dtypes[:-1], None))[-1] == dtypes[-1]
-    except TypeError:
-        return None
-    return ufunc if fits and ufunc.nout == 1 else None
+        address, slot, mask = self.slots + at, ~at, 0
+        if isinstance(t, ArrayType):
+            address, slot = ctypes.c_int64.from_address(address).value, at
+            mask = t.dtype.alignment - 1
+            out = array_at(t, address, sizes or {}, strides)
+        else:
+            out = _scalar_at(t, address)
+        field = data_field(out)
+        if field is None:
+            self.misplaced = True
+        elif out.size:
+            self.places.append((field, slot, mask))
+        return out
 
 
 class _ArrayMemory:
@@ -210,56 +249,14 @@ def _reader(
             return out
 
         return read
-    dtype = dtype_of(t)
-    memory: Any = ctypes.c_char * dtype.itemsize
     if isinstance(t, PyScalar):
-        return lambda address: np.frombuffer(memory.from_address(address), dtype)[0].item()
-    return lambda address: np.frombuffer(memory.from_address(address), dtype)[0]
+        return lambda address: _scalar_at(t, address).item()
+    return lambda address: _scalar_at(t, address)[()]
 
 
-def _writer(t: Type, sizes: dict[str, int]) -> Callable[[int, Any], None]:
-    """A function that writes a result where the slots at an address say."""
-    word = ctypes.c_int64.from_address
-    if isinstance(t, ArrayType):
-        array = _ArrayMemory(t, sizes, None).at
-
-        def write(address: int, value: Any) -> None:
-            array(word(address).value)[...] = value
-
-        return write
-    return lambda address, value: write_scalar(t, address, value)
-
-
-def write_scalar(t: Type, address: int, value: Any) -> None:
-    """Write a scalar to its slots."""
+def _scalar_at(t: Type, address: int) -> np.ndarray[Any, Any]:
+    """A scalar's slots as an array without axes."""
     assert isinstance(t, (NpScalar, PyScalar))
     dtype = dtype_of(t)
     memory: Any = (ctypes.c_char * dtype.itemsize).from_address(address)
-    np.frombuffer(memory, dtype)[...] = value
-
-
-def _dispatch(site: int, slots: int) -> None:
-    try:
-        call = _SITES[site]
-        call.run(slots)
-        status = call.DONE
-    except Exception:
-        # The eager run that follows a bail-out raises the user's own error.
-        return
-    except BaseException as interruption:
-        set_pending(interruption)
-        status = HostCallSite.LEAVE
-    ctypes.c_int64.from_address(slots + 8 * call.slots).value = status
-
-
-@once
-def _callback() -> tuple[Callable[..., None], int]:
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_dispatch)
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return function, address
-
-
-def host_entry() -> int:
-    """The address of `tj_host`."""
-    return _callback()[1]
+    return np.ndarray((), dtype, memory)

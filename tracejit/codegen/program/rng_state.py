@@ -1,7 +1,7 @@
 """Random numbers that a run has drawn: a run that bails out gives them back, for its repetition.
 
-Before its first draw a run saves the state of NumPy's global random numbers, under a number that it
-writes to a word of its activation, 0 at first.
+Before its first draw from a stream a run saves the state of that, under a number that it writes to
+a word of its activation, 0 at first.
 """
 
 from __future__ import annotations
@@ -11,35 +11,52 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tracejit.codegen.program.context import ProgramContext
-from tracejit.codegen.support.python_calls import DONE
+from tracejit.codegen.support.python_calls import BAIL, DONE
+from tracejit.ops.host.random import lock_of, restorer, stream_at
 
-__all__ = ["emit_drawn_back", "emit_drawn_end", "emit_drawn_word", "save_state"]
+__all__ = ["begin_draws", "emit_drawn_back", "emit_drawn_end", "emit_drawn_word", "save_state"]
 
-_SAVED: dict[int, Any] = {}
+#: Number of a run -> (address of a stream, whether it is locked) -> what restores it, the lock.
+_SAVED: dict[int, dict[tuple[int, bool], tuple[Callable[[], None], Any]]] = {}
 _IDS = itertools.count(1)
 
 
-def save_state(drawn: int) -> None:
-    """Save the state before a run's first draw; `drawn` points to the word."""
+def begin_draws(drawn: int, address: int, _: int) -> int:
+    """Let a stream belong to a run, as `save_state` does, with its lock."""
+    return DONE if save_state(drawn, address, locks=True) else BAIL
+
+
+def save_state(drawn: int, address: int, locks: bool = False) -> bool:
+    """Save the state of a stream before a run's first draw; `drawn` points to the word.
+
+    With `locks` others cannot draw from it until the run has ended; False where others do now.
+    """
     word = ctypes.c_int64.from_address(drawn)
-    if not word.value:
-        state = np.random.get_state(legacy=False)
-        number = word.value = next(_IDS)
-        _SAVED[number] = state
+    saved = _SAVED.get(word.value)
+    if saved is None:
+        word.value = next(_IDS)
+        saved = _SAVED[word.value] = {}
+    if (address, locks) not in saved:
+        stream = stream_at(address)
+        lock = lock_of(stream) if locks else None
+        if lock is not None and not lock.acquire(blocking=False):
+            return False
+        saved[address, locks] = restorer(stream), lock
+    return True
 
 
 def _give_back(drawn: int, *_: int) -> int:
-    state = _SAVED.get(ctypes.c_int64.from_address(drawn).value)
-    if state is not None:
-        np.random.set_state(state)
+    # Two streams may share one state: the first that was saved is the oldest.
+    for saved in reversed(_SAVED[ctypes.c_int64.from_address(drawn).value].values()):
+        saved[0]()
     return DONE
 
 
 def _forget(drawn: int, *_: int) -> int:
-    _SAVED.pop(ctypes.c_int64.from_address(drawn).value, None)
+    for _restore, lock in _SAVED.pop(ctypes.c_int64.from_address(drawn).value).values():
+        if lock is not None:
+            lock.release()
     return DONE
 
 

@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "MISSING",
+    "AddressRead",
     "ArgumentRead",
     "AttributeRead",
     "BoundTo",
@@ -129,6 +132,15 @@ class LeafRead:
 
     def __call__(self, call: Any) -> Any:
         return call[0][self.index]
+
+
+class AddressRead:
+    """Where an object lies in memory."""
+
+    __slots__ = ()
+
+    def __call__(self, obj: Any) -> Any:
+        return np.uint64(id(obj))
 
 
 class ArgumentRead:

@@ -12,7 +12,7 @@ from types import CellType
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import MISSING, IsFalse, OwnRead, class_lookup
+from tracejit.frontend.capture.reads import MISSING, class_lookup
 from tracejit.frontend.capture.values import Capture, Source
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.grown import is_grown
@@ -26,10 +26,10 @@ __all__ = ["Change", "OutsideState"]
 class Change(NamedTuple):
     """One store that a call makes when it returns.
 
-    `kind` is "attribute", "item" (of a dict), "element" (of a list), "tail" (all of a list from
-    `key` on; None is its end), "contents" (all of a dict, as pairs) or "cell". A value of `UNBOUND`
-    deletes. The owner is a stand-in, an instance, the source of a list that nobody has read, or a
-    dict of globals or a cell itself.
+    `kind` is "attribute", "class" (an attribute of a class), "item" (of a dict), "element" (of a
+    list), "tail" (all of a list from `key` on; None is its end), "contents" (all of a dict, as
+    pairs) or "cell". A value of `UNBOUND` deletes. The owner is a stand-in, an instance, a class,
+    the source of a list that nobody has read, or a dict of globals or a cell itself.
     """
 
     owner: Any
@@ -38,8 +38,11 @@ class Change(NamedTuple):
     value: Any
 
 
-#: How a name is stored into its owner, where that is no attribute.
-_KINDS = {dict: "item", CellType: "cell"}
+def _kind(owner: Any) -> str:
+    """How a name is stored into its owner."""
+    if isinstance(owner, type):
+        return "class"
+    return {dict: "item", CellType: "cell"}.get(type(owner), "attribute")
 
 
 class OutsideState:
@@ -111,6 +114,18 @@ class OutsideState:
             self._deleted.add((id(x), name))
         overlay[name] = value
 
+    def set_class_attribute(
+        self, interpreter: Any, cls: type, source: Source, name: str, value: Any
+    ) -> None:
+        """Store under a name that a class holds already."""
+        overlay = self._overlay(interpreter, cls)
+        if name not in overlay and here() is not here().root:
+            held = self._capture.class_attribute(cls, name)
+            assert held is not None
+            self._begin(overlay, cls, name, self._capture.reach(held))
+        interpreter.will_mutate(overlay)
+        overlay[name] = value
+
     # Names outside -------------------------------------------------------------------------------
 
     def outer_name(self, owner: Any, name: str) -> Any:
@@ -163,8 +178,7 @@ class OutsideState:
             if found is not MISSING:
                 self._capture.guard_absent(source, name)
             else:
-                step = self._capture.step(source, ("own", name), OwnRead(name), f".{name}", False)
-                step.check = IsFalse()
+                self._capture.guard_own_lacks(source, name)
             original = UNBOUND
         return original
 
@@ -211,7 +225,7 @@ class OutsideState:
                 if (id(x), name) in self._deleted:
                     yield Change(x, "attribute", name, UNBOUND)
                 if value is not self._before(x, name):
-                    yield Change(x, _KINDS.get(type(x), "attribute"), name, value)
+                    yield Change(x, _kind(x), name, value)
         for x, before in self._touched.values():
             now = contents_of(x)
             if is_grown(now):

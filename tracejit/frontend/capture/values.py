@@ -28,6 +28,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.reads import (
     MISSING,
+    AddressRead,
     ArgumentRead,
     AttributeRead,
     BoundTo,
@@ -45,12 +46,13 @@ from tracejit.frontend.capture.reads import (
     LeafRead,
     ObjectRead,
     OfClass,
+    OwnRead,
     SameAs,
     class_lookup,
 )
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.contents import contents_of
-from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.instances import is_instance, is_placed
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     build_dataclass,
@@ -278,6 +280,12 @@ class Capture:
             value,
         )
 
+    def address(self, x: Any, label: str) -> Any:
+        """The traced address of a stream of random numbers."""
+        source = self.source_of(x) or self.object_source(x, label)
+        read, at = AddressRead(), np.uint64(id(x))
+        return self.reach(self.step(source, "address", read, " (its address)", at))
+
     def guard(self, source: Source, check: Check) -> None:
         """One more condition on a source."""
         first = source.check
@@ -317,6 +325,11 @@ class Capture:
         """The condition that neither a class nor its bases hold anything under `name`."""
         owner = self.object_source(cls, cls.__name__)
         self.step(owner, ("has", name), ClassHas(name), f".{name}", False).check = IsFalse()
+
+    def guard_own_lacks(self, source: Source, name: str) -> None:
+        """The condition that an object has no attribute `name` in its own dict."""
+        step = self.step(source, ("own", name), OwnRead(name), f".{name}", False)
+        step.check = IsFalse()
 
     def guard_absent(self, source: Source, name: str) -> None:
         """The condition that a source still has no attribute `name`."""
@@ -371,7 +384,7 @@ class Capture:
             if cls is not tuple:
                 self._by_identity[id(value)] = source
             return self._rebuild(source, value)
-        if is_instance(value):
+        if is_placed(value):
             return self._instance(source, value)
         self._identity(source, value)
         return value
@@ -427,7 +440,7 @@ class Capture:
         """Note the instances among the leaves of the arguments."""
         self._leaf_count = len(leaves)
         for k, (x, name) in enumerate(zip(leaves, names, strict=True)):
-            if is_instance(x):
+            if is_placed(x):
                 source = self._source(("leaf", k), None, LeafRead(k), name, x)
                 self._leaves[source] = k
                 self.reach(source)
@@ -461,7 +474,7 @@ class Capture:
             found = self._places.get(id(x))
             if found is not None and not isinstance(found, Source):
                 self._places[id(x)] = found()
-            self.tells_apart |= found is not None or id(x) in self.objects and is_instance(x)
+            self.tells_apart |= found is not None or id(x) in self.objects and is_placed(x)
 
     def place_of(self, x: Any) -> int | None:
         """The number of the leaf that is an instance or container from outside.
@@ -469,7 +482,7 @@ class Capture:
         The leaves of the arguments come first, then `inputs`. None for any other object.
         """
         source: Any = self._places.get(id(x))
-        if source is None and is_instance(x):
+        if source is None and (is_placed(x) or isinstance(x, type)):
             source = self.objects.get(id(x))
         if source is None:
             return None

@@ -27,6 +27,7 @@ from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raised
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -163,7 +164,8 @@ def branch_and_rest(
         first = _run(interpreter, p, True, with_rest(then), names)
     else:
         outcome = first.outcome
-        run_on(first, lambda: then_rest(interpreter, outcome, rest, names_in(rest)), names)
+        follow = lambda: then_rest(interpreter, outcome, rest, names_in(rest))  # noqa: E731
+        run_on(interpreter, first, follow, names)
     return merge_sides(interpreter, p, first, second, names), True
 
 
@@ -335,6 +337,8 @@ def outcomes(x: Any) -> set[str]:
         return {"falls"}
     if isinstance(x, Returned):
         return {"return"}
+    if isinstance(x, Raised):
+        return {"raise"}
     return {x.name} if isinstance(x, Signal) else {"value"}
 
 
@@ -374,4 +378,5 @@ def lifted(interpreter: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
     def on(x: Any) -> Any:
         return lifted(interpreter, f, *given[:at], x, *given[at + 1 :])
 
-    return branch(interpreter, union.predicate, lambda: on(union.first), lambda: on(union.second))
+    sides = (lambda: on(union.first), lambda: on(union.second))
+    return interpreter.settled(branch(interpreter, union.predicate, *sides))

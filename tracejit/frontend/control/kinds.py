@@ -24,7 +24,9 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
@@ -81,6 +83,8 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
         return cls, (), list(x)
     if cls is dict:
         return cls, tuple(x), list(x.values())
+    if cls in (Raised, TracedError, TracedText):
+        return cls, *(x.error if cls is Raised else x).parts()
     if not isinstance(x, (Tracer, Union, SymInt, type)) and is_plain_dataclass(x):
         names = dataclass_fields(x) or ()
         return cls, names, [getattr(x, name) for name in names]
@@ -98,6 +102,11 @@ def rebuild(interpreter: Interpreter, cls: type, keys: tuple[Any, ...], children
         return interpreter.allocate(dict(zip(keys, children, strict=True)))
     if issubclass(cls, tuple):
         return tuple.__new__(cls, children)
+    if cls in (Raised, TracedError):
+        error = TracedError.of_parts(keys, children)
+        return Raised(error) if cls is Raised else error
+    if cls is TracedText:
+        return TracedText.of_parts(keys, children)
     return interpreter.allocate(build_dataclass(cls, dict(zip(keys, children, strict=True))))
 
 

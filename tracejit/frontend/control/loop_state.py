@@ -18,7 +18,14 @@ from tracejit.frontend.control.loop_carried import (
     Unlike,
     arrays_in,
 )
-from tracejit.frontend.control.loop_recall import carries_too_much, fixpoint_of, forget, recall
+from tracejit.frontend.control.loop_recall import (
+    carries_too_much,
+    fixpoint_of,
+    forget,
+    kind_at_start,
+    recall,
+    require_alike,
+)
 from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
@@ -26,15 +33,18 @@ from tracejit.frontend.control.regions import (
     close_region,
     entered,
 )
+from tracejit.frontend.control.weak_carried import weakly
 from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
+from tracejit.frontend.tracing.weak_scalar import WeakScalar
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
@@ -55,7 +65,7 @@ class Loop:
         self.interpreter, self.names, self.parent = interpreter, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)
-        self.after, self.at_head = set(info[1]), set(info[2])
+        self.after, self.at_head = {*info[1], *names.foreign}, {*info[2], *names.foreign}
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)
@@ -72,6 +82,8 @@ class Loop:
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
         self.inner_of: dict[str, list[TracedArray]] = {}
+        #: The numbers in its last trace that it begins with as Python's.
+        self.weak: list[tuple[str, WeakScalar]] = []
         #: What names and memory are where the body begins, in its last trace.
         self.heads: dict[str, Any] = {}
         self.versions: dict[Storage, int] = {}
@@ -145,6 +157,8 @@ class Loop:
                 self.names.set(name, UNBOUND)
             elif not isinstance(carry, Same):
                 self.names.set(name, inside)
+                if isinstance(inside, WeakScalar):
+                    self.weak.append((name, inside))
                 self.inner_of[name] = carry.arrays(inside)
                 self.inner += self.inner_of[name]
         for storage in self.storages:
@@ -242,11 +256,15 @@ class Loop:
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
+            weak = weakly(carry, start, end) if self._may_be_weak(name) else None
+            if weak is not None:
+                self.carries[name] = weak
+                continue
             self.grown.at(name)
             try:
                 self.carries[name] = widened(self.interpreter, side, carry, start, end)
             except Unlike as e:
-                self.nested.differs(name, start, e)
+                self.nested.differs(name, kind_at_start(start), e)
                 raise
         self._add_cells(
             list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
@@ -270,6 +288,10 @@ class Loop:
                 self.parts[key][-1] = known or self.parts[key][-1]
         return before != (self.carries, self.storages, self.parts)
 
+    def _may_be_weak(self, name: str) -> bool:
+        """Whether no loop has been asked what number the name begins with."""
+        return name in self.at_head and id(self.names.cells[name]) not in self.parent.asked
+
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """LoopCarried memory that is stored into.
 
@@ -291,12 +313,11 @@ class Loop:
         Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
         loop cannot be rolled.
         """
-        error = self.nested.difference({n: x for n, x in self.start.items() if n in self.at_head})
-        if error is not None:
-            raise Unlike(error.code, error.detail, error.where)
+        require_alike(self)
         known = recall(self)
         for k in range(_ROUNDS):
             side = self._trace()
+            require_alike(self)
             if k == 0 and known and carries_too_much(self, side):
                 forget(self)
                 continue
@@ -320,7 +341,7 @@ class Loop:
         self.region, self.appended, self.appending = region, {}, {}
         region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
-        self.inner, self.inner_of = [], {}
+        self.inner, self.inner_of, self.weak = [], {}, []
         with entered(region, self.names) as side:
             side.own_sizes = self.sizes
             self.bind(region, iter(self.inputs))
@@ -333,6 +354,8 @@ class Loop:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
                 raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+            except Raising:
+                raise TraceError("TJ024", "a loop whose test raises", user_line()) from None
             except (TraceError, StaticLoop):
                 raise
             except Exception as e:
@@ -415,6 +438,7 @@ class Loop:
         tested = [region.builder.input(v.type, v.name) for v in inputs]
         with region.active():
             holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+        require_alike(self)
         captures = list(dict.fromkeys((*region.captures, *body.captures)))
         graphs = (
             close_region(region, tested, self.sizes, captures, [holds]),

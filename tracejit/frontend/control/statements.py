@@ -27,6 +27,7 @@ from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
 from tracejit.frontend.tracing.union import Signal, Union
@@ -63,6 +64,7 @@ class Flow:
         """The value of a function whose last statement had `outcome`."""
         if isinstance(outcome, Union):
             outcome = outcome.known()
+        outcome = self.settled(outcome)
         if not isinstance(outcome, Union):
             return _result(outcome)
         first, second = map(self.function_result, (outcome.first, outcome.second))
@@ -111,7 +113,8 @@ class Flow:
         if isinstance(p, bool):
             return then() if p else orelse()
         names = names_of_operands((then, orelse))
-        return branch(self, p, _as_value(then), _as_value(orelse), names).value
+        outcome = branch(self, p, _as_value(then), _as_value(orelse), names)
+        return self.settled(outcome).value
 
     def and_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
         """`x and y and ...`, which gives an operand."""
@@ -150,7 +153,7 @@ class Flow:
             return self._operands(goes_on, later[0](), later[1], names)
 
         sides = (others, lambda: x) if goes_on else (lambda: x, others)
-        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names).value
+        out = self.settled(branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names)).value
         if isinstance(out, TracedScalar) and out.type == PYBOOL:
             here().follows(out.own, goes_on, p.own, goes_on)
         return out
@@ -178,14 +181,19 @@ class Flow:
         x = narrow(iterable)
         items = items_of(x) or packed_items(self, x)
 
-        def run(item: Any) -> Any:
+        def step(item: Any) -> Any:
             assign(item)
-            outcome = renamed(body(), CONTINUE, None)
+            outcome = body()
             if items is not None:
                 items.check()
             return outcome
 
-        if items is None:
+        def run(item: Any) -> Any:
+            return renamed(self.bounded(lambda: step(item), names), CONTINUE, None)
+
+        if isinstance(x, GeneratorCall):
+            outcome = self.generated(x, run, names)
+        elif items is None:
             here().note("unrolled", f"over a {type(x).__name__}")
             outcome = self._each(iter(self.iterate(x)), run, names)
         else:
@@ -294,7 +302,7 @@ class Flow:
         names = Names(stored, (test, body, orelse))
 
         def run() -> Any:
-            return renamed(body(), CONTINUE, None)
+            return renamed(self.bounded(body, names), CONTINUE, None)
 
         return self._ended(self._tested(test, run, names, info, 0), orelse, rest)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError, Where
-from tracejit.frontend.host.functions import host_path, spelled, takes_keywords
+from tracejit.frontend.host.functions import host_path, spelled_call, takes_keywords
 from tracejit.frontend.host.infer_by_example import Undecided, infer_by_example, real_values
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -49,8 +49,7 @@ def host_call(
     operands = CallOperands()
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
-        function, name = _harmless(path), spelled(path)
-        return record(interpreter, attrs, operands, function, name, refused.where)
+        return record(interpreter, attrs, operands, _harmless(path), refused.where)
 
 
 def _harmless(path: str) -> Callable[..., Any]:
@@ -120,9 +119,9 @@ class CallOperands:
             return cls.__name__, *map(self.template, x)
         if cls is dict and all(type(k) is str for k in x):
             return "dict", *((("constant", k), self.template(v)) for k, v in x.items())
-        if cls is slice:
+        if cls in (slice, range):
             parts = tuple([self.template(p) for p in (x.start, x.stop, x.step)])
-            return "call", "builtins:slice", 0, parts, ()
+            return "call", f"builtins:{cls.__name__}", 0, parts, ()
         if cls is np.ndarray and isinstance(here(), ConcreteTrace):
             return self._number(lift(x).value())
         return _constant(x)
@@ -148,7 +147,6 @@ def record(
     attrs: dict[str, Any],
     operands: CallOperands,
     placeholder: Callable[..., Any],
-    name: str,
     where: Where | None,
     effect: bool = False,
 ) -> Any:
@@ -176,7 +174,7 @@ def record(
     for v, t in zip(outputs, found.types, strict=False):
         if is_several_axes(v.type) and not t[3]:
             trace.unordered.add(v)
-    trace.note("host", name, where)
+    trace.note("host", spelled_call(attrs), where)
     leaves = [wrap(trace, v) for v in outputs[: len(found.types)]]
     return _rebuilt(interpreter, found.result, leaves)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from tracejit.ops.host.functions import find_function
+from tracejit.ops.host.random import DRAW, DRAWN, START
 
-__all__ = ["host_path", "spelled", "takes_keywords"]
+__all__ = ["host_path", "spelled", "spelled_call", "takes_keywords"]
 
 #: Modules whose functions have effects, draw random numbers or give objects of their own.
 _MODULES = frozenset(
@@ -107,6 +109,13 @@ def takes_keywords(names: Any) -> bool:
     return not any(
         name in ("out", "output", "like", "dst") or name.startswith("overwrite") for name in names
     )
+
+
+def spelled_call(attrs: Mapping[str, Any]) -> str:
+    """The function of a call with these attributes as its users write it."""
+    if attrs["function"] in (DRAW, DRAWN):
+        return f"random numbers: {attrs['arguments'][attrs['function'] == DRAWN][1]}"
+    return "np.random.default_rng" if attrs["function"] == START else spelled(attrs["function"])
 
 
 def spelled(path: str) -> str:

@@ -20,8 +20,10 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
+from tracejit.frontend.control.exceptions import Exceptions
+from tracejit.frontend.control.generators import Generators
 from tracejit.frontend.control.iteration import Items, items_of
-from tracejit.frontend.control.regions import fail
+from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
@@ -29,17 +31,22 @@ from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import (
     comprehensions,
+    contexts,
     effects,
+    failures,
     formatting,
     grown_lists,
     objects,
     operators,
 )
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
+from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -47,6 +54,7 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
@@ -91,7 +99,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow):
+class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -108,6 +116,9 @@ class TraceInterpreter(Flow):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        self.consumers = []
+        self.local_generators: dict[int, Any] = {}
+        self.tries, self.blocks, self.handling, self.filters = [], [], [], 0
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -235,6 +246,8 @@ class TraceInterpreter(Flow):
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
+        if isinstance(x, GeneratorCall):
+            raise TraceError("TJ023", "a generator whose items are taken one by one", user_line())
         if is_grown(x):
             return iter(items_of(x) or ())
         if cls in _ITERATORS and self.owner_of(x) is not current_trace():
@@ -307,6 +320,14 @@ class TraceInterpreter(Flow):
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""
         effects.raise_error(self, error, *cause)
+
+    def within(self, manager: Any, run: Callable[[Any], Any], names: Names) -> Any:
+        """The outcome of `run(value)`, a block that binds `names`, inside a context."""
+        return contexts.within(self, manager, run, names)
+
+    def emit_error(self, error: TracedError) -> None:
+        """Leave the program by an exception."""
+        effects.emit_error(self, error)
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         """`assert test, message()`."""
@@ -425,6 +446,7 @@ class TraceInterpreter(Flow):
             checks.require_index(key)
             if cls in (list, tuple) and isinstance(key, (TracedScalar, SymInt)):
                 return grown_lists.chosen(self, x, key)
+            failures.index(self, x, key)
             out = x[key]
             return self.allocate(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
@@ -454,6 +476,7 @@ class TraceInterpreter(Flow):
         if isinstance(x, (TracedArray, TracedFlat)):
             checks.require_index(key)
             checks.require_known(value, "a value to store")
+            failures.index(self, x, key)
             x[key] = value
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
@@ -544,7 +567,7 @@ class TraceInterpreter(Flow):
             return self.on_unions(
                 lambda x: self.call(self.attribute(x, on), *args, **kwargs), f.owner
             )
-        if type(f) is MethodType:
+        if type(f) is MethodType and not is_stream(f.__self__):
             source = self.capture.source_of(f)
             if source is None:
                 return self.call(f.__func__, f.__self__, *args, **kwargs)

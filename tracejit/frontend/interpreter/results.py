@@ -10,6 +10,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import Form, Record, is_grown, leaves_in, prefixes
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
@@ -140,6 +141,8 @@ class _ResultFlattener(Flattener):
             return self.choice(x)
         if x is UNBOUND:
             return Static(x)
+        if isinstance(x, GeneratorCall):
+            raise TraceError("TJ023", "a generator in the result", user_line())
         if is_grown(x):
             return self.grown(x)
         if not self.made(x):

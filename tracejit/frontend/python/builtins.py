@@ -22,15 +22,21 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
 from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
+from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.messages import MESSAGE_CALLS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.reductions import FOLD_CALLS
+from tracejit.frontend.python.reductions import FOLD_CALLS, Generated
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
 __all__ = ["CALLS"]
@@ -116,7 +122,10 @@ def _sequence(cls: Any) -> Callable[..., Any]:
             filled: list[Any] = interpreter.allocate([])
             grown_lists.extend(interpreter, filled, items)
             return filled
-        made = cls(interpreter.iterate(items))
+        collects = isinstance(items, GeneratorCall)
+        if collects and cls is list:
+            return list_of(interpreter, Generated(interpreter, items, None, lambda x: x, ()))
+        made = cls(interpreter.collected(items) if collects else interpreter.iterate(items))
         return made if cls is tuple else interpreter.allocate(made)
 
     return run
@@ -208,7 +217,7 @@ def _require_class(cls: Any) -> None:
 
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
-    if isinstance(x, (Tracer, SymInt)):
+    if isinstance(x, (Tracer, SymInt, TracedError, TracedText)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)
     return isinstance(x, cls)
@@ -284,6 +293,8 @@ def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
     **FOLD_CALLS,
+    **CONTEXT_CALLS,
+    **MESSAGE_CALLS,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

@@ -12,6 +12,7 @@ from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.python.grown_lists import is_long
 from tracejit.frontend.python.reductions import Generated
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here
@@ -66,6 +67,9 @@ def _append_all(interpreter: Interpreter, out: Any, source: Generated, nested: b
             add()
 
     outside = here()
+    if isinstance(source.iterable, GeneratorCall):
+        interpreter.for_(source.iterable, assign, body, None, None, ("item",), (0, (), ()))
+        return
     items = packed_items(interpreter, source.iterable)
     if items is not None:
         source = source._replace(iterable=items)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import logging
 import sys
 from types import (
     BuiltinFunctionType,
@@ -23,18 +24,20 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.capture.reads import IsFalse, OwnRead
 from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
-from tracejit.frontend.python.random import TracedGenerator, random_function
+from tracejit.frontend.python.random import StreamMethod, TracedGenerator
 from tracejit.frontend.python.streams import STREAMS, StandardStream
 from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
+from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
@@ -55,6 +58,8 @@ _SCALAR = frozenset(
 _DTYPE = frozenset(
     "alignment base byteorder char isnative itemsize kind name ndim num shape str type".split()
 )
+#: Methods of what is no plain value as an attribute of a class.
+_DESCRIBES = ("__get__", "__set__", "__delete__")
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 #: The same lookup as object's, under other names.
 _GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
@@ -74,10 +79,12 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator, UnreadList)):
+    if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
+    if isinstance(x, logging.Logger):
+        return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):
@@ -100,6 +107,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         if name in _DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
+    if is_stream(x):
+        return StreamMethod(x, name)
     return _object_attribute(interpreter, x, name)
 
 
@@ -128,10 +137,6 @@ def _module_attribute(interpreter: Interpreter, module: ModuleType, name: str) -
         interpreter.capture.library_name(vars(module), name, MISSING)
         raise
     interpreter.capture.library_name(vars(module), name, value)
-    if module.__name__ == "numpy.random":
-        drawing = random_function(name, value)
-        if drawing is not None:
-            return drawing
     top = module.__name__.partition(".")[0]
     if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType, np.ufunc)):
         return value
@@ -177,6 +182,9 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
     meta = type(cls)
     if meta is not type and meta is not abc.ABCMeta and not isinstance(cls, enum.EnumMeta):
         raise TraceError("TJ006", f"the attribute {name} of a {meta.__name__}", user_line())
+    stored = _stored_in_class(interpreter, cls, name)
+    if stored is not MISSING:
+        return stored
     found = class_lookup(cls, name)
     if found is MISSING:
         if hasattr(cls, name):
@@ -184,6 +192,29 @@ def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
         interpreter.capture.guard_absent(interpreter.capture.object_source(cls, cls.__name__), name)
         return getattr(cls, name)
     return _bind(interpreter, cls, name, found, None)
+
+
+def _stored_in_class(interpreter: Interpreter, cls: type, name: str) -> Any:
+    """What the program has stored under a name into a class or its bases, or MISSING."""
+    for base in cls.__mro__:
+        stored = interpreter.state.attribute(base, name)
+        if stored is not MISSING:
+            return narrow_bound(stored)
+        if name in base.__dict__:
+            break
+    return MISSING
+
+
+def _store_in_class(interpreter: Interpreter, value: Any, cls: type, name: str) -> None:
+    """`cls.name = value`, where the class has an attribute of that name that is no descriptor."""
+    held = cls.__dict__.get(name, MISSING)
+    plain = type(cls) in (type, abc.ABCMeta) and cls.__flags__ & HEAP_TYPE
+    if held is MISSING or not plain or any(hasattr(type(held), m) for m in _DESCRIBES):
+        raise TraceError("TJ027", f"the class attribute {cls.__name__}.{name}", user_line())
+    source = interpreter.capture.object_source(cls, cls.__name__)
+    if any(hasattr(type(value), m) for m in _DESCRIBES) and not isinstance(value, Tracer):
+        raise TraceError("TJ027", f"a {type(value).__name__} as a class attribute", user_line())
+    interpreter.state.set_class_attribute(interpreter, cls, source, name, value)
 
 
 def _super_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
@@ -222,9 +253,6 @@ def _bind(
         return interpreter.call(_inner_function(interpreter, source, "fget", found.fget), owner)
     if any(hasattr(type(found), m) for m in ("__get__", "__set__", "__delete__")):
         if not _is_of_compiler(found):
-            if issubclass(cls, (np.random.Generator, np.random.RandomState)):
-                what = f"{cls.__name__}.{name} of a generator made outside the function"
-                raise TraceError("TJ002", what, user_line())
             raise TraceError("TJ006", f"the descriptor {cls.__name__}.{name}", user_line())
         capture.guard_identity(source)
         return found.__get__(owner, cls)
@@ -279,6 +307,12 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if stored is not MISSING:
         return _stored_attribute(x, name, found, narrow_bound(stored))
     own = getattr(x, "__dict__", {})
+    if name not in own and found is not MISSING:
+        stored = _stored_in_class(interpreter, cls, name)
+        if stored is not MISSING:
+            if source is not None:
+                capture.guard_own_lacks(source, name)
+            return stored
     if isinstance(found, MemberDescriptorType) or name in own:
         if name not in own or not _is_data_descriptor(found):
             value = getattr(x, name)
@@ -298,8 +332,7 @@ def _object_attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if source is not None and isinstance(found, FunctionType):
         capture.guard_method(source, name, found)
     elif source is not None and not isinstance(found, (staticmethod, classmethod)):
-        own_source = capture.step(source, ("own", name), OwnRead(name), f".{name}", False)
-        own_source.check = IsFalse()
+        capture.guard_own_lacks(source, name)
     if is_namedtuple(cls) and name in ("_replace", "_asdict", "_make"):
         return getattr(x, name)
     return _bind(interpreter, cls, name, found, x)
@@ -363,6 +396,9 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
     if isinstance(x, Tracer):
         raise TraceError("TJ008", f"an assignment to the attribute {name} of an array", user_line())
     if isinstance(value, TracedArray) and _holds(interpreter, x, name, value):
+        return
+    if isinstance(x, type):
+        _store_in_class(interpreter, value, x, name)
         return
     source = _outside(interpreter, x)
     if source is None:

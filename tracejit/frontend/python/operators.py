@@ -14,7 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
-from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python import failures, grown_lists
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
@@ -31,6 +31,7 @@ from tracejit.frontend.tracing.checks import (
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -66,7 +67,9 @@ def _checked(op: str, x: Tracer, other: Any) -> None:
     if type(other) in (set, frozenset, *VIEWS):
         return  # Whatever they hold, an operator with a number does not ask.
     require_known(other, "an operand")
-    if isinstance(x.type, PyScalar) and type(other) in (list, tuple) and op not in ("eq", "ne"):
+    if type(other) not in (list, tuple) or op in ("eq", "ne"):
+        return
+    if isinstance(x.type, PyScalar):
         if op in ("mul", "imul") and x.type.kind in ("bool", "int"):
             raise TraceError("TJ001", "how often a sequence is repeated", user_line())
         kinds = f"{type(other).__name__} and {class_of(x).__name__}"
@@ -109,6 +112,7 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
+        failures.division(interpreter, op, a, b)
         return interpreter.fresh(_builtin_operator(interpreter, op, a, b))
     if _builtin(a):
         raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
@@ -187,6 +191,7 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         require_known(b, "an operand") if type(b) is not set else interpreter.ordered(b)
         return getattr(operator, op)(a, b)
     if isinstance(a, Tracer):
+        failures.division(interpreter, plain, a, b)
         _checked(op, a, b)
         return getattr(operator, op)(a, b)
     if not _builtin(a):
@@ -204,7 +209,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
-        return _same(interpreter, a, b) is (op == "is_")
+        same = _same(interpreter, a, b)
+        return same if op == "is_" else interpreter.not_(same)
     if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
         x = b if is_grown(a) else a
         if not isinstance(x, (TracedArray, np.generic)):
@@ -214,7 +220,12 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         found = _contains(interpreter, b, a)
         return found if op == "contains" else interpreter.not_(found)
     if isinstance(a, Tracer) or isinstance(b, Tracer):
-        _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
+        x, other = (a, b) if isinstance(a, Tracer) else (b, a)
+        if op in ("eq", "ne") and (other is None or type(other) in (str, bytes)):
+            found = _beside_unlike(interpreter, op, x, other)
+            if found is not None:
+                return found
+        _checked(op, x, other)
         # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
         # would leave the comparison to the other side, as if that stood on the left.
         return getattr(operator, op)(lift(a) if isinstance(a, (np.generic, complex)) else a, b)
@@ -244,6 +255,17 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     return _call_special(interpreter, f"__{op}__", a, b)
 
 
+def _beside_unlike(interpreter: Interpreter, op: str, x: Tracer, other: Any) -> Any:
+    """A traced value compared with None, or a number with a text; None for an array and a text."""
+    if isinstance(x, TracedScalar):
+        return getattr(operator, op)(class_of(x)(1), other)
+    if other is not None or not isinstance(x, TracedArray):
+        return None
+    # NumPy compares element by element.
+    found = interpreter.call(np.full_like, x, op == "ne", dtype=bool)
+    return found if x.ndim else interpreter.item(found, ())
+
+
 def _compares_by_value(x: Any) -> bool:
     return (
         isinstance(x, SymInt)
@@ -267,12 +289,16 @@ def _knows(x: Any) -> bool:
     return is_default(type(x), "__eq__")
 
 
-def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
-    """`a is b`. Raises TraceError where the stand-ins cannot tell."""
+def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
+    """`a is b`: a bool, or a traced one. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
             if isinstance(x, TracedArray) and x is other:
                 return True
+            if isinstance(x, (TracedScalar, SymInt)) and class_of(x) is not class_of(other):
+                return False
+            if type(other) is bool:
+                return interpreter.compare("eq", x, other)
             if isinstance(other, (Tracer, SymInt)):
                 raise TraceError("TJ001", "the identity of traced values", user_line())
             if not isinstance(x, TracedArray) and (
@@ -281,6 +307,8 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
     if a is not b:
+        if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
+            raise TraceError("TJ024", "the identity of exceptions", user_line())
         if id(a) in interpreter.shared and id(b) in interpreter.shared:
             raise TraceError("TJ001", "the identity of elements of a list", user_line())
         if isinstance(a, tuple) and isinstance(b, tuple):

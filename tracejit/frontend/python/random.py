@@ -1,7 +1,9 @@
-"""Random numbers in a traced program: draws from NumPy's streams, in the program's order."""
+"""Random numbers in a traced program: draws from streams of NumPy and Python, in its order."""
 
 from __future__ import annotations
 
+import sys
+from types import BuiltinFunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -10,75 +12,184 @@ from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import CallOperands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
+from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.ops.host.functions import find_function
-from tracejit.ops.host.random import DRAW, START, draw, start
+from tracejit.ops.host.random import (
+    DRAW,
+    DRAWN,
+    MODULES,
+    START,
+    draw,
+    drawn_from,
+    module_stream,
+    start,
+)
 
-__all__ = ["RandomFunction", "TracedGenerator", "random_function"]
+__all__ = ["RandomFunction", "StreamMethod", "TracedGenerator", "random_function"]
 
 _DISTRIBUTIONS = (
     "beta binomial chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric "
     "laplace logistic lognormal logseries multinomial multivariate_normal negative_binomial "
     "noncentral_chisquare noncentral_f normal pareto permutation poisson power random rayleigh "
-    "standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular "
-    "uniform vonmises wald weibull zipf"
+    "shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t "
+    "triangular uniform vonmises wald weibull zipf"
 ).split()
-_GLOBAL = frozenset((*_DISTRIBUTIONS, "rand", "randn", "randint", "random_sample", "seed"))
-_OF_GENERATOR = frozenset((*_DISTRIBUTIONS, "integers", "multivariate_hypergeometric", "permuted"))
-
-
-def random_function(name: str, value: Any) -> RandomFunction | None:
-    """The stand-in of `np.random.name`, which is `value`; None for what is not known."""
-    if name == "default_rng" and value is np.random.default_rng:
-        return RandomFunction(name)
-    of_global = getattr(value, "__self__", None) is np.random.mtrand._rand
-    known = of_global or value is np.random.seed
-    return RandomFunction(name) if name in _GLOBAL and known else None
+#: The methods that draw, or seed, by the name of the stream's class.
+_METHODS = {
+    "Generator": frozenset(
+        (*_DISTRIBUTIONS, "integers", "multivariate_hypergeometric", "permuted")
+    ),
+    "RandomState": frozenset(
+        (*_DISTRIBUTIONS, "rand", "randint", "randn", "random_sample", "seed", "tomaxint")
+    ),
+    "Random": frozenset(
+        "betavariate choice choices expovariate gammavariate gauss getrandbits lognormvariate "
+        "normalvariate paretovariate randint random randrange sample seed shuffle triangular "
+        "uniform vonmisesvariate weibullvariate".split()
+    ),
+}
+#: What these methods call the bounds of integers.
+_HIGH = frozenset(("high", "b", "stop"))
+_BOUNDS = _HIGH | {"low", "a", "start"}
+#: Functions of `np.random` that are no methods of its stream, but call one.
+_CALLS = {"ranf": "random_sample", "sample": "random_sample", "seed": "seed"}
 
 
 class RandomFunction:
-    """A function of the module `np.random`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    """A function that draws random numbers, or makes a Generator."""
 
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
-        """Draw from NumPy's global stream, or make a Generator."""
-        if self.name == "default_rng":
-            return _make(interpreter, *args, **kwargs)
-        name = f"np.random.{self.name}"
+        """What it gives. Raises TraceError for what cannot be followed."""
+        raise NotImplementedError
+
+
+def random_function(interpreter: Interpreter, f: Any) -> RandomFunction | None:
+    """The stand-in of a function that draws from a stream, or makes one; None for any other."""
+    if type(f) in (BuiltinFunctionType, MethodType) and is_stream(f.__self__):
+        kind = next((k for k in MODULES if f.__self__ is module_stream(k)), None)
+        if kind is not None:
+            return StreamMethod(f.__self__, f.__name__, kind)
+        source = interpreter.capture.source_of(f)
+        if source is None:
+            return None
+        owner = interpreter.capture.attribute(source, "__self__", f.__self__)
+        return StreamMethod(owner, f.__name__)
+    module = sys.modules.get("numpy.random")
+    if module is None:
+        return None
+    if f is module.default_rng:
+        return _Maker()
+    method = next((m for name, m in _CALLS.items() if f is getattr(module, name)), None)
+    if method is None:
+        return None
+    return StreamMethod(module_stream("np.random"), method, "np.random")
+
+
+# Streams from outside ----------------------------------------------------------------------------
+
+
+class StreamMethod(RandomFunction):
+    """A method of a stream that the program has not made; `kind` names one that is a module's."""
+
+    def __init__(self, stream: Any, name: str, kind: str | None = None) -> None:
+        self.stream, self.name, self.kind = stream, name, kind
+
+    def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+        """Draw from it where it lies."""
+        stream, cls = self.stream, type(self.stream)
+        name, refused = _checked(cls.__name__, self.name, kwargs)
         operands = CallOperands()
-        # The types of its results are found on a stream of its own.
-        placeholder = getattr(np.random.RandomState(0), self.name)
-        refused = TraceError("TJ002", name, user_line())
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
-            attrs = operands.call(f"numpy.random:{self.name}", args, kwargs)
-            return record(
-                interpreter, attrs, operands, placeholder, name, refused.where, effect=True
-            )
+            address = None
+            if self.kind is None:
+                address = interpreter.capture.address(stream, cls.__name__)
+            given = (self.kind or cls.__name__, self.name, address, tuple(args), dict(kwargs))
+            attrs = operands.call(DRAWN, given, {})
+            where = refused.where
+            result = record(interpreter, attrs, operands, _example(cls), where, effect=True)
+        return _result(interpreter, self.name, args, result)
 
 
-def _make(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
-    """`np.random.default_rng(seed)`."""
-    refused = TraceError("TJ002", "np.random.default_rng", user_line())
-    seeds = (*args, *kwargs.values())
-    # Without a seed every call of the function would begin somewhere else.
-    if len(seeds) != 1 or not set(kwargs) <= {"seed"} or not _is_seed(seeds[0]):
+def _checked(cls: str, method: str, kwargs: dict[str, Any]) -> tuple[str, TraceError]:
+    """The method's name, and what is raised where the call cannot be followed, here if so."""
+    module = "random" if cls == "Random" else "np.random"
+    name = f"{module}.{cls}.{method}"
+    refused = TraceError("TJ002", name, user_line())
+    if method not in _METHODS[cls] or not takes_keywords(kwargs):
         raise refused
-    operands = CallOperands()
-    with refuse_opaque(refused):
-        attrs = operands.call(START, seeds, {})
+    return name, refused
+
+
+def _example(cls: type) -> Any:
+    """A draw from a stream of its own: what is known while tracing is not drawn from."""
+
+    def example(_: str, method: str, address: Any, args: Any, keywords: Any) -> Any:
+        stream = np.random.default_rng(0) if cls is np.random.Generator else cls(0)
+        return drawn_from(stream, method, *_possible(method, args, keywords))
+
+    return example
+
+
+def _possible(method: str, args: Any, keywords: Any) -> tuple[Any, Any]:
+    """Arguments of these types, with bounds between which there are integers."""
+    if method not in ("integers", "randint", "randrange"):
+        return args, keywords
+    low, high = (0, 9) if len(args) > 1 or keywords.keys() & _HIGH else (9, 9)
+    given = [b if _is_integer(x) else x for x, b in zip(args, (low, high), strict=False)]
+    named = {
+        k: (high if k in _HIGH else low) if k in _BOUNDS and _is_integer(x) else x
+        for k, x in keywords.items()
+    }
+    return (*given, *args[2:]), named
+
+
+def _is_integer(x: Any) -> bool:
+    return isinstance(x, (int, np.integer))
+
+
+def _result(interpreter: Interpreter, method: str, args: Any, result: Any) -> Any:
+    """What a method gives, by what the draw gives: `shuffle` stores that into its argument."""
+    if method != "shuffle":
+        return result
+    x = args[0]
+    if isinstance(x, list):
+        interpreter.require_mutable(x)
+        x[:] = result
+    else:
+        x[...] = result
+    return None
+
+
+# Generators made inside --------------------------------------------------------------------------
+
+
+class _Maker(RandomFunction):
+    """`np.random.default_rng`."""
+
+    def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+        """Make a Generator; without a seed, another one each time."""
         name = "np.random.default_rng"
-        words = record(interpreter, attrs, operands, find_function(START), name, refused.where)
-    return TracedGenerator(words)
+        refused = TraceError("TJ002", name, user_line())
+        seeds = (*args, *kwargs.values()) or (None,)
+        if len(seeds) == 1 and type(seeds[0]) is np.random.Generator:
+            return seeds[0]
+        if len(seeds) != 1 or not set(kwargs) <= {"seed"} or not _is_seed(seeds[0]):
+            raise refused
+        operands = CallOperands()
+        with refuse_opaque(refused):
+            attrs = operands.call(START, seeds, {})
+            maker, fresh = find_function(START), seeds[0] is None
+            words = record(interpreter, attrs, operands, maker, refused.where, effect=fresh)
+        return TracedGenerator(words)
 
 
 def _is_seed(x: Any) -> bool:
-    if isinstance(x, (Tracer, SymInt, np.integer)):
+    if x is None or isinstance(x, (Tracer, SymInt, np.integer)):
         return True
     return type(x) is int or (type(x) in (list, tuple) and bool(x) and all(map(_is_seed, x)))
 
@@ -90,35 +201,30 @@ class TracedGenerator:
         self.words = words
 
     def attribute(self, name: str) -> Any:
-        """A method that draws. Raises TraceError for any other attribute."""
-        if name not in _OF_GENERATOR:
-            raise TraceError("TJ002", f"Generator.{name}", user_line())
+        """A method that draws."""
         return _Method(self, name)
 
 
 def _example_draw(method: str, words: Any, args: Any, keywords: Any) -> Any:
     """A draw from a stream of its own: not every number is the state of one."""
-    return draw(method, start(0), args, keywords)
+    return draw(method, start(0), *_possible(method, args, keywords))
 
 
 class _Method(RandomFunction):
-    """A method of a Generator."""
+    """A method of a Generator that the program makes."""
 
     def __init__(self, generator: TracedGenerator, name: str) -> None:
-        super().__init__(name)
-        self.generator = generator
+        self.generator, self.name = generator, name
 
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw, and keep the state after it."""
-        words, name = self.generator.words, f"Generator.{self.name}"
-        refused = TraceError("TJ002", name, user_line())
-        if not takes_keywords(kwargs):
-            raise refused
+        words = self.generator.words
+        name, refused = _checked("Generator", self.name, kwargs)
         operands = CallOperands()
         with refuse_opaque(refused):
             require_known([*args, *kwargs.values()], f"an argument of {name}")
             given = (self.name, words, tuple(args), dict(kwargs))
             attrs = operands.call(DRAW, given, {})
-            after, result = record(interpreter, attrs, operands, _example_draw, name, refused.where)
+            after, result = record(interpreter, attrs, operands, _example_draw, refused.where)
         words.store(after.value())
-        return result
+        return _result(interpreter, self.name, args, result)

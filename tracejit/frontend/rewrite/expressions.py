@@ -16,6 +16,7 @@ from tracejit.frontend.rewrite.constructs import (
     CODES_OF,
     HOOKS,
     OPERATORS,
+    HookCall,
     bound_names,
     spell,
     stored_names,
@@ -160,6 +161,9 @@ class Expressions:
         )
 
     # Expressions ---------------------------------------------------------------------------------
+
+    def hook_call(self, node: HookCall) -> Any:
+        return self.hook(node.name, *self.visit_all(node.args))
 
     def ternary(self, node: ast.IfExp) -> Any:
         test = self.visit(node.test)

@@ -14,10 +14,17 @@ from typing import Any
 
 from tracejit.frontend.rewrite.source import is_library_file
 
-__all__ = ["is_instance"]
+__all__ = ["HEAP_TYPE", "is_instance", "is_placed", "is_stream"]
 
 #: A class made by a class statement (CPython's object.h).
-_HEAP_TYPE = 1 << 9
+HEAP_TYPE = 1 << 9
+
+#: The classes of objects that random numbers are drawn from, by name: their modules.
+_STREAMS = {
+    "Generator": "numpy.random._generator",
+    "RandomState": "numpy.random.mtrand",
+    "Random": "random",
+}
 
 _KNOWN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -29,6 +36,18 @@ def is_instance(x: Any) -> bool:
     if known is None:
         known = _KNOWN[cls] = cls is SimpleNamespace or _is_of_program(cls)
     return known
+
+
+def is_stream(x: Any) -> bool:
+    """Whether `x` is a stream of random numbers: NumPy's Generator or RandomState, or Random."""
+    cls = type(x)
+    module = sys.modules.get(_STREAMS.get(cls.__name__, ""))
+    return module is not None and getattr(module, cls.__name__, None) is cls
+
+
+def is_placed(x: Any) -> bool:
+    """Whether `x` from outside is known by its class and the way to it, not by identity."""
+    return is_instance(x) or is_stream(x)
 
 
 def _is_of_program(cls: type) -> bool:
@@ -44,4 +63,4 @@ def _is_plain(base: type) -> bool:
     """Whether instances have no memory besides their dict and slots."""
     new = base.__dict__.get("__new__")
     made_in_python = new is None or isinstance(getattr(new, "__func__", None), FunctionType)
-    return bool(base.__flags__ & _HEAP_TYPE) and made_in_python
+    return bool(base.__flags__ & HEAP_TYPE) and made_in_python

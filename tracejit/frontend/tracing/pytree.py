@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.instances import is_placed
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
@@ -330,7 +330,7 @@ class _ArgumentFlattener(Flattener):
     """Instances are leaves: what a call reads of them is looked up by the trace."""
 
     def other(self, x: Any) -> Any:
-        if is_instance(x):
+        if is_placed(x):
             _require_class(x)
             self.leaves.append(x)
             return LEAF

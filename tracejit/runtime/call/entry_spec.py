@@ -2,9 +2,9 @@
 
 A compiled program is `i32 program(ptr in, ptr out)`: two arrays of 8-byte slots.
 
-`in`   one slot for each leaf in order (an array: its data pointer; a traced Python scalar: i64,
-       double, two doubles, or 0 / 1; a NumPy scalar: its own bytes, two slots for complex128; a
-       static leaf: none), then one for each name in `sizes`.
+`in`   one slot for each leaf in order (an array: its data pointer; an address; a traced Python
+       scalar: i64, double, two doubles, or 0 / 1; a NumPy scalar: its own bytes, two slots for
+       complex128; a static leaf: none), then one for each name in `sizes`.
 `out`  one slot for each output in order (an array: the data pointer of memory allocated by the
        entry, or zero, where the program puts a new array that it makes itself; a scalar: where the
        program stores its value, two slots for 16 bytes; a constant object or a returned leaf:
@@ -39,6 +39,7 @@ from tracejit.runtime.call.watch import Watched
 
 __all__ = [
     "AbsentLeaf",
+    "AddressLeaf",
     "ArrayLeaf",
     "CellSource",
     "Choice",
@@ -143,6 +144,11 @@ class InstanceLeaf:
 
 
 @dataclass(frozen=True)
+class AddressLeaf:
+    """Any object: the program is given its address, and the entry keeps it alive."""
+
+
+@dataclass(frozen=True)
 class AbsentLeaf:
     """Nothing: the namespace or dict that is the source has no such key."""
 
@@ -173,6 +179,7 @@ Leaf: TypeAlias = (
     | StaticLeaf
     | WatchedLeaf
     | InstanceLeaf
+    | AddressLeaf
     | AbsentLeaf
     | SequenceLeaf
     | DictLeaf
@@ -302,7 +309,7 @@ def _slots(item: Leaf | Output) -> int:
             return _SCALAR_SLOTS[kind]
         case NpScalarLeaf(dtype) | OutNpScalar(dtype):
             return -(-dtype.itemsize // 8)
-        case ArrayLeaf() | OutArray() | OutMade():
+        case AddressLeaf() | ArrayLeaf() | OutArray() | OutMade():
             return 1
     return 0
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.tracing.instances import is_instance
+from tracejit.frontend.tracing.instances import is_placed
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.types import DTYPES, ArrayType, NpScalar, PyScalar, Type, dtype_name
 from tracejit.runtime.call.entry_spec import (
@@ -90,7 +90,7 @@ def leaf_key(x: Any) -> object:
         if type(x) is int and not -(2**63) <= x < 2**63:
             raise TraceError("TJ003", "an int that does not fit 64 bits")
         return _SCALARS[type(x)]
-    if is_instance(x):
+    if is_placed(x):
         return "instance", type(x)
     try:
         hash(x)
@@ -201,7 +201,7 @@ def specialize(
             types.append(t)
             texts.append(str(t) + ("" if leaf.layout != "A" else " strided"))
             continue
-        if is_instance(x):
+        if is_placed(x):
             out.append(InstanceLeaf(watch(type(x))))
             types.append(None)
             texts.append(type(x).__name__)

@@ -9,7 +9,7 @@ from tracejit.frontend.tracing.union import UNBOUND
 __all__ = ["STORED_NATIVELY", "store_value"]
 
 #: The kinds of stores that entries make by machine code.
-STORED_NATIVELY = frozenset({"attribute", "cell", "element", "item", "tail"})
+STORED_NATIVELY = frozenset({"attribute", "cell", "class", "element", "item", "tail"})
 
 
 def store_value(owner: Any, kind: str, key: Any, value: Any) -> None:
@@ -19,7 +19,7 @@ def store_value(owner: Any, kind: str, key: Any, value: Any) -> None:
             # A branch may have left it as it was: not there.
             if hasattr(owner, key):
                 delattr(owner, key)
-        case "attribute":
+        case "attribute" | "class":
             setattr(owner, key, value)
         case "item" if value is UNBOUND:
             owner.pop(key, None)

@@ -21,6 +21,7 @@ from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
+    AddressLeaf,
     DictLeaf,
     EntrySpec,
     InstanceLeaf,
@@ -108,7 +109,8 @@ def _spec(
     if spec is None or results is None:
         return spec
     known = {id(leaf): number for number, (_, leaf) in enumerate(spec.leaves)}
-    numbers = [known[id(leaf)] for _, leaf in flat.leaves]
+    # An address is another leaf there, and no result.
+    numbers = [known.get(id(leaf), -1) for _, leaf in flat.leaves]
     direct = direct_results(traced, flat.outputs, dict(enumerate(numbers)))
     if direct is not None:
         return dataclasses.replace(spec, **direct._asdict())
@@ -282,6 +284,9 @@ class _Captured:
             self._sources.append(source)
             if source is None:
                 continue
+            if isinstance(step.read, at.AddressRead):
+                checks.append((source, AddressLeaf()))
+                continue
             if index in remaining:
                 checks.append((source, remaining[index]))
             if isinstance(step.check, at.OfClass) and index in remaining:
@@ -314,6 +319,8 @@ class _Captured:
         parent = self._sources[step.parent - 1] if step.parent else None
         if parent is None:
             raise _PythonOnly
+        if isinstance(read, at.AddressRead):
+            return parent
         if isinstance(read, at.AttributeRead):
             return AttributeSource(parent, read.name)
         if isinstance(read, at.ItemRead):

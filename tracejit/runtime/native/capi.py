@@ -44,6 +44,7 @@ _PYTHON = {
     "PyObject_CallOneArg": ("ptr", "ptr, ptr"),
     "PyObject_GenericSetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_GetAttr": ("ptr", "ptr, ptr"),
+    "PyObject_SetAttr": ("i32", "ptr, ptr, ptr"),
     "PyObject_RichCompareBool": ("i32", "ptr, ptr, i32"),
     "PyObject_Vectorcall": ("ptr", "ptr, ptr, i64, ptr"),
     "PyTuple_New": ("ptr", "i64"),

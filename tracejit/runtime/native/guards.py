@@ -14,6 +14,7 @@ import numpy as np
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
+    AddressLeaf,
     ArrayLeaf,
     DictLeaf,
     EntrySpec,
@@ -57,7 +58,8 @@ _WORD = 8
 
 def _is_given(leaf: Leaf) -> bool:
     """Whether the program is given a leaf, or something in it."""
-    return isinstance(leaf, (ArrayLeaf, ScalarLeaf, NpScalarLeaf, SequenceLeaf, DictLeaf))
+    given = AddressLeaf | ArrayLeaf | ScalarLeaf | NpScalarLeaf | SequenceLeaf | DictLeaf
+    return isinstance(leaf, given)
 
 
 def class_version(cls: Any, layout: Layout) -> int:
@@ -110,7 +112,7 @@ class GuardEmitter(Fetcher):
             if isinstance(output, OutLeaf):
                 self.objects[output.index] = self.get(spec.leaves[output.index][0])
         for source, leaf in spec.leaves:
-            if isinstance(leaf, ArrayLeaf):
+            if isinstance(leaf, (ArrayLeaf, AddressLeaf)):
                 self._keep(source)
 
     def _leaves(self, in_slots: str, wanted: Callable[[Source, Leaf], bool]) -> None:
@@ -174,7 +176,7 @@ class GuardEmitter(Fetcher):
         text.label(go_on)
 
     def _keep(self, source: Source) -> None:
-        """Own an array, unless the caller or something else that is owned keeps it alive."""
+        """Own an object, unless the caller or something else that is owned keeps it alive."""
         if not isinstance(source, (Positional, AttributeSource, RereadItem)):
             self.hold(self.get(source))
 
@@ -209,6 +211,8 @@ class GuardEmitter(Fetcher):
                     bits = f"i{8 * min(_WORD, dtype.itemsize - k)}"
                     value = self.text.field(obj, self.layout.scalar_value + k, bits)
                     self.text.do(f"store {bits} {value}, ptr {self.text.at(slot, k)}")
+            case AddressLeaf():
+                self.text.do(f"store ptr {obj}, ptr {slot}")
             case StaticLeaf(value):
                 self._static(obj, value)
             case InstanceLeaf(cls):

@@ -216,6 +216,10 @@ class _Path:
             case "attribute":
                 name = f"ptr {text.object(key)}"
                 return text.call("PyObject_GenericSetAttr", owner, name, value)
+            case "class":
+                # The class notes that it changes.
+                name = f"ptr {text.object(key)}"
+                return text.call("PyObject_SetAttr", owner, name, value)
             case "item":
                 return text.call("PyDict_SetItem", owner, f"ptr {text.object(key)}", value)
             case "cell":

@@ -19,6 +19,7 @@ from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.aliasing import collision
 from tracejit.runtime.call.entry_spec import (
     AbsentLeaf,
+    AddressLeaf,
     ArrayLeaf,
     Choice,
     Container,
@@ -293,6 +294,8 @@ def _check(obj: Any, leaf: Leaf, sizes: dict[str, int]) -> bytes:
         case ScalarLeaf("complex"):
             _require(type(obj) is complex)
             return struct.pack("=dd", obj.real, obj.imag)
+        case AddressLeaf():
+            return struct.pack("=Q", id(obj))
         case StaticLeaf(value):
             _require(_same(obj, value))
         case SequenceLeaf(cls, size):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracejit.errors import Where
-from tracejit.frontend.host.functions import spelled
+from tracejit.frontend.host.functions import spelled_call
 from tracejit.ir.graph import Graph, Node
 from tracejit.ir.types import ArrayType, dtype_of
 from tracejit.ops.host.call import HostCall
@@ -86,7 +86,7 @@ def host_lines(host: Iterable[Node], notes: Sequence[Any]) -> list[tuple[Where |
     for node in host:
         why = f"{_spelled(node)} runs through NumPy"
         if isinstance(node.op, HostCall):
-            why = spelled(node.attrs["function"])
+            why = spelled_call(node.attrs)
         out.append((noted.get((node.where, why), node.where), why))
     return out
 

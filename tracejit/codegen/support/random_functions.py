@@ -1,0 +1,150 @@
+"""NumPy's own C functions that draw random numbers, and where streams keep what these take.
+
+A distribution is `double f(ptr bits, double...)`: `bits` is NumPy's `bitgen_t`, a pointer to a
+state and four functions that advance it, of which every stream has a copy. Where streams lie
+otherwise than is known here, or NumPy's functions are not to be found, there is no address, and
+numbers are drawn by calls of Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tracejit.locks import once
+
+__all__ = ["TEXTS", "bits_offset", "gauss_offset", "random_address"]
+
+_WORD = 8
+#: `bitgen_t`: the state, then the functions for 64 and 32 bits, a double, and raw bits.
+_BITS_WORDS = 5
+
+#: What `np.random.RandomState` draws by, which NumPy keeps to itself. `%gauss` is the pointer to
+#: the `bitgen_t`, then whether there is a number left over from a pair, then that.
+TEXTS = {
+    "tj_legacy_gauss": """
+define internal double @tj_legacy_gauss(ptr %gauss) {
+entry:
+  %has = getelementptr i8, ptr %gauss, i64 8
+  %kept = getelementptr i8, ptr %gauss, i64 16
+  %bits = load ptr, ptr %gauss
+  %state = load ptr, ptr %bits
+  %next.at = getelementptr i8, ptr %bits, i64 24
+  %next = load ptr, ptr %next.at
+  %left = load i32, ptr %has
+  %is.left = icmp ne i32 %left, 0
+  br i1 %is.left, label %old, label %again
+old:
+  %second = load double, ptr %kept
+  store i32 0, ptr %has
+  store double 0.0, ptr %kept
+  ret double %second
+again:
+  %u = call double %next(ptr %state)
+  %u2 = fmul double %u, 2.0
+  %x = fsub double %u2, 1.0
+  %v = call double %next(ptr %state)
+  %v2 = fmul double %v, 2.0
+  %y = fsub double %v2, 1.0
+  %xx = fmul double %x, %x
+  %yy = fmul double %y, %y
+  %r = fadd double %xx, %yy
+  %inside = fcmp olt double %r, 1.0
+  %other = fcmp one double %r, 0.0
+  %good = and i1 %inside, %other
+  br i1 %good, label %new, label %again
+new:
+  %log = call double @log(double %r)
+  %log2 = fmul double %log, -2.0
+  %ratio = fdiv double %log2, %r
+  %f = call double @llvm.sqrt.f64(double %ratio)
+  %fx = fmul double %f, %x
+  store double %fx, ptr %kept
+  store i32 1, ptr %has
+  %fy = fmul double %f, %y
+  ret double %fy
+}
+""",
+    "tj_legacy_normal": """
+define internal double @tj_legacy_normal(ptr %gauss, double %mean, double %deviation) {
+  %x = call double @tj_legacy_gauss(ptr %gauss)
+  %wide = fmul double %x, %deviation
+  %out = fadd double %mean, %wide
+  ret double %out
+}
+""",
+    "tj_legacy_exponential": """
+define internal double @tj_legacy_exponential(ptr %bits, double %scale) {
+  %u = call double @random_standard_uniform(ptr %bits)
+  %v = fsub double 1.0, %u
+  %log = call double @log(double %v)
+  %x = fneg double %log
+  %out = fmul double %scale, %x
+  ret double %out
+}
+""",
+}
+
+
+@once
+def _library() -> Any:
+    import numpy.random._generator as module
+
+    return ctypes.CDLL(module.__file__)
+
+
+@lru_cache(maxsize=64)
+def random_address(name: str) -> int | None:
+    """The address of a C function of NumPy's, or None."""
+    try:
+        return ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return None
+
+
+def _words(obj: Any) -> Sequence[int]:
+    size: int = type(obj).__basicsize__
+    return list((ctypes.c_uint64 * (size // _WORD)).from_address(id(obj)))
+
+
+def _place(words: Sequence[int], wanted: Sequence[int]) -> int | None:
+    """Where in an object these words are, in bytes; None unless there is one such place."""
+    count = len(wanted)
+    found = [k for k in range(len(words) - count + 1) if words[k : k + count] == list(wanted)]
+    return found[0] * _WORD if len(found) == 1 else None
+
+
+@lru_cache(maxsize=2)
+def bits_offset(cls: str) -> int | None:
+    """Where a Generator or RandomState keeps its `bitgen_t`, in bytes."""
+    stream: Any
+    if cls == "Generator":
+        stream = np.random.default_rng(0)
+        capsule = stream.bit_generator.capsule
+    else:
+        stream = np.random.RandomState(0)
+        capsule = stream._bit_generator.capsule
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    bits = (ctypes.c_uint64 * _BITS_WORDS).from_address(pointer_of(capsule, b"BitGenerator"))
+    return _place(_words(stream), list(bits))
+
+
+@once
+def gauss_offset() -> int | None:
+    """Where a RandomState keeps the number that is left over from a pair of normal ones."""
+    stream = np.random.RandomState(0)
+    bits = bits_offset("RandomState")
+    at = None if bits is None else _place(_words(stream), [id(stream) + bits])
+    if at is None:
+        return None
+    stream.standard_normal()
+    state: Any = stream.get_state(legacy=False)
+    has = ctypes.c_int.from_address(id(stream) + at + 8).value
+    kept = ctypes.c_double.from_address(id(stream) + at + 16).value
+    return at if has == 1 == state["has_gauss"] and kept == state["gauss"] else None
