@@ -115,11 +115,12 @@ f(np.ones(3))
     "TJ022": Explanation(
         "After a branch there is one state of each list, dict and object. Their values may come "
         "from either side, but not their shape: how many entries there are, which keys, which "
-        "attributes. Where little follows, that is compiled once for each side instead.",
+        "attributes; but for lists whose elements are all of one kind. Where little follows, that "
+        "is compiled once for each side instead.",
         """
 @jit
 def f(x):
-    positive = []
+    positive = [None]
     for i in range(len(x)):
         if x[i] > 0:
             positive.append(i)

@@ -45,6 +45,7 @@ __all__ = [
     "grows",
     "joined_lists",
     "note_appended",
+    "outermost",
     "packed",
     "packed_items",
     "rolled",

@@ -484,6 +484,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             if is_grown(x):
                 grown_lists.store_item(self, x, key, value)
                 return
+            if cls is list and isinstance(key, (TracedScalar, SymInt)):
+                if grown_lists.store_chosen(self, x, key, value):
+                    return
             self.require_mutable(x)
             if cls is list:
                 checks.require_index(key)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.growth import FEW, grows, note_appended, packed
+from tracejit.frontend.control.growth import FEW, Grows, grows, note_appended, outermost, packed
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled
@@ -282,6 +282,8 @@ def position(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
         key = length + key
         _require(interpreter, interpreter.compare("ge", key, 0))
         return key
+    if isinstance(key, SymInt) and interpreter.truth_of(key < 0) is not False:
+        key = lift(key)
     if isinstance(key, TracedScalar):
         if not key.is_python:
             key = wrap(here(), here().emit("py_scalar", (key.value(),), kind="int"))
@@ -293,8 +295,6 @@ def position(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
             lambda *__tracejit_operand__: given,
         )
         _require(interpreter, interpreter.compare("ge", key, 0))
-    elif isinstance(key, SymInt) and interpreter.truth_of(key < 0) is not False:
-        raise TraceError("TJ001", "a list index that may be negative", user_line())
     _require(interpreter, interpreter.compare("lt", key, length))
     return key
 
@@ -333,6 +333,25 @@ def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> 
         array[k] = column
 
 
+def store_chosen(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> bool:
+    """`x[key] = value` of a plain list, for a number that is not known while tracing.
+
+    Gives whether that is done. Raises Grows where a loop has to begin with a grown list.
+    """
+    forms = {form_of(v) for v in (*x, value)}
+    form = next(iter(forms))
+    unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
+    if not unknown or len(forms) != 1 or form is None or interpreter.capture.learned.plain_lists:
+        return False
+    interpreter.require_mutable(x)
+    loop = outermost(interpreter, x)
+    if loop is not None:
+        raise Grows(loop, x, form, 0)
+    x[:] = packed(interpreter, x, form, len(x))
+    store_item(interpreter, x, key, value)
+    return True
+
+
 def refuse_delete(x: list[Any]) -> None:
     """Raise TraceError for `del x[key]` of a grown list."""
     if is_grown(x):
@@ -359,6 +378,21 @@ def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
             release(tuple(x), None)
     joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     return _made(interpreter, form, joined)
+
+
+def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:
+    """`[number] * times` for a size that is not the same in each call; else None."""
+    if type(x) is not list or len(x) != 1 or not isinstance(times, SymInt):
+        return None
+    form = form_of(x[0])
+    whole = here().env.proved(0, "<=", times.dim)
+    if not isinstance(form, Element) or form.shape or interpreter.capture.learned.plain_lists:
+        return None
+    if not whole or not here().env.is_known(times.dim):
+        return None
+    interpreter.capture.learned.grew = True
+    (column,) = columns_of(form, x[0])
+    return _made(interpreter, form, [filled((times.dim,), column, form.dtype)])
 
 
 def repeat(interpreter: Interpreter, x: list[Any], times: Any) -> Any:

@@ -122,6 +122,11 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if is_grown(a) or is_grown(b):
         return _grown_operator(interpreter, op, a, b)
+    if op == "mul" and (type(a) is list or type(b) is list):
+        x, times = (a, b) if type(a) is list else (b, a)
+        repeated = grown_lists.repeated(interpreter, x, times)
+        if repeated is not None:
+            return repeated
     if type(a) is bytes and op == "mod":
         tried(operator.mod, a, b)
         require_plain(b, "text")

@@ -27,7 +27,7 @@ from tracejit.runtime.report.report import Compile
 __all__ = ["lower_call", "specialize_call"]
 
 #: Codes of what lists of arrays cannot do, and lists of Python's own elements may.
-_SHARED = ("TJ001", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
+_SHARED = ("TJ001", "TJ002", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
 
 
 def _trace(
