@@ -270,6 +270,34 @@ def test_streams_that_are_one() -> None:
     assert_compiled(g)
 
 
+def test_bit_generators_of_the_program() -> None:
+    class Own(np.random.PCG64):
+        pass
+
+    g = tracejit.jit(programs.bails_out)
+    plain, compiled = (np.random.Generator(Own(3)) for _ in range(2))
+    for k in (1, 9, 2):
+        args = X, np.array([k])
+        want = outcome(programs.bails_out, plain, *args)
+        assert_alike(want, outcome(g, compiled, *args))
+        assert_alike(plain, compiled)
+    assert_compiled(g)
+
+
+def test_a_run_of_python_that_bails_out() -> None:
+    def f(r: Any, x: Any, k: Any) -> Any:
+        return r.gauss(0.0, 1.0) + r.random() + x[k[0]]
+
+    g = tracejit.jit(f)
+    plain, compiled = random.Random(3), random.Random(3)
+    for k in (1, 9, 2, 9, 9, 3):
+        args = X, np.array([k])
+        assert outcome(f, plain, *args) == outcome(g, compiled, *args)
+        assert_alike(plain, compiled)
+    assert_compiled(g)
+    assert g.report().bailouts == 3
+
+
 def test_two_generators_of_one_bit_generator_bail_out() -> None:
     def f(a: Any, b: Any, x: Any, k: Any) -> Any:
         return a.random() + b.random() + a.random() + x[k[0]]

@@ -185,6 +185,10 @@ class FunctionBuilder:
             self._entry.lines.append(f"  store {kind} {initial}, ptr {name}")
         return name
 
+    def clear_at_entry(self, address: str) -> None:
+        """Let the first word of stack memory be zero when the function begins."""
+        self._entry.lines.append(f"  store i64 0, ptr {address}")
+
     @property
     def label(self) -> str:
         """The label of the block that the next instruction goes to."""

@@ -129,6 +129,10 @@ class ProgramContext:
         self.drawn: str | None = None
         #: Where the address of a stream is once the run has begun to draw from it.
         self.begun: dict[Value | str, str] = {}
+        #: How many such streams there are, once that is asked; what the run holds of the only one.
+        self.streams: int | None = None
+        self.claim: str | None = None
+        self.claims_python = False
         self._count = 0
 
     def fresh(self, stem: str) -> str:

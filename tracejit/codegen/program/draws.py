@@ -1,7 +1,6 @@
 """Draws of random numbers by NumPy's own C functions: no Python runs for a number.
 
-Before the first draw from a stream the run takes its lock, as NumPy does, and saves its state. A
-draw that has no such code, for its arguments or for its types, is a host call.
+A draw that has no such code, for its arguments or for its types, is a host call.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from typing import Any, NamedTuple
 from tracejit.codegen.llvm.engine import host_target, libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
-from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.rng_state import begin_draws, emit_drawn_word
+from tracejit.codegen.program.stream_claims import emit_begin, stream_of
 from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
 from tracejit.codegen.support.python_calls import python_address
 from tracejit.codegen.support.random_functions import (
@@ -190,11 +188,10 @@ def _offset(cls: str) -> int | None:
 
 @dataclass
 class _Draw:
-    """One draw: its stream's module or class, the method, the arguments' templates, the result."""
+    """One draw: its stream's class, the method, the arguments' templates, the result."""
 
     e: ProgramContext
     node: Node
-    module: str | None
     cls: str
     method: str
     args: Sequence[Any]
@@ -206,8 +203,7 @@ class _Draw:
     def of(cls, e: ProgramContext, node: Node) -> _Draw | None:
         """A draw with one result that is dense in C order."""
         (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
-        module = kind if kind in MODULES else None
-        kind = type(module_stream(module)).__name__ if module else kind
+        kind = type(module_stream(kind)).__name__ if kind in MODULES else kind
         if kind not in _DISTRIBUTIONS or _offset(kind) is None:
             return None
         if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
@@ -219,7 +215,7 @@ class _Draw:
             if out.type.order != c_order(len(shape)) or not shape:
                 return None
         keywords = {name: value for (_, name), value in items}
-        return cls(e, node, module, kind, method, args, keywords, out, shape)
+        return cls(e, node, kind, method, args, keywords, out, shape)
 
     # Arguments -----------------------------------------------------------------------------------
 
@@ -289,24 +285,9 @@ class _Draw:
 
     def _stream(self, offset: int | None) -> str:
         """The pointer to a part of the stream, which belongs to this run from here on."""
-        e, fb = self.e, self.e.fb
-        stream: Value | str = self.module or self.node.inputs[1]
-        if isinstance(stream, str):
-            address = str(id(module_stream(stream)))
-        else:
-            (address,) = e.registers(e.scalars[stream])
-        if stream not in e.begun:
-            e.begun[stream] = fb.alloca("i64", 8, "0")
-        begun = e.begun[stream]
-
-        def begin() -> Sequence[str]:
-            drawn = fb.emit(f"ptrtoint ptr {emit_drawn_word(e)} to i64")
-            call_python(e, begin_draws, drawn, address)
-            fb.line(f"store i64 {address}, ptr {begun}")
-            return ()
-
-        known = fb.emit(f"load i64, ptr {begun}")
-        fb.if_then(fb.emit(f"icmp ne i64 {known}, {address}"), (), begin, unlikely=True)
+        fb = self.e.fb
+        key, address, cls = stream_of(self.e, self.node)
+        emit_begin(self.e, key, address, cls)
         place = fb.emit(f"add i64 {address}, {offset}")
         return fb.emit(f"inttoptr i64 {place} to ptr")
 

@@ -27,6 +27,7 @@ from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.program.stacks import Stacks
+from tracejit.codegen.program.stream_claims import emit_give_back, emit_release
 from tracejit.ir.dataflow import DataflowGraph
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.graph import Graph, Node, Value
@@ -144,9 +145,11 @@ class _Driver:
         fb.fail_label = "leave"
         self.memory.undo()
         emit_drawn_back(e)
+        emit_give_back(e)
         fb.br("leave")
         fb.block("done")
         emit_drawn_end(e)
+        emit_release(e)
         self.stacks.free()
         self.memory.free()
         fb.ret("i32", "0")
@@ -154,6 +157,7 @@ class _Driver:
         fb.block("leave")
         emit_held_left(e)
         emit_drawn_end(e)
+        emit_release(e)
         emit_output_left(e)
         self.stacks.free()
         self.memory.free()

@@ -17,6 +17,7 @@ from tracejit.codegen.program.exits import call_python, leave_if
 from tracejit.codegen.program.host_calls import HostCallSite, slot_count
 from tracejit.codegen.program.host_functions import ufunc_of
 from tracejit.codegen.program.rng_state import emit_drawn_word, save_state
+from tracejit.codegen.program.stream_claims import emit_begin, is_claimed, stream_of
 from tracejit.codegen.support.host_call_text import host_address
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.errors import TraceError
@@ -59,7 +60,11 @@ def emit_host_call(e: ProgramContext, node: Node) -> None:
         (out,) = node.outputs
         fb.line(f"store ptr {e.pointer[out]}, ptr {slot(places[out])}")
     if isinstance(node.op, HostDraw) and node.attrs["function"] == DRAWN:
-        _save_state(e, node, slots)
+        key, address, cls = stream_of(e, node)
+        if is_claimed(e, cls):
+            emit_begin(e, key, address, cls)
+        else:
+            _save_state(e, node, slots)
     _call(e, site, slots)
     for v, k in places.items():
         if not is_array(v) and v.type != TOKEN:

@@ -17,8 +17,18 @@ import numpy as np
 
 from tracejit.locks import once
 
-__all__ = ["TEXTS", "bits_offset", "gauss_offset", "random_address"]
+__all__ = [
+    "CLASS_FLAGS",
+    "CLASS_SIZE",
+    "TEXTS",
+    "bits_offset",
+    "gauss_offset",
+    "random_address",
+    "stream_parts",
+]
 
+#: Where CPython's classes keep the size of their objects, and their flags.
+CLASS_SIZE, CLASS_FLAGS = 32, 168
 _WORD = 8
 #: `bitgen_t`: the state, then the functions for 64 and 32 bits, a double, and raw bits.
 _BITS_WORDS = 5
@@ -133,6 +143,26 @@ def bits_offset(cls: str) -> int | None:
     )
     bits = (ctypes.c_uint64 * _BITS_WORDS).from_address(pointer_of(capsule, b"BitGenerator"))
     return _place(_words(stream), list(bits))
+
+
+@lru_cache(maxsize=4)
+def stream_parts(cls: str) -> tuple[int, int, int] | None:
+    """Where a Generator or RandomState keeps its `bitgen_t`, its bit generator and the lock.
+
+    None for other classes, and where that or the size of a class's objects is not to be found.
+    """
+    if cls not in ("Generator", "RandomState"):
+        return None
+    stream: Any = np.random.default_rng(0) if cls == "Generator" else np.random.RandomState(0)
+    owner = stream.bit_generator if cls == "Generator" else stream._bit_generator
+    words = _words(stream)
+    places = bits_offset(cls), _place(words, [id(owner)]), _place(words, [id(owner.lock)])
+    cls_at: Any = type(owner)
+    size = ctypes.c_int64.from_address(id(cls_at) + CLASS_SIZE).value
+    flags = ctypes.c_uint64.from_address(id(cls_at) + CLASS_FLAGS).value
+    if None in places or (size, flags) != (cls_at.__basicsize__, cls_at.__flags__):
+        return None
+    return places  # type: ignore[return-value]
 
 
 @once

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tracejit.ir.graph import Attrs, Graph
+from tracejit.ir.graph import Attrs, Graph, Node
 from tracejit.ir.op import register, require
 from tracejit.ir.types import TOKEN, Type
 from tracejit.ops.host.call import HostCall
@@ -33,6 +33,7 @@ __all__ = [
     "START",
     "HostDraw",
     "draw",
+    "draws_in_python",
     "drawn",
     "drawn_from",
     "lock_of",
@@ -102,6 +103,13 @@ def restorer(stream: Any) -> Callable[[], None]:
         held = stream.get_state(legacy=False)
         return lambda: stream.set_state(held)
     return functools.partial(stream.setstate, stream.getstate())
+
+
+def draws_in_python(node: Node) -> bool:
+    """Whether a node draws from a stream of Python's module `random`."""
+    if not isinstance(node.op, HostDraw) or node.attrs["function"] != DRAWN:
+        return False
+    return node.attrs["arguments"][0][1] in ("Random", "random")
 
 
 def drawn(

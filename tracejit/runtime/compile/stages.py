@@ -42,6 +42,7 @@ from tracejit.ir.graph import Graph, Value, attr_sizes
 from tracejit.ir.text.syntax import print_graph
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 from tracejit.locks import once_computed
+from tracejit.ops.host.random import draws_in_python
 from tracejit.passes.control.drop_checks import without_checks
 from tracejit.passes.control.lower import lower_control_flow
 from tracejit.passes.manager import run_passes
@@ -60,6 +61,7 @@ from tracejit.runtime.call.entry_spec import (
     SizeGuard,
 )
 from tracejit.runtime.call.signature import Specialization, specialize_captured
+from tracejit.transforms.regions import nested
 
 if TYPE_CHECKING:
     from tracejit.codegen.program.emit import Program
@@ -496,7 +498,12 @@ class Lowered:
 
 
 def _work(graph: Graph) -> Dim:
-    """A rough count of element operations, for the decision to let other threads run."""
+    """A rough count of element operations, for the decision to let other threads run.
+
+    Python's random numbers have no lock but that of the interpreter.
+    """
+    if any(draws_in_python(node) for node in nested(graph.nodes)):
+        return 0
     sizes = [v.type.size for n in graph.nodes for v in n.outputs if isinstance(v.type, ArrayType)]
     total = dims.total(sizes)
     known = set(graph.sizes)
