@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import tracejit
 from tests.support.compare import assert_same
 from tracejit.codegen.program import host_functions
 from tracejit.codegen.program.host_calls import PATIENCE, HostCallSite
+from tracejit.codegen.support import host_call_text
 from tracejit.codegen.support.host_call_text import held_results
 from tracejit.ops.host import call as host_call
 from tracejit.ops.host.functions import find_function
@@ -142,6 +144,82 @@ def test_operands_can_be_read_only(callee: Any) -> None:
     for _ in range(PATIENCE + 5):
         g(RNG.normal(size=5))
     assert not g.report().bailouts
+
+
+# Sizes that change -------------------------------------------------------------------------------
+
+
+def sizes_of(n: int, axes: int) -> list[tuple[int, ...]]:
+    """Shapes that change from call to call, often enough to be usual, with rare ones between."""
+    usual = [tuple(RNG.integers(2, 9, size=axes).tolist()) for _ in range(n)]
+    for k in range(PATIENCE * 2, n, 7):
+        usual[k] = tuple(RNG.integers(0, 3, size=axes).tolist())
+    return usual
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_operands_of_any_sizes(axes: int, callee: Any, general: list[int]) -> None:
+    seen: list[Any] = []
+
+    def noted(x: Any, n: int) -> Any:
+        like: Any = np.ndarray(x.shape, x.dtype)
+        assert x.strides == like.strides or x.size == 0
+        assert x.flags.c_contiguous and x.flags.f_contiguous == like.flags.f_contiguous
+        assert not x.flags.writeable and memoryview(x).shape == x.shape
+        seen.append(x.shape)
+        return x * 2.0
+
+    callee("numpy:unwrap", noted)
+    g = tracejit.jit(lambda x: np.unwrap(x, 3) + 1.0)
+    shapes = sizes_of(150, axes)
+    for shape in shapes:
+        x = RNG.normal(size=shape)
+        assert_same(g(x), x * 2.0 + 1.0)
+    assert not g.report().bailouts and len(general) < (60 if axes == 1 else 110)
+    # A compile tries the callee by itself.
+    assert seen[-100:] == shapes[-100:]
+
+
+def test_results_of_any_sizes(general: list[int]) -> None:
+    def f(x: Any, y: Any, m: Any) -> Any:
+        s = 0.0
+        for i in range(1, len(x)):
+            s += np.partition(x[:i], 0)[0] + np.unique(x[i:]).sum()
+        u, counts = np.unique(y, return_counts=True)
+        return s, np.convolve(x, y), np.fft.rfft(m), u, counts, scipy.special.zeta(m, 1.5 + m * m)
+
+    g = tracejit.jit(f)
+    for n, k in sizes_of(60, 2):
+        x, y, m = RNG.normal(size=n + 2), RNG.normal(size=k + 2), RNG.normal(size=(n + 2, k + 1))
+        for a, b in zip(g(x, y, m), f(x, y, m), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+            assert np.shape(a) == np.shape(b)
+    report = g.report()
+    assert not report.bailouts and not report.fallbacks and len(general) < 400
+
+
+def test_a_result_of_another_size_bails_out(callee: Any) -> None:
+    longer = 0
+    callee("numpy:unwrap", lambda x: np.zeros(len(x) + longer))
+    g = tracejit.jit(lambda x: np.unwrap(x))
+    for n in range(2, 40):
+        assert_same(g(np.ones(n)), np.zeros(n))
+    for k in (1, 2):
+        longer = 3 - 2 * k
+        assert_same(g(np.ones(9)), np.ones(9))
+        assert g.report().bailouts == k
+    longer = 0
+    assert_same(g(np.ones(9)), np.zeros(9))
+
+
+def test_arrays_whose_shapes_change_are_made_anew(
+    general: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_call_text, "_MOST_CALLS", 10)
+    g = tracejit.jit(lambda x: np.partition(x, 1))
+    for n in range(2, 302):
+        g(np.arange(n * 1.0))
+    assert 300 / 11 - 3 < len(general) < 300 / 11 + PATIENCE + 5
 
 
 # What is checked ---------------------------------------------------------------------------------

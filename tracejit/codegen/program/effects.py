@@ -22,7 +22,8 @@ import numpy as np
 
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.host_calls import array_at, slot_count
+from tracejit.codegen.program.host_arrays import array_at
+from tracejit.codegen.program.host_calls import slot_count
 from tracejit.codegen.support.pending_exception import set_pending
 from tracejit.codegen.support.printing import Output, note_left
 from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE

@@ -19,24 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.program.host_arrays import Staying, byte_strides, reader, scalar_at
 from tracejit.codegen.program.host_functions import make_function, settle, ufunc_of
-from tracejit.codegen.support.host_call_text import HostSite, data_field
+from tracejit.codegen.support.host_call_text import HostSite
 from tracejit.codegen.support.quiet import quietly
-from tracejit.ir.dims import Dim, evaluate, free_symbols
+from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
-from tracejit.ir.graph import Node
-from tracejit.ir.types import (
-    TOKEN,
-    ArrayType,
-    NpScalar,
-    PyScalar,
-    Type,
-    dtype_of,
-    shape_of,
-    type_sizes,
-)
+from tracejit.ir.graph import Node, attr_sizes
+from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
 
-__all__ = ["PATIENCE", "HostCallSite", "array_at", "slot_count"]
+__all__ = ["PATIENCE", "HostCallSite", "slot_count"]
 
 #: After how many calls for the same sizes a function is prepared, which takes as long as they do.
 PATIENCE = 16
@@ -78,7 +70,15 @@ class HostCallSite:
         self._inputs = tuple(places[: len(given)])
         self._sizes_at = places[len(given)]
         self._outputs = tuple(places[len(given) + 1 : -1])
-        self.slots = ends[-1]
+        #: Where those sizes lie that shapes of arrays depend on, if native code sets the shapes.
+        self.words: dict[Dim, int] = {}
+        #: What is longer than 1 then; a slot that is not 0 where it is not.
+        self.longer: list[Dim] = []
+        self.is_free = bool(self.sizes) and self._are_free()
+        if self.is_free:
+            self._place_words(places[-1])
+        self.slots = ends[-1] + len(self.words) + 1
+        self.misfit = 8 * (self.slots - 1)
         self._key_type = ctypes.c_int64 * len(self.sizes)
         self._layout: _Layout | None = None
         outputs = list(zip(node.outputs, self._outputs, strict=True))
@@ -113,8 +113,8 @@ class HostCallSite:
                 results = self.node.op.evaluate(inputs, dict(layout.attrs))
             arrays, scalars = settle(self.node.outputs, results, layout.sizes)
             for (t, at), x in zip(self._scalars, scalars, strict=True):
-                _scalar_at(t, slots + at)[()] = x
-            self._seen = self._seen + 1 if is_known else 0
+                scalar_at(t, slots + at)[()] = x
+            self._seen = self._seen + 1 if is_known or self.is_free else 0
             if self._seen >= PATIENCE:
                 self._prepare(layout, slots)
         except Exception:
@@ -126,137 +126,106 @@ class HostCallSite:
         sizes = dict(zip(self.sizes, key, strict=True))
         node = self.node
         readers = tuple(
-            _reader(v.type, sizes, strides)
+            reader(v.type, sizes, strides)
             for v, strides in zip(node.inputs, self.strides, strict=True)
         )
         return _Layout(key, sizes, concrete_attrs(node, sizes), readers)
+
+    def _are_free(self) -> bool:
+        """Whether sizes are those of dense arrays only: one function does for all of them then."""
+        attrs = {k: a for k, a in self.node.attrs.items() if k != "types"}
+        if any(type(a) in (tuple, Poly) and attr_sizes(a) for a in attrs.values()):
+            return False
+        for described in self.node.attrs.get("types", ()):
+            if described[0] == "array" and attr_sizes(described):
+                if not all(isinstance(d, (int, Poly)) for d in described[2]):
+                    return False
+        for v, steps in zip(self.node.inputs, self.strides, strict=True):
+            if isinstance(t := v.type, ArrayType) and (type_sizes(t) or steps is not None):
+                is_fixed = not type_sizes(t) and not any(map(free_symbols, steps or ()))
+                if not is_fixed and (steps is not None or t.order != tuple(range(t.ndim))):
+                    return False
+        return True
+
+    def _place_words(self, at: int) -> None:
+        node = self.node
+        types = [v.type for v in (*node.inputs, *(node.outputs if self._fills(None) else ()))]
+        numbers: list[Dim] = []
+        for t in types:
+            if isinstance(t, ArrayType) and type_sizes(t):
+                numbers += [*t.shape, *byte_strides(t)]
+                self.longer += [d for d in t.shape if t.ndim > 1 and isinstance(d, Poly)]
+        for described in node.attrs.get("types", ()):
+            numbers += described[2] if described[0] == "array" else ()
+        for d in numbers:
+            if isinstance(d, Poly):
+                self.words.setdefault(d, at + 8 * len(self.words))
+        self.longer = list(dict.fromkeys(self.longer))
 
     def _prepare(self, layout: _Layout, slots: int) -> None:
         """Have native code call a function for these sizes; the slots are those of this call."""
         if self.native.serves(layout.key) or not self._preparing.acquire(blocking=False):
             return
         try:
-            stays = _Staying(slots)
-            inputs = zip(self.node.inputs, self._inputs, self.strides, strict=True)
-            operands = [stays.value(v.type, at, layout.sizes, steps) for v, at, steps in inputs]
-            scalars = [stays.value(t, at) for t, at in self._scalars]
-            out = []
-            if self._fills(layout.sizes):
-                out = [stays.value(self.node.outputs[0].type, self._outputs[0], layout.sizes)]
-            lists = operands, scalars, out
-            forget = self.native.forgetter()
-            function = make_function(self.node, layout.attrs, layout.sizes, lists, forget)
+            if self.is_free and self._prepare_free(layout, slots):
+                return
+            stays = Staying(slots, {})
+            lists = self._stay(stays, layout.sizes, self._fills(layout.sizes))
+
+            def now() -> Any:
+                return layout.attrs, layout.sizes
+
+            function = make_function(self.node, layout.attrs, now, lists, self.native.forgetter())
             if function is None or stays.misplaced:
                 self.native.give_up()
-            else:
-                self.native.prepare(function, layout.key, self._sizes_at, stays.places)
+                return
+            pairs = [(self._sizes_at + 8 * k, n) for k, n in enumerate(layout.key)]
+            self.native.prepare(function, layout.key, pairs, stays.places)
         finally:
             self._preparing.release()
 
-    def _fills(self, sizes: dict[str, int]) -> bool:
-        """Whether a ufunc can write its result where it belongs: no operand is broadcast."""
+    def _prepare_free(self, layout: _Layout, slots: int) -> bool:
+        """The same for all sizes; False where these are none to begin with."""
+        node, names, stays = self.node, self.sizes, Staying(slots, self.words)
+        numbers = stays.numbers(self._sizes_at, len(names))
+        lists = self._stay(stays, layout.sizes, self._fills(None))
+
+        def now() -> Any:
+            sizes = dict(zip(names, numbers.tolist(), strict=True))
+            return concrete_attrs(node, sizes), sizes
+
+        if stays.misplaced or stays.unusual:
+            return False
+        function = make_function(node, node.attrs, now, lists, self.native.forgetter())
+        if function is None:
+            return False
+        self.native.prepare(function, None, [(self.misfit, 0)], stays.places)
+        return True
+
+    def _stay(self, stays: Staying, sizes: dict[str, int], fills: bool) -> tuple[list[Any], ...]:
+        inputs = zip(self.node.inputs, self._inputs, self.strides, strict=True)
+        operands = [stays.value(v.type, at, sizes, steps) for v, at, steps in inputs]
+        scalars = [stays.value(t, at, sizes) for t, at in self._scalars]
+        out = []
+        if fills:
+            out = [stays.value(self.node.outputs[0].type, self._outputs[0], sizes)]
+        models = [
+            stays.model(t[2], sizes) if stays.words and attr_sizes(t) else None
+            for t in self.node.attrs.get("types", ())
+        ]
+        return operands, scalars, out, models
+
+    def _fills(self, sizes: dict[str, int] | None) -> bool:
+        """Whether a ufunc can write its result where it belongs: no operand is broadcast.
+
+        Without sizes: whatever they are, in C order.
+        """
         if ufunc_of(self.node) is None:
             return False
-        shapes = [
-            [evaluate(d, sizes) for d in shape_of(v.type)]
-            for v in (*self.node.inputs, *self.node.outputs)
-        ]
-        return all(shape == shapes[0] for shape in shapes)
-
-
-class _Staying:
-    """Arrays whose memory native code sets: the places say where from."""
-
-    def __init__(self, slots: int) -> None:
-        self.slots = slots
-        self.places: list[tuple[int, int, int]] = []
-        self.misplaced = False
-
-    def value(
-        self,
-        t: Type,
-        at: int,
-        sizes: dict[str, int] | None = None,
-        strides: tuple[Dim, ...] | None = None,
-    ) -> np.ndarray[Any, Any] | None:
-        """What stands for the value at an offset from the slots: an array; None for a token."""
-        if t == TOKEN:
-            return None
-        address, slot, mask = self.slots + at, ~at, 0
-        if isinstance(t, ArrayType):
-            address, slot = ctypes.c_int64.from_address(address).value, at
-            mask = t.dtype.alignment - 1
-            out = array_at(t, address, sizes or {}, strides)
-        else:
-            out = _scalar_at(t, address)
-        field = data_field(out)
-        if field is None:
-            self.misplaced = True
-        elif out.size:
-            self.places.append((field, slot, mask))
-        return out
-
-
-class _ArrayMemory:
-    """How an array of a type lies for certain sizes; element strides are None where it is dense."""
-
-    def __init__(
-        self, t: ArrayType, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-    ) -> None:
-        self.dtype, item = t.dtype, t.dtype.itemsize
-        self.shape = tuple(evaluate(d, sizes) for d in t.shape)
-        if strides is None:
-            steps, step = [0] * t.ndim, item
-            for axis in reversed(t.order):
-                steps[axis] = step
-                step *= self.shape[axis]
-        else:
-            steps = [evaluate(s, sizes) * item for s in strides]
-        self.empty = 0 in self.shape
-        reach = [0] if self.empty else [(n - 1) * s for n, s in zip(self.shape, steps, strict=True)]
-        self.low = sum(r for r in reach if r < 0)
-        self.memory = ctypes.c_char * (sum(map(abs, reach)) + item)
-        self.steps = tuple(steps)
-
-    def at(self, address: int) -> np.ndarray[Any, Any]:
-        """The array at an address: a view of the memory."""
-        if self.empty:
-            return np.empty(self.shape, self.dtype)
-        memory: Any = self.memory.from_address(address + self.low)
-        return np.ndarray(self.shape, self.dtype, memory, -self.low, self.steps)
-
-
-def array_at(
-    t: ArrayType, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> np.ndarray[Any, Any]:
-    """The array at an address: a view of the memory. Element strides are None where it is dense."""
-    return _ArrayMemory(t, sizes, strides).at(address)
-
-
-def _reader(
-    t: Type, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> Callable[[int], Any]:
-    """A function from the address of a value's slots to the value; an array is read-only."""
-    if t == TOKEN:
-        return lambda address: None
-    word = ctypes.c_int64.from_address
-    if isinstance(t, ArrayType):
-        array = _ArrayMemory(t, sizes, strides).at
-
-        def read(address: int) -> Any:
-            out = array(word(address).value)
-            out.setflags(write=False)
-            return out
-
-        return read
-    if isinstance(t, PyScalar):
-        return lambda address: _scalar_at(t, address).item()
-    return lambda address: _scalar_at(t, address)[()]
-
-
-def _scalar_at(t: Type, address: int) -> np.ndarray[Any, Any]:
-    """A scalar's slots as an array without axes."""
-    assert isinstance(t, (NpScalar, PyScalar))
-    dtype = dtype_of(t)
-    memory: Any = (ctypes.c_char * dtype.itemsize).from_address(address)
-    return np.ndarray((), dtype, memory)
+        shapes: set[Any] = set()
+        for v in (*self.node.inputs, *self.node.outputs):
+            assert isinstance(t := v.type, ArrayType)
+            if sizes is None and t.order != tuple(range(t.ndim)):
+                return False
+            shapes.add(t.shape if sizes is None else tuple(evaluate(d, sizes) for d in t.shape))
+        return len(shapes) == 1

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.ir.dims import evaluate, free_symbols
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.dims import Poly, evaluate, free_symbols
+from tracejit.ir.graph import Attrs, Node, Value
 from tracejit.ir.types import DTYPES, TOKEN, ArrayType, PyScalar, dtype_of
 from tracejit.ops.control.templates import make_object
 from tracejit.ops.host.call import HostCall, as_declared, leaves_apart
@@ -100,18 +100,20 @@ def _code(source: str) -> CodeType:
 
 def make_function(
     node: Node,
-    attrs: dict[str, Any],
-    sizes: dict[str, int],
-    lists: tuple[list[Any], list[Any], list[Any]],
+    attrs: Attrs,
+    now: Callable[[], tuple[dict[str, Any], dict[str, int]]],
+    lists: tuple[list[Any], ...],
     forget: Callable[[], None],
 ) -> Any:
-    """A function that makes the call for concrete `attrs` and `sizes`; None where there is none.
+    """A function that makes the call; None where there is none.
 
-    The lists are of arrays, which nothing else refers to: the operands, those of scalars without
-    axes, and None for a token; what scalars are written to; what a ufunc writes to, if anything.
+    `now` gives the concrete attributes and sizes of the present call. The lists are of arrays,
+    which nothing else refers to: the operands, those of scalars without axes, and None for a token;
+    what scalars are written to; what a ufunc writes to, if anything; what has the shapes of those
+    results whose `attrs` have symbols.
     """
-    operands, scalars, out = lists
-    maker = _Maker(node, attrs, sizes)
+    operands, scalars, out, _ = lists
+    maker = _Maker(node, attrs, now)
     try:
         lines = maker.fill() if out else maker.body()
     except (ImportError, AttributeError, _Unfit):
@@ -122,7 +124,7 @@ def make_function(
             maker.counted.append(f"a{k}")
     maker.counted += ["o0"] if out else []
     names = maker.names
-    for stem, arrays in zip("azo", lists, strict=True):
+    for stem, arrays in zip("azom", lists, strict=True):
         names.update((f"{stem}{k}", x) for k, x in enumerate(arrays))
         arrays.clear()
     names.update(forget=forget, getrefcount=sys.getrefcount, ndarray=np.ndarray)
@@ -148,8 +150,13 @@ class _Unfit(Exception):
 class _Maker:
     """Writes the statements of `call`, and collects what they name."""
 
-    def __init__(self, node: Node, attrs: dict[str, Any], sizes: dict[str, int]) -> None:
-        self.node, self.attrs, self.sizes = node, attrs, sizes
+    def __init__(
+        self,
+        node: Node,
+        attrs: Attrs,
+        now: Callable[[], tuple[dict[str, Any], dict[str, int]]],
+    ) -> None:
+        self.node, self.attrs, self.now = node, attrs, now
         self.inputs = [(k, v) for k, v in enumerate(node.inputs) if v.type != TOKEN]
         self.outputs = [v for v in node.outputs if v.type != TOKEN]
         #: The operands, as expressions.
@@ -203,16 +210,18 @@ class _Maker:
 
     def body(self) -> list[str]:
         """A call of the op's function, or of its meaning."""
-        op, attrs, sizes, outputs = self.node.op, self.attrs, self.sizes, self.outputs
+        op, attrs, now, outputs = self.node.op, self.attrs, self.now, self.outputs
         if not isinstance(op, HostCall):
 
             def evaluated(_: Any, given: Sequence[Any]) -> Any:
+                attrs, sizes = now()
                 return settle(outputs, op.evaluate(list(given), dict(attrs)), sizes)
 
             self.names["check"] = evaluated
             return ["return careful(None)"]
 
         def check(r: Any, given: Sequence[Any]) -> Any:
+            attrs, sizes = now()
             leaves = as_declared(attrs, *leaves_apart(r, given))
             return settle(outputs, leaves, sizes)
 
@@ -298,6 +307,9 @@ class _Maker:
         self._require([*conditions, own])
         self.lines.append(f"w{k} = {x} if flags & {_OWNS} else owner({x})")
         self.lines.append(f"s{k} = {x}.shape")
+        if any(isinstance(d, Poly) for d in shape):
+            self._require([f"w{k} is not None", f"s{k} == m{k}.shape"])
+            return
         if all(type(d) is int for d in shape):
             self._require([f"w{k} is not None", f"s{k} == {self._name('s', shape)}"])
             return

@@ -55,6 +55,7 @@ def emit_host_call(e: ProgramContext, node: Node) -> None:
     for v in node.outputs:
         places[v] = cursor
         cursor += slot_count(v.type)
+    _store_words(e, site, slots)
     fills = ufunc_of(node) is not None
     if fills:
         (out,) = node.outputs
@@ -89,6 +90,22 @@ def emit_host_call(e: ProgramContext, node: Node) -> None:
     if arrays:
         _declare(e, "tj_let_go", "void", ["ptr"])
         fb.line(f"call void @tj_let_go(ptr {e.held})")
+
+
+def _store_words(e: ProgramContext, site: HostCallSite, slots: str) -> None:
+    """The sizes that shapes depend on, and whether one of them is less than it must be."""
+    fb, misfit = e.fb, "0"
+
+    def store(value: str, at: int) -> None:
+        fb.line(f"store i64 {value}, ptr {fb.emit(f'getelementptr i8, ptr {slots}, i64 {at}')}")
+
+    for d, at in site.words.items():
+        store(e.dim(d), at)
+    for d in site.longer:
+        less = fb.emit(f"zext i1 {fb.emit(f'icmp slt i64 {e.dim(d)}, 2')} to i64")
+        misfit = fb.emit(f"or i64 {misfit}, {less}")
+    if site.is_free:
+        store(misfit, site.misfit)
 
 
 def _declare(e: ProgramContext, name: str, result: str, parameters: Sequence[str]) -> None:

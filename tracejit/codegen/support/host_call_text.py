@@ -11,9 +11,11 @@ and `prepared` is another one:
     busy       1 while a call is under way
     function   a Python function without parameters
     sizes      how many pairs (slot, value) follow: what sizes the function is for
-    places     how many (field, slot, mask) follow those: the `data` field of an array that the
-               function reads or writes, and the slot that has the pointer for it. A slot s < 0 is
-               itself what it points to, at ~s. The pointer has no bit of the mask.
+    places     how many (field, slot, mask) follow those: the field of an array that the function
+               reads or writes, its `data` or a size or stride, and the slot that has what belongs
+               there. A slot s < 0 is itself pointed to, at ~s. The word has no bit of the mask.
+    left       how many calls may still be made: what exports a buffer of an array that changes
+               its shape leaves a note with the array
 
 Where there is nothing prepared, or it is busy (another thread is in it, or the callee calls the
 program again) or does not fit, `general` is called. Either function gives None, where the program
@@ -28,6 +30,7 @@ from __future__ import annotations
 import ctypes
 import sysconfig
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +40,7 @@ from tracejit.codegen.support.python_calls import load_python_text
 from tracejit.codegen.support.quiet import quiet_state
 from tracejit.locks import once
 
-__all__ = ["HostSite", "data_field", "held_results", "host_address"]
+__all__ = ["ArrayFields", "HostSite", "array_fields", "held_results", "host_address"]
 
 #: Every NumPy 2 has the pointer to an array's memory right behind the object's header.
 _DATA = object.__basicsize__
@@ -55,6 +58,8 @@ _PYTHON = {
 }
 #: How often a callee may have kept its arguments until nothing is prepared for it any more.
 _MOST_KEPT = 4
+#: After how many calls arrays whose shapes change are made anew; the place of what is left.
+_MOST_CALLS, _LEFT = 1 << 14, 4
 _QUIET = "call ptr @PyContextVar_Set(ptr @tj_variable, ptr @tj_state)"
 _LOUD = """
   %reset = call i32 @PyContextVar_Reset(ptr @tj_variable, ptr %token)
@@ -92,9 +97,13 @@ look:
   %sizes = load i64, ptr %sizes_at
   %places_at = getelementptr i64, ptr %prepared, i64 3
   %places = load i64, ptr %places_at
-  %pairs = getelementptr i64, ptr %prepared, i64 4
+  %left_at = getelementptr i64, ptr %prepared, i64 4
+  %left = load i64, ptr %left_at
+  %pairs = getelementptr i64, ptr %prepared, i64 5
   %is_busy = icmp ne i64 %busy, 0
-  br i1 %is_busy, label %general, label %size
+  %is_spent = icmp eq i64 %left, 0
+  %is_out = or i1 %is_busy, %is_spent
+  br i1 %is_out, label %general, label %size
 size:
   %i = phi i64 [ 0, %look ], [ %i1, %compare ]
   %pair = phi ptr [ %pairs, %look ], [ %pair1, %compare ]
@@ -136,6 +145,8 @@ point:
   br i1 %is_aligned, label %place, label %general
 run:
   store i64 1, ptr %prepared
+  %rest = sub i64 %left, 1
+  store i64 %rest, ptr %left_at
   %function = load ptr, ptr %function_at
   call void @Py_IncRef(ptr %function)
   %at_once = call ptr @PyObject_CallNoArgs(ptr %function)
@@ -241,14 +252,30 @@ def held_results() -> int:
     return ctypes.c_int64.from_address(_library().address("tj_held_results")).value
 
 
-def data_field(array: np.ndarray[Any, Any]) -> int | None:
-    """The address of the field that has the pointer to an array's memory; None if it is not there.
+@dataclass(frozen=True)
+class ArrayFields:
+    """Addresses of an array's pointer to its memory, of its sizes and its strides."""
 
-    Whatever is written there must be memory of the array's layout.
+    data: int
+    shape: int
+    strides: int
+
+
+def array_fields(array: np.ndarray[Any, Any]) -> ArrayFields | None:
+    """Where an array keeps its fields; None if they are not there.
+
+    What is written to `data` must be memory of the array's layout, and the array not its owner.
     """
-    field = id(array) + _DATA
-    there = ctypes.c_size_t.from_address(field).value == array.ctypes.data
-    return field if there and np.ndarray.__basicsize__ > _DATA else None
+    header = id(array) + _DATA
+    data, _, shape, strides = (ctypes.c_int64 * 4).from_address(header)
+    if np.ndarray.__basicsize__ < _DATA + 4 * 8 or data != array.ctypes.data:
+        return None
+    numbers = ctypes.c_int64 * array.ndim
+    if array.ndim:
+        places = (shape, array.shape), (strides, array.strides)
+        if any(tuple(numbers.from_address(at)) != found for at, found in places):
+            return None
+    return ArrayFields(header, shape, strides)
 
 
 class HostSite:
@@ -262,7 +289,7 @@ class HostSite:
         self._words = (ctypes.c_int64 * (2 + len(targets)))(0, 0, *targets)
         # Without a GIL nothing keeps a thread from replacing what another one is about to call.
         self._chances = [0 if sysconfig.get_config_var("Py_GIL_DISABLED") else _MOST_KEPT]
-        self._sizes: tuple[int, ...] = ()
+        self._sizes: tuple[int, ...] | None = ()
         #: The last function that was prepared, and while it is replaced the one before.
         self._functions: list[Any] = []
 
@@ -273,22 +300,25 @@ class HostSite:
 
     def serves(self, sizes: tuple[int, ...]) -> bool:
         """Whether nothing need be prepared for these sizes, or nothing can be."""
-        return self._chances[0] <= 0 or (self._words[0] != 0 and self._sizes == sizes)
+        if self._chances[0] <= 0:
+            return True
+        has_more = self._words[0] != 0 and self._functions[-1].prepared[_LEFT] > 0
+        return has_more and self._sizes in (None, sizes)
 
     def prepare(
         self,
         function: Any,
-        sizes: tuple[int, ...],
-        sizes_at: int,
+        sizes: tuple[int, ...] | None,
+        pairs: Sequence[tuple[int, int]],
         places: Sequence[tuple[int, int, int]],
     ) -> None:
-        """Have native code call `function` for the sizes at `sizes_at` bytes from the slots.
+        """Have native code call `function` for these sizes, or for all where that is None.
 
         What is prepared lives with the function. One thread at a time may do this.
         """
-        pairs = [(sizes_at + 8 * k, n) for k, n in enumerate(sizes)]
         flat = [x for items in (pairs, places) for item in items for x in item]
-        words = [0, id(function), len(sizes), len(places), *flat]
+        left = _MOST_CALLS if sizes is None else 2**62
+        words = [0, id(function), len(pairs), len(places), left, *flat]
         function.prepared = (ctypes.c_int64 * len(words))(*words)
         self._functions.append(function)
         self._words[0] = ctypes.addressof(function.prepared)
