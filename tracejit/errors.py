@@ -97,7 +97,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "TJ017": (
         "a list or dict changes its length in a loop that is not unrolled",
-        "fill an array made before the loop, or loop over a range of constant length",
+        "let all elements of a list be of one kind, or fill an array made before the loop",
     ),
     "TJ018": (
         "a loop is too long to unroll, and its body needs each index as a Python value",
@@ -120,15 +120,15 @@ CODES: dict[str, tuple[str, str]] = {
         "make the same change on both sides, and choose only the values",
     ),
     "TJ023": (
-        "a generator is made or run",
-        "build a list or an array, or loop directly",
+        "a generator is used otherwise than by one loop over all that it gives",
+        "loop over it, or build a list or an array",
     ),
     "TJ024": (
-        "exceptions are handled",
-        "test for the case before it raises, or move the try outside the function",
+        "an exception is handled in a way that compiled code does not know",
+        "handle it by its class alone, or test for the case before it raises",
     ),
     "TJ025": (
-        "a context is entered and left",
+        "a context is entered that compiled code does not know",
         "move the with statement outside the function",
     ),
     "TJ026": (

@@ -115,6 +115,7 @@ def test_strided_matrices_flattened() -> None:
             assert np.array_equal(found, want)
 
 
+@pytest.mark.sampled(3)
 @every_target
 @pytest.mark.parametrize("row", [24, 32, 20, 64])
 @pytest.mark.parametrize(

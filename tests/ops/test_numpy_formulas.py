@@ -135,6 +135,8 @@ def test_complex_scalars_follow_numpy(f) -> None:
         for a, b in itertools.product(kinds, (*others, complex(w), float(w.real), 3)):
             for args in ((a, b), (b, a)) if f is samples.products else ((a, b),):
                 where = f"{f.__name__} of {args[0]!r} and {args[1]!r}"
+                # NumPy's first call of a process with numbers of a kind may round otherwise.
+                outcome(f, *args)
                 assert_same_bits(outcome(f, *args), outcome(jitted, *args), where)
 
 
@@ -178,10 +180,11 @@ def exponents(value):
         yield from (int(value), np.int64(value), np.int8(value), np.array(int(value)))
 
 
-def close_powers(expected, actual, where, root=False) -> None:
+def close_powers(expected, actual, where, root=False, computed=None) -> None:
     """Two units in the last place between powers, and bit for bit what is no plain number.
 
-    Four for each part of a complex number's `root`; its other powers are bit for bit.
+    Four of its size for a complex number's `root`, of which NumPy rounds each part so; its other
+    powers are bit for bit. `computed` is the dtype of sizes in which they are, if not their own.
     """
     if isinstance(expected, type):
         assert actual is expected, where
@@ -190,8 +193,12 @@ def close_powers(expected, actual, where, root=False) -> None:
     a, b = np.asarray(expected).reshape(-1), np.asarray(actual).reshape(-1)
     limit = 2
     if a.dtype.kind == "c" and root:
-        limit = 4
-        a, b = (np.ascontiguousarray(v).view(v.real.dtype) for v in (a, b))
+        plain = np.isfinite(a) & (a != 0)
+        assert same_bits(a[~plain], b[~plain]), f"{where}: {a} is not {b}"
+        sizes = np.abs(a[plain])
+        off = np.abs(a[plain] - b[plain]) / np.spacing(sizes.astype(computed or sizes.dtype))
+        assert not len(off) or off.max() <= 4, f"{where}: {off.max()} ulp"
+        return
     if a.dtype.kind not in "f":
         assert_same_bits(a, b, where)
         return
@@ -217,7 +224,7 @@ def test_powers_by_every_kind_of_exponent(dtype) -> None:
                 where = f"{f.__name__} of {a!r} and {p!r}"
                 expected, actual = outcome(f, a, p), outcome(jitted, a, p)
                 uniform = floats and isinstance(a, np.ndarray) and np.dtype(dtype).itemsize > 2
-                if uniform and a.size > 1:
+                if uniform and a.size > 1 and np.dtype(type(p)).kind != "c":
                     assert_same_bits(expected, actual, where)
                 else:
                     close_powers(expected, actual, where, root=value == 0.5)
@@ -242,7 +249,9 @@ def test_literal_and_stored_powers(dtype) -> None:
         for value, a in itertools.product(SPECIAL, (x, np.array(x[1]), x[:1])):
             for p in exponents(value):
                 where = f"{f.__name__} of {a!r}, {p!r}"
-                close_powers(outcome(f, a, p), outcome(jitted, a, p), where, root=value == 0.5)
+                single = np.float32 if np.result_type(a, p) == np.complex64 else None
+                given = where, value == 0.5, single
+                close_powers(outcome(f, a, p), outcome(jitted, a, p), *given)
 
 
 def test_arrays_of_exponents() -> None:

@@ -190,6 +190,23 @@ def chosen(u: Any, a: Any, b: Any, n: Any) -> Any:
     return s
 
 
+def left(u: Any, a: Any, b: Any, n: Any) -> Any:
+    k, s = 0, u[0]
+    while True:
+        s += u[k] * (a // b)
+        k += 1
+        if k >= n:
+            break
+    return s
+
+
+def looked_up(u: Any, k: Any, n: Any) -> Any:
+    s = u[0]
+    for i in range(n):
+        s += u[k] * i
+    return s
+
+
 X5 = np.array([1.0, -1.0, 2.0, 0.5, 3.0])
 UP = np.abs(X5)
 
@@ -223,8 +240,13 @@ UP = np.abs(X5)
             chosen,
             [(X5, 1.0, 2.0, 3), (X5, 2.0, 4.0, 5), (-UP, 1.0, 0.0, 4), (UP, 1.0, 0.0, 2)],
         ),
+        (
+            looked_up,
+            [(X5, 2, 3), (X5[:4], -3, 5), (X5[:3], 9, 0), (X5[:3], 3, 4), (X5, 4, 7)],
+        ),
+        (left, [(X5, 7, 2, 3), (X5, 9, 4, 5), (X5, 8, 3, 1), (X5, 8, 0, 2)]),
     ],
-    ids=["diffused", "printed", "chosen"],
+    ids=["diffused", "printed", "chosen", "looked_up", "left"],
 )
 def test_errors_come_as_in_python(function: Any, calls: Any, capsys: Any) -> None:
     """An error that no iteration meets is none; what comes before one has happened once."""
@@ -235,7 +257,7 @@ def test_errors_come_as_in_python(function: Any, calls: Any, capsys: Any) -> Non
             given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
             try:
                 result: Any = f(*given)
-            except (ArithmeticError, ValueError) as e:
+            except (ArithmeticError, ValueError, IndexError) as e:
                 result = type(e), e.args
             seen.append((result, given, capsys.readouterr().out))
         assert_same(seen[0], seen[1])

@@ -124,17 +124,19 @@ def test_complex_products_are_kept() -> None:
 def test_products_in_loops() -> None:
     """A gradient whose sums are in a loop, where the partial derivatives are not finite."""
 
-    def f(x: Any, w: Any) -> Any:
+    def f(x: Any, w: Any, scale: Any) -> Any:
         total = 0.0
         for i in range(x.shape[0]):
-            total = total + np.sum(np.where(x[i] > 0, np.sqrt(np.abs(x[i])), 0.0) * w)
+            terms = np.where(x[i] > 0, np.sqrt(np.abs(x[i])), 0.0) * w
+            total = total + np.sum(terms) * scale[i]
         return total
 
     x, w = np.tile([[0.0, 4.0, -1.0], [1.0, 0.0, 9.0]], (20, 1)), np.array([3.0])
+    scale = np.ones(40)
     gradient = tracejit.grad(f, argnums=(0, 1))
-    dx, dw = gradient(x, w)
+    dx, dw = gradient(x, w, scale)
     expected = np.zeros_like(x)
     np.divide(1.5, np.sqrt(np.abs(x)), where=x > 0, out=expected)
     np.testing.assert_array_equal(dx, expected)
     np.testing.assert_array_equal(dw, [120.0])
-    assert "multiply_no_nan_term" in gradient.lower(x, w).text("signed_zeros")
+    assert "multiply_no_nan_term" in gradient.lower(x, w, scale).text("signed_zeros")

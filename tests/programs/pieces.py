@@ -218,9 +218,10 @@ def branches_on_value(x):
 
 def tries(x):
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y
 
 
 def unknown_call(x):

@@ -46,7 +46,7 @@ def _layouts(x: np.ndarray) -> list[np.ndarray]:
     return [x, np.asfortranarray(x), apart, x[back].copy()[back]]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("f", _programs())
 def test_a_program_does_what_it_does_in_numpy(f: Callable[..., Any]) -> None:
     given = [d() if callable(d) else d for d in f.__defaults__ or ()]

@@ -11,6 +11,9 @@ import random
 __all__ = ["program"]
 
 PRELUDE = """\
+from contextlib import nullcontext, suppress
+
+
 class Spent(Exception):
     pass
 
@@ -37,6 +40,8 @@ _STATEMENTS = {
     "expression": 2,
     "assert": 1,
     "raise": 1,
+    "try": 3,
+    "with": 1,
     "annotation": 1,
 }
 
@@ -115,7 +120,7 @@ class _Writer:
 
     def statement(self, indent: str, depth: int) -> None:
         kind = self.rng.choices(list(_STATEMENTS), list(_STATEMENTS.values()))[0]
-        if kind in ("branch", "for", "while") and depth == 0:
+        if kind in ("branch", "for", "while", "try", "with") and depth == 0:
             kind = "jump" if self.loops else "assign"
         if kind == "jump" and not self.loops:
             kind = "branch" if depth else "in_place"
@@ -160,6 +165,42 @@ class _Writer:
     def write_raise(self, indent: str, depth: int) -> None:
         self.add(indent, f"if {self.test(1)} and {self.test(1)} and {self.test(1)}:")
         self.add(indent + "    ", f"raise KeyError({self.note('a')})")
+
+    def write_try(self, indent: str, depth: int) -> None:
+        self.add(indent, "try:")
+        self.block(indent, depth - 1)
+        if self.rng.random() < 0.4:
+            self.add(indent + "    ", f"raise {self.pick('KeyError', 'AssertionError', 'Spent')}")
+        found = [
+            "KeyError as e",
+            "(AssertionError, ZeroDivisionError)",
+            "NameError",
+            "Exception",
+            "",
+        ]
+        handlers = sorted(self.rng.sample(range(len(found)), self.rng.randint(0, 2)))
+        for k in handlers:
+            self.add(indent, f"except {found[k]}:" if found[k] else "except:")
+            if found[k].endswith("e"):
+                self.add(indent + "    ", "log.append(e.args)")
+            self.block(indent, depth - 1)
+            if self.rng.random() < 0.2:
+                self.add(indent + "    ", "raise")
+        if handlers and self.rng.random() < 0.4:
+            self.add(indent, "else:")
+            self.block(indent, depth - 1)
+        if not handlers or self.rng.random() < 0.4:
+            # Python does not take a jump out of `finally` everywhere.
+            outside, self.loops = self.loops, 0
+            self.add(indent, "finally:")
+            self.block(indent, depth - 1)
+            self.loops = outside
+
+    def write_with(self, indent: str, depth: int) -> None:
+        target = self.pick("a", "c", "box.v", "(b, c)")
+        value = f"({self.number(1)}, {self.number(1)})" if "," in target else self.number(1)
+        self.add(indent, f"with suppress(KeyError), nullcontext({value}) as {target}:")
+        self.block(indent, depth - 1)
 
     def write_closure(self, indent: str, depth: int) -> None:
         self.can_bind = False

@@ -7,6 +7,7 @@ from typing import Any
 
 def guarded(x: Any) -> Any:
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y

@@ -15,17 +15,19 @@ STATE = np.zeros(3)
 
 def tries(x: Any) -> Any:
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y
 
 
 def tries_and_stores(x: Any) -> Any:
     x[0] = 9.0
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y
 
 
 def one_of_two(x: Any, first: Any) -> Any:
@@ -64,6 +66,7 @@ def store_first(x: Any, value: float, index: int) -> None:
 
 def energy(x: Any) -> Any:
     try:
-        return (x * x).sum()
-    except ValueError:
-        return 0.0
+        y = (x * x).sum()
+    except* ValueError:
+        y = 0.0
+    return y

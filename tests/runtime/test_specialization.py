@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.support.compare import assert_same
 from tracejit.errors import FallbackError
 from tracejit.runtime import dispatch
 from tracejit.runtime.call.signature import History, rank_key, specialize
+from tracejit.runtime.compile import specialize as specialize_module
 
 # Sizes -------------------------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ def test_what_fails_with_sizes_that_vary_is_compiled_for_each() -> None:
 
 def test_what_needs_each_size_is_compiled_without_symbols() -> None:
     def by_size(x: Any) -> Any:
-        return x + sum([1.0] * x.shape[0])
+        return x + sum([0.5, 0.5] * x.shape[0])
 
     f = tracejit.jit(by_size, strict=True)
     for n in (3, 4, 5, 3):
@@ -171,15 +173,43 @@ def test_what_needs_each_size_is_compiled_without_symbols() -> None:
 
 
 def test_what_fails_with_any_sizes_is_eager_for_the_first_reason() -> None:
-    def counted(x: Any, names: Any) -> Any:
+    def timed(x: Any) -> Any:
         for k in range(len(x)):
-            names.add(str(k))
-        return x + len(names)
+            x[k] += time.time() * 0
+        return x
 
-    f = tracejit.jit(counted)
-    for n in (3, 4, 5):
-        assert_same(counted(block(n), set()), f(block(n), set()))
-    assert len(f.report().fallbacks) == 1
+    f = tracejit.jit(timed)
+    for n, dtype in ((3, "f8"), (4, "f4"), (5, "f4")):
+        x = block(n).astype(dtype)
+        assert_same(timed(x.copy()), f(x.copy()))
+    assert [(x.code, x.reason) for x in f.report().fallbacks] == [("TJ002", "time.time")]
+
+
+def test_what_fails_for_many_kinds_of_calls_is_not_tried_for_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+    original = specialize_module.trace_call
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        tried.append(args[0])
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(specialize_module, "trace_call", counted)
+
+    def named(x: Any, name: str) -> Any:
+        return x + len(name) + time.time() * 0 if name else x + 1
+
+    f, g = tracejit.jit(named), tracejit.jit(named)
+    for k in range(1, 30):
+        assert_same(named(X, "a" * k), f(X, "a" * k))
+    assert len(tried) == 8
+    assert [x.code for x in f.report().fallbacks] == ["TJ002"]
+    # Not so where one kind of call has been compiled.
+    tried.clear()
+    for k in range(30):
+        assert_same(named(X, "a" * k), g(X, "a" * k))
+    assert len(tried) == 30
 
 
 def test_16_variants_are_the_limit() -> None:
@@ -189,7 +219,7 @@ def test_16_variants_are_the_limit() -> None:
     def by_size(x: Any) -> Any:
         # Each of these is a guard of its own.
         n = x.shape[0]
-        return x + sum([1.0] * n)
+        return x + sum([0.5, 0.5] * n)
 
     f = tracejit.jit(by_size)
     strict = tracejit.jit(by_size, strict=True)

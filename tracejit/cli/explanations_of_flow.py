@@ -13,14 +13,16 @@ LATER: dict[str, Explanation] = {
         "raises UnboundLocalError as Python does.",
     ),
     "TJ017": Explanation(
-        "Where the number of iterations depends on data, a list that grows with them has no "
-        "length that is known while compiling.",
+        "A list that grows in a loop becomes an array with room for more: its elements are of "
+        "one kind (numbers of one type, arrays of one shape, tuples of these). A dict or set does "
+        "not grow in a loop that is not unrolled.",
         """
 @jit
 def f(x):
     found = []
     while x[0] > 1:
         found.append(x[0])
+        found.append(1)
         x = x / 2
     return found
 
@@ -29,11 +31,9 @@ f(np.full(3, 9.0))
         """
 @jit
 def f(x):
-    found = np.zeros(64)
-    n = 0
+    found = []
     while x[0] > 1:
-        found[n] = x[0]
-        n += 1
+        found.append((x[0], 1))
         x = x / 2
     return found
 
@@ -115,11 +115,12 @@ f(np.ones(3))
     "TJ022": Explanation(
         "After a branch there is one state of each list, dict and object. Their values may come "
         "from either side, but not their shape: how many entries there are, which keys, which "
-        "attributes. Where little follows, that is compiled once for each side instead.",
+        "attributes; but for lists whose elements are all of one kind. Where little follows, that "
+        "is compiled once for each side instead.",
         """
 @jit
 def f(x):
-    positive = []
+    positive = [None]
     for i in range(len(x)):
         if x[i] > 0:
             positive.append(i)
@@ -140,7 +141,10 @@ f(np.ones(3))
 """,
     ),
     "TJ023": Explanation(
-        "A generator stops in the middle of its code and goes on later.",
+        "A loop over a call of a generator function is compiled: the loop's body runs at each "
+        "yield. So are sum, min, max, any, all, list and tuple of its items. A generator whose "
+        "items are taken one by one, by next or zip, that is given back or goes on later, is not, "
+        "and neither is what send gives.",
         """
 def parts(x):
     yield x
@@ -148,61 +152,74 @@ def parts(x):
 
 @jit
 def f(x):
-    return sum(parts(x))
+    items = parts(x)
+    return next(items) + 1
 
 f(np.ones(3))
 """,
         """
 def parts(x):
-    return [x, 2 * x]
+    yield x
+    yield 2 * x
 
 @jit
 def f(x):
-    return sum(parts(x))
+    for first in parts(x):
+        break
+    return first + 1
 
 f(np.ones(3))
 """,
     ),
     "TJ024": Explanation(
-        "An exception leaves compiled code as a whole; there is nothing in it that could catch "
-        "one.",
+        "An exception that is handled inside the function is a branch to its handler. Its class is "
+        "known, and its arguments where the program or Python itself raises it. The text of an "
+        "exception of NumPy is not, nor what code of the program's own class makes of it.",
         """
 @jit
 def f(x):
     try:
-        return 1 / int(x[0])
-    except ZeroDivisionError:
-        return 0.0
+        return x + np.ones(4)
+    except ValueError as e:
+        return str(e)
 
 f(np.ones(3))
 """,
         """
 @jit
 def f(x):
-    if int(x[0]) == 0:
-        return 0.0
-    return 1 / int(x[0])
+    try:
+        return x + np.ones(4)
+    except ValueError:
+        return "shapes"
 
 f(np.ones(3))
 """,
     ),
     "TJ025": Explanation(
-        "What a with statement does at its beginning and end is an effect of the object that it "
-        "is given.",
+        "np.errstate that ignores or warns, contextlib.suppress and nullcontext, "
+        "warnings.catch_warnings and objects of the program's own classes are known. What other "
+        "contexts do at their beginning and end is an effect that compiled code cannot have.",
         """
+import warnings
+
 @jit
 def f(x):
-    with np.errstate(divide="ignore"):
-        return 1 / x
+    with warnings.catch_warnings(record=True) as found:
+        y = 1 / x
+    return y, len(found)
 
 f(np.ones(3))
 """,
         """
+import warnings
+
 @jit
 def f(x):
     return 1 / x
 
-f(np.ones(3))
+with warnings.catch_warnings(record=True) as found:
+    f(np.ones(3))
 """,
     ),
     "TJ026": Explanation(

@@ -331,6 +331,9 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
         with self._lock:
             structure = self._structures.setdefault(key, _Structure())
+        hopeless = self._fallbacks.hopeless
+        if hopeless is not None and not any(s.variants for s in self._structures.values()):
+            structure.eager = hopeless
     call = Call(leaves, (args, kwargs))
     result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
@@ -489,7 +492,7 @@ def _new_variant(
         with holding(self._lock):
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
     except TraceError as e:
-        structure.eager = self._fallbacks.add(self._fallbacks.of(e))
+        structure.eager = self._fallbacks.failed(e)
         return None, None
     except Exception as e:
         return None, self._fallbacks.fault(e)

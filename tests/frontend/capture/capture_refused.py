@@ -1,4 +1,4 @@
-# ruff: noqa: B006, E711, UP032
+# ruff: noqa: B006, UP032
 """Functions whose result must never be frozen: capture refuses them."""
 
 from __future__ import annotations
@@ -207,13 +207,21 @@ def compares_identity(a, b):
 
 def tries(x):
     try:
-        return x + 1
-    except ValueError:
-        return x
+        y = x + 1
+    except* ValueError:
+        y = x
+    return y
+
+
+def reads_text_of_numpy(x):
+    try:
+        return x + np.ones(len(x) + 1)
+    except ValueError as e:
+        return str(e)
 
 
 def uses_with(x):
-    with np.errstate(all="ignore"):
+    with np.errstate(all="raise"):
         return x + 1
 
 
@@ -222,7 +230,8 @@ def generates(x):
 
 
 def uses_generator_function(x):
-    return sum(generates(x))
+    items = generates(x)
+    return next(items)
 
 
 def imports_inside(x):
@@ -236,13 +245,6 @@ def defines_class(x):
         pass
 
     return x
-
-
-def matches(x):
-    match x.ndim:
-        case 1:
-            return x
-    return -x
 
 
 def branches(x):
@@ -288,10 +290,6 @@ def returns_lambda(x):
 
 def fills_cached_property(x):
     return x
-
-
-def compares_with_none(x):
-    return x == None
 
 
 def internal_attribute(x):

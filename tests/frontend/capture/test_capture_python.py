@@ -190,7 +190,6 @@ def test_every_construct_is_decided(tmp_path: Path) -> None:
             (2, "def f(x):\n    return [0 for x[0] in x]\n"),
             (2, "def f(x):\n    return [1 < v < (y := 3) for v in x]\n"),
             (2, "def f(x):\n    return lambda v: v and (y := 3)\n"),
-            (2, "def f(x):\n    raise\n"),
             (4, "def f(x):\n    return x\n    if x:\n        import os\n"),
             (3, "def f(x):\n    def g():\n        nonlocal x\n        x = 1\n    return x\n"),
         )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -364,6 +365,69 @@ def chained_conditions(a, b, log):
     if not (a < b < noted(log, 3)) and not noted(log, a) or noted(log, ""):
         log.append("yes")
     return not a, not log, a and b or "c", [] or {} or a
+
+
+@sample
+def handles(a, b, log):
+    c = noted(log, a)
+    try:
+        c = noted(log, a // b)
+        d = c + 1
+    except ZeroDivisionError as e:
+        log.append(e.args)
+        d = c
+        e = c
+    except KeyError:
+        return None
+    else:
+        c = -c
+    finally:
+        log.append(c)
+    try:
+        return c, d, e
+    except NameError:
+        return c, d
+
+
+@sample
+def jumps_through_finally(a, b, log):
+    for k in range(4):
+        c = k
+        try:
+            try:
+                if k == a:
+                    continue
+                if k == b:
+                    break
+                c = noted(log, k * 2)
+                if c == a:
+                    return c
+                if c == b:
+                    raise KeyError(c)
+            finally:
+                log.append(c)
+        except KeyError:
+            c = noted(log, -1)
+            if a:
+                raise
+        finally:
+            log.append((c, k))
+    else:
+        log.append("ended")
+    return c, k
+
+
+@sample
+def suppresses(a, b, log):
+    for k in range(3):
+        with contextlib.suppress(KeyError), contextlib.nullcontext(k) as c:
+            d = noted(log, a + k)
+            if d == b:
+                raise KeyError
+            e = d
+            if c == b:
+                break
+    return c, d, e if a < b else 0
 
 
 class Cell:

@@ -7,6 +7,7 @@ program that reads it after all fails with a NameError that plain Python does no
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterator
 from types import CellType, FunctionType
@@ -152,6 +153,12 @@ class PlainInterpreter:
         made = (value(*v) for v in given if all(test(*v) for test in tests))
         return f(made, *args, **kwargs)
 
+    def comprehended(
+        self, items: Any, pattern: Any, value: Any, tests: Any, nested: bool
+    ) -> list[Any]:
+        made = self.over_items(list, items, pattern, value, tests)
+        return [v for parts in made for v in self.comprehended(*parts)] if nested else made
+
     def joined(self, *parts: Any) -> str:
         return "".join(parts)
 
@@ -225,6 +232,63 @@ class PlainInterpreter:
                 return statement.left(None, rest)
             statement.next_iteration()
         return statement.left(statement.run(orelse), rest)
+
+    def try_(
+        self,
+        body: Block,
+        handlers: Any,
+        orelse: Block | None,
+        final: Block | None,
+        rest: Block | None,
+        names: Any,
+        info: Any,
+    ) -> Any:
+        statement = _Compound(names, info, body, orelse, final, *(h[2] for h in handlers))
+        assert statement.live_head == ()
+        outcome = None
+        try:
+            try:
+                outcome = body()
+            except BaseException as e:
+                for classes, name, block in handlers:
+                    if isinstance(e, BaseException if classes is None else classes()):
+                        outcome = self.handled(block, name, e)
+                        break
+                else:
+                    raise
+            else:
+                if outcome is None and orelse is not None:
+                    outcome = orelse()
+        finally:
+            left = final() if final is not None else None
+            if left is not None:
+                return statement.left(left, rest)  # noqa: B012
+        return statement.left(outcome, rest)
+
+    def with_(self, items: Any, body: Block, rest: Block | None, names: Any, info: Any) -> Any:
+        functions = [f for item in items for f in item if f and f.__closure__]
+        statement = _Compound(names, info, body, *functions)
+        outcome = None
+        with contextlib.ExitStack() as stack:
+            for manager, assign in items:
+                value = stack.enter_context(manager())
+                if assign is not None:
+                    assign(value)
+            outcome = body()
+        return statement.left(outcome, rest)
+
+    def handled(self, block: Block, name: str | None, e: BaseException) -> Any:
+        if name is None:
+            return block()
+        try:
+            return block(e)
+        finally:
+            cell = cells_of(block)[name]
+            if contents(cell) is not _UNBOUND:
+                del cell.cell_contents
+
+    def reraise(self) -> None:
+        raise
 
     def assert_(self, test: Any, message: Block | None) -> None:
         if not test:

@@ -139,11 +139,11 @@ PROGRAMS: dict[str, Any] = {
     "iv_numpy": lambda x: sp.iv(np.float64(1.5), x).sum(),
     "iv_single": lambda x: sp.iv(np.float32(1.5), x).sum(),
     "median_axis": lambda x: np.median(x, axis=np.int64(0)),
+    "sortedkey": lambda x: sorted([x[0], x[1]], key=lambda v: -sine_times(v, v))[0] * 2,
 }
 
 #: These are not compiled themselves.
 EAGER: dict[str, Any] = {
-    "sortedkey": lambda x: sorted([x[0], x[1]], key=lambda v: -sine_times(v, v))[0] * 2,
     "filter": lambda x: sum(filter(lambda v: sine_times(v, v) > 0.5, x)),
     "filter2": lambda x: sum(filter(partial(sine_times, 1.0), x)),
     "tolist": lambda x: sum(x.tolist()),

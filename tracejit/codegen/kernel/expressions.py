@@ -19,7 +19,7 @@ from tracejit.codegen.affine import split_linear
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.llvm.text import Chunk, FunctionBuilder
 from tracejit.codegen.scalar.functions import ATOM_FUNCTIONS, emit_call
-from tracejit.ir.dims import Dim, free_symbols, symbol
+from tracejit.ir.dims import Atom, Dim, free_symbols, symbol
 from tracejit.ir.kernel import Call, Const, Expr, IndexValue, Load, Var
 
 __all__ = ["KernelValue", "Values"]
@@ -290,10 +290,7 @@ class Values:
             return self.constant(d, "i64")
         terms = []
         for monomial, coefficient in d.terms:
-            factors = [
-                lookup(a) if isinstance(a, str) else self._atom(a.fn, a.args, lookup)
-                for a in monomial
-            ]
+            factors = [lookup(a) if isinstance(a, str) else self._atom(a, lookup) for a in monomial]
             term = self.constant(coefficient, "i64")
             for factor in sorted(factors, key=lambda v: v.level):
                 term = self.integer("mul", term, factor)
@@ -303,13 +300,18 @@ class Values:
             total = self.integer("add", total, term)
         return total
 
-    def _atom(
-        self, fn: str, args: tuple[Dim, Dim], lookup: Callable[[str], KernelValue]
-    ) -> KernelValue:
-        values = [self._sum(a, lookup) for a in args]
-        if fn in ("floordiv", "mod") and any(v.varying for v in values):
-            return self._divide_places(fn, *values)
-        return self.call(ATOM_FUNCTIONS[fn], values, "i64")
+    def _atom(self, atom: Atom, lookup: Callable[[str], KernelValue]) -> KernelValue:
+        """The value of a call. All lookups agree on one without the vector variable."""
+        if self.vector in atom.symbols:
+            return self._computed(atom, lookup)
+        known = self.recall(atom)
+        return known or self.remember(atom, self._computed(atom, lookup))
+
+    def _computed(self, atom: Atom, lookup: Callable[[str], KernelValue]) -> KernelValue:
+        values = [self._sum(a, lookup) for a in atom.args]
+        if atom.fn in ("floordiv", "mod") and any(v.varying for v in values):
+            return self._divide_places(atom.fn, *values)
+        return self.call(ATOM_FUNCTIONS[atom.fn], values, "i64")
 
     def _divide_places(self, fn: str, a: KernelValue, b: KernelValue) -> KernelValue:
         """floordiv or mod of places in lanes, which no machine divides as integers.

@@ -4,7 +4,7 @@ A program calls the methods `call` of sites by `support/python_calls.py`. The sl
 `host_calls.py`: the operands, then the sizes that they mention; a `raise_error` leaves its
 exception pending. What a run has printed is known by a number, 0 at first: `_output_end` writes it
 at the end of the run, and `_output_left` keeps it for whoever called the program, where the run is
-left. All these functions give `HostCallSite.DONE`, `BAIL` or `LEAVE`.
+left. All these functions give `DONE`, `BAIL` or `LEAVE`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import numpy as np
 
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.exits import call_python
-from tracejit.codegen.program.host_calls import HostCallSite, array_at, slot_count
+from tracejit.codegen.program.host_arrays import array_at
+from tracejit.codegen.program.host_calls import slot_count
 from tracejit.codegen.support.pending_exception import set_pending
 from tracejit.codegen.support.printing import Output, note_left
+from tracejit.codegen.support.python_calls import BAIL, DONE, LEAVE
 from tracejit.errors import Where
 from tracejit.ir.dims import Dim, free_symbols, symbol
 from tracejit.ir.graph import Node
@@ -86,8 +88,8 @@ class _Print(_Site):
             _OUTPUTS[number].add(self._op.file(self._attrs), text, self._flush)
         except Exception:
             # The eager run that follows raises the user's own error.
-            return HostCallSite.BAIL
-        return HostCallSite.DONE
+            return BAIL
+        return DONE
 
 
 class _Raise(_Site):
@@ -101,9 +103,9 @@ class _Raise(_Site):
             # The program's memory does not outlive the run.
             given = [np.array(x) if isinstance(x, np.ndarray) else x for x in self.read(slots)]
         except Exception:
-            return HostCallSite.BAIL
+            return BAIL
         set_pending(_raised(op.exception([None, *given], self.node.attrs), self.node.where))
-        return HostCallSite.LEAVE
+        return LEAVE
 
 
 #: How the values of a dtype lie in slots; None is the pointer to an array.
@@ -188,15 +190,15 @@ def _output_end(printed: int, *_: int) -> int:
     try:
         _OUTPUTS[number.value].write()
     except Exception:
-        return HostCallSite.BAIL
+        return BAIL
     del _OUTPUTS[number.value]
     number.value = 0
-    return HostCallSite.DONE
+    return DONE
 
 
 def _output_left(printed: int, *_: int) -> int:
     note_left(_OUTPUTS.pop(ctypes.c_int64.from_address(printed).value))
-    return HostCallSite.DONE
+    return DONE
 
 
 # In the program ----------------------------------------------------------------------------------

@@ -1,37 +1,37 @@
 """Host calls: an op without native code runs through NumPy, on the compiled program's own memory.
 
-A program calls `void tj_host(i64 site, ptr slots)`. The slots of a site are, in order: its inputs
-(arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, its outputs (arrays:
-data pointer; scalars: two slots to write to), and how the call went: `DONE`, `BAIL` where the run
-must bail out, or `LEAVE` where an exception is pending. It is `BAIL` beforehand, as it stays where
-a signal comes just before Python code could run.
+A program calls `tj_host` (see `support/host_call_text.py`). The slots of a site are, in order: its
+inputs (arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, and its
+outputs (arrays: data pointer; scalars: two slots that the call writes to).
+
+`HostCallSite` is the general way: it looks at the slots and evaluates the op. Once it has seen the
+same sizes often it prepares a function for them, which `host_functions.py` makes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import weakref
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.support.pending_exception import set_pending
+from tracejit.codegen.program.host_arrays import Staying, byte_strides, reader, scalar_at
+from tracejit.codegen.program.host_functions import make_function, settle, ufunc_of
+from tracejit.codegen.support.host_call_text import HostSite
 from tracejit.codegen.support.quiet import quietly
-from tracejit.ir.dims import Dim, evaluate, free_symbols
+from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
-from tracejit.ir.graph import Node
-from tracejit.ir.types import TOKEN, ArrayType, NpScalar, PyScalar, Type, dtype_of, type_sizes
-from tracejit.locks import once
-from tracejit.ops.host.call import HostCall
-from tracejit.ops.host.functions import find_function
+from tracejit.ir.graph import Node, attr_sizes
+from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
 
-__all__ = ["HostCallSite", "array_at", "host_entry", "slot_count", "write_scalar"]
+__all__ = ["PATIENCE", "HostCallSite", "slot_count"]
 
-_SITES: weakref.WeakValueDictionary[int, HostCallSite] = weakref.WeakValueDictionary()
-_IDS = itertools.count(1)
+#: After how many calls for the same sizes a function is prepared, which takes as long as they do.
+PATIENCE = 16
 
 
 def slot_count(t: Type) -> int:
@@ -49,18 +49,12 @@ class _Layout:
     sizes: dict[str, int]
     attrs: dict[str, Any]
     readers: tuple[Callable[[int], Any], ...]
-    writers: tuple[Callable[[int, Any], None], ...]
-    #: The memory of the one result of a ufunc, at an address.
-    result: Callable[[int], Any] | None = None
 
 
 class HostCallSite:
     """One call site. `strides` gives the element strides of inputs that are not dense."""
 
-    DONE, BAIL, LEAVE = 0, 1, 2
-
     def __init__(self, node: Node, strides: Sequence[tuple[Dim, ...] | None]) -> None:
-        self.id = next(_IDS)
         self.node = node
         self.strides = strides
         sizes = node.sizes()
@@ -71,195 +65,167 @@ class HostCallSite:
         self.sizes = tuple(sorted(sizes - set(node.binds)))
         given, written = ([slot_count(v.type) for v in vs] for vs in (node.inputs, node.outputs))
         ends = list(itertools.accumulate((*given, len(self.sizes), *written), initial=0))
-        #: Where each input, the sizes, each output and the status lie, in bytes.
+        #: Where each input, the sizes and each output lie, in bytes.
         places = [8 * end for end in ends]
         self._inputs = tuple(places[: len(given)])
         self._sizes_at = places[len(given)]
         self._outputs = tuple(places[len(given) + 1 : -1])
-        self.slots = ends[-1]
+        #: Where those sizes lie that shapes of arrays depend on, if native code sets the shapes.
+        self.words: dict[Dim, int] = {}
+        #: What is longer than 1 then; a slot that is not 0 where it is not.
+        self.longer: list[Dim] = []
+        self.is_free = bool(self.sizes) and self._are_free()
+        if self.is_free:
+            self._place_words(places[-1])
+        self.slots = ends[-1] + len(self.words) + 1
+        self.misfit = 8 * (self.slots - 1)
         self._key_type = ctypes.c_int64 * len(self.sizes)
         self._layout: _Layout | None = None
-        self._ufunc = _ufunc_of(node)
-        _SITES[self.id] = self
+        outputs = list(zip(node.outputs, self._outputs, strict=True))
+        self.native = HostSite([at for v, at in outputs if isinstance(v.type, ArrayType)])
+        self._scalars = [
+            (v.type, at)
+            for v, at in outputs
+            if v.type != TOKEN and not isinstance(v.type, ArrayType)
+        ]
+        self._preparing = threading.Lock()
+        #: How many calls there have been in a row for the sizes of the layout.
+        self._seen = 0
 
-    def run(self, slots: int) -> None:
-        """Evaluate the op on the memory that the slots point to. Raises Bailout."""
-        layout = self._layout_of(slots)
-        with quietly():
-            if self._ufunc is not None and self._fill(self._ufunc, slots, layout):
-                return
-            results = self._results(slots, layout)
-        for write, at, result in zip(layout.writers, self._outputs, results, strict=True):
-            write(slots + at, result)
+    def run(self, slots: int) -> tuple[np.ndarray[Any, Any], ...] | None:
+        """Evaluate the op for the operands that the slots point to, and write its scalars there.
 
-    def results(self, slots: int) -> tuple[Any, ...]:
-        """What the op gives for the operands that the slots point to. Raises Bailout."""
-        return self._results(slots, self._layout_of(slots))
-
-    def _fill(self, ufunc: Any, slots: int, layout: _Layout) -> bool:
-        """Have a ufunc write its result where it belongs; False where the sizes are not those."""
-        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
-        assert layout.result is not None
-        out = layout.result(ctypes.c_int64.from_address(slots + self._outputs[0]).value)
-        if any(x.shape != out.shape for x in inputs):
-            return False
-        ufunc(*inputs, out=out)
-        return True
-
-    def _results(self, slots: int, layout: _Layout) -> tuple[Any, ...]:
-        inputs = [read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)]
-        return self.node.op.evaluate(inputs, dict(layout.attrs))
-
-    def _layout_of(self, slots: int) -> _Layout:
-        key: tuple[int, ...] = ()
-        if self.sizes:
-            key = tuple(self._key_type.from_address(slots + self._sizes_at))
-        layout = self._layout
-        if layout is None or layout.key != key:
-            # Threads may each make one: any of them will do.
-            layout = self._layout = self._make_layout(key)
-        return layout
+        The arrays among the results, dense as their types say; None where the run must bail out.
+        """
+        try:
+            key: tuple[int, ...] = ()
+            if self.sizes:
+                key = tuple(self._key_type.from_address(slots + self._sizes_at))
+            layout = self._layout
+            is_known = layout is not None and layout.key == key
+            if layout is None or not is_known:
+                # Threads may each make one: any of them will do.
+                layout = self._layout = self._make_layout(key)
+            inputs = [
+                read(slots + at) for read, at in zip(layout.readers, self._inputs, strict=True)
+            ]
+            with quietly():
+                results = self.node.op.evaluate(inputs, dict(layout.attrs))
+            arrays, scalars = settle(self.node.outputs, results, layout.sizes)
+            for (t, at), x in zip(self._scalars, scalars, strict=True):
+                scalar_at(t, slots + at)[()] = x
+            self._seen = self._seen + 1 if is_known or self.is_free else 0
+            if self._seen >= PATIENCE:
+                self._prepare(layout, slots)
+        except Exception:
+            # The eager run that follows raises the user's own error.
+            return None
+        return arrays
 
     def _make_layout(self, key: tuple[int, ...]) -> _Layout:
         sizes = dict(zip(self.sizes, key, strict=True))
         node = self.node
-        readers = [
-            _reader(v.type, sizes, strides)
+        readers = tuple(
+            reader(v.type, sizes, strides)
             for v, strides in zip(node.inputs, self.strides, strict=True)
+        )
+        return _Layout(key, sizes, concrete_attrs(node, sizes), readers)
+
+    def _are_free(self) -> bool:
+        """Whether sizes are those of dense arrays only: one function does for all of them then."""
+        attrs = {k: a for k, a in self.node.attrs.items() if k != "types"}
+        if any(type(a) in (tuple, Poly) and attr_sizes(a) for a in attrs.values()):
+            return False
+        for described in self.node.attrs.get("types", ()):
+            if described[0] == "array" and attr_sizes(described):
+                if not all(isinstance(d, (int, Poly)) for d in described[2]):
+                    return False
+        for v, steps in zip(self.node.inputs, self.strides, strict=True):
+            if isinstance(t := v.type, ArrayType) and (type_sizes(t) or steps is not None):
+                is_fixed = not type_sizes(t) and not any(map(free_symbols, steps or ()))
+                if not is_fixed and (steps is not None or t.order != tuple(range(t.ndim))):
+                    return False
+        return True
+
+    def _place_words(self, at: int) -> None:
+        node = self.node
+        types = [v.type for v in (*node.inputs, *(node.outputs if self._fills(None) else ()))]
+        numbers: list[Dim] = []
+        for t in types:
+            if isinstance(t, ArrayType) and type_sizes(t):
+                numbers += [*t.shape, *byte_strides(t)]
+                self.longer += [d for d in t.shape if t.ndim > 1 and isinstance(d, Poly)]
+        for described in node.attrs.get("types", ()):
+            numbers += described[2] if described[0] == "array" else ()
+        for d in numbers:
+            if isinstance(d, Poly):
+                self.words.setdefault(d, at + 8 * len(self.words))
+        self.longer = list(dict.fromkeys(self.longer))
+
+    def _prepare(self, layout: _Layout, slots: int) -> None:
+        """Have native code call a function for these sizes; the slots are those of this call."""
+        if self.native.serves(layout.key) or not self._preparing.acquire(blocking=False):
+            return
+        try:
+            if self.is_free and self._prepare_free(layout, slots):
+                return
+            stays = Staying(slots, {})
+            lists = self._stay(stays, layout.sizes, self._fills(layout.sizes))
+
+            def now() -> Any:
+                return layout.attrs, layout.sizes
+
+            function = make_function(self.node, layout.attrs, now, lists, self.native.forgetter())
+            if function is None or stays.misplaced:
+                self.native.give_up()
+                return
+            pairs = [(self._sizes_at + 8 * k, n) for k, n in enumerate(layout.key)]
+            self.native.prepare(function, layout.key, pairs, stays.places)
+        finally:
+            self._preparing.release()
+
+    def _prepare_free(self, layout: _Layout, slots: int) -> bool:
+        """The same for all sizes; False where these are none to begin with."""
+        node, names, stays = self.node, self.sizes, Staying(slots, self.words)
+        numbers = stays.numbers(self._sizes_at, len(names))
+        lists = self._stay(stays, layout.sizes, self._fills(None))
+
+        def now() -> Any:
+            sizes = dict(zip(names, numbers.tolist(), strict=True))
+            return concrete_attrs(node, sizes), sizes
+
+        if stays.misplaced or stays.unusual:
+            return False
+        function = make_function(node, node.attrs, now, lists, self.native.forgetter())
+        if function is None:
+            return False
+        self.native.prepare(function, None, [(self.misfit, 0)], stays.places)
+        return True
+
+    def _stay(self, stays: Staying, sizes: dict[str, int], fills: bool) -> tuple[list[Any], ...]:
+        inputs = zip(self.node.inputs, self._inputs, self.strides, strict=True)
+        operands = [stays.value(v.type, at, sizes, steps) for v, at, steps in inputs]
+        scalars = [stays.value(t, at, sizes) for t, at in self._scalars]
+        out = []
+        if fills:
+            out = [stays.value(self.node.outputs[0].type, self._outputs[0], sizes)]
+        models = [
+            stays.model(t[2], sizes) if stays.words and attr_sizes(t) else None
+            for t in self.node.attrs.get("types", ())
         ]
-        # The sizes of some results are known only after the call.
-        writers = () if node.binds else tuple(_writer(v.type, sizes) for v in node.outputs)
-        result = None
-        if self._ufunc is not None and isinstance(t := node.outputs[0].type, ArrayType):
-            result = _ArrayMemory(t, sizes, None).at
-        return _Layout(key, sizes, concrete_attrs(node, sizes), tuple(readers), writers, result)
+        return operands, scalars, out, models
 
+    def _fills(self, sizes: dict[str, int] | None) -> bool:
+        """Whether a ufunc can write its result where it belongs: no operand is broadcast.
 
-def _ufunc_of(node: Node) -> Any:
-    """The ufunc that a node applies to arrays and does nothing else, or None."""
-    types = [v.type for v in (*node.inputs, *node.outputs)]
-    if len(node.outputs) != 1 or node.binds or not all(isinstance(t, ArrayType) for t in types):
-        return None
-    attrs = node.attrs
-    if isinstance(node.op, HostCall):
-        operands = tuple(("operand", k) for k in range(len(node.inputs)))
-        if (attrs["arguments"], attrs["keywords"]) != (operands, ()):
-            return None
-        ufunc = find_function(attrs["function"]) if attrs["result"] == ("operand", 0) else None
-    else:
-        ufunc = None if attrs else getattr(node.op, "numpy", None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature or ufunc.nin != len(node.inputs):
-        return None
-    dtypes = [dtype_of(t) for t in types]
-    try:
-        fits = ufunc.resolve_dtypes((*dtypes[:-1], None))[-1] == dtypes[-1]
-    except TypeError:
-        return None
-    return ufunc if fits and ufunc.nout == 1 else None
-
-
-class _ArrayMemory:
-    """How an array of a type lies for certain sizes; element strides are None where it is dense."""
-
-    def __init__(
-        self, t: ArrayType, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-    ) -> None:
-        self.dtype, item = t.dtype, t.dtype.itemsize
-        self.shape = tuple(evaluate(d, sizes) for d in t.shape)
-        if strides is None:
-            steps, step = [0] * t.ndim, item
-            for axis in reversed(t.order):
-                steps[axis] = step
-                step *= self.shape[axis]
-        else:
-            steps = [evaluate(s, sizes) * item for s in strides]
-        self.empty = 0 in self.shape
-        reach = [0] if self.empty else [(n - 1) * s for n, s in zip(self.shape, steps, strict=True)]
-        self.low = sum(r for r in reach if r < 0)
-        self.memory = ctypes.c_char * (sum(map(abs, reach)) + item)
-        self.steps = tuple(steps)
-
-    def at(self, address: int) -> np.ndarray[Any, Any]:
-        """The array at an address: a view of the memory."""
-        if self.empty:
-            return np.empty(self.shape, self.dtype)
-        memory: Any = self.memory.from_address(address + self.low)
-        return np.ndarray(self.shape, self.dtype, memory, -self.low, self.steps)
-
-
-def array_at(
-    t: ArrayType, address: int, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> np.ndarray[Any, Any]:
-    """The array at an address: a view of the memory. Element strides are None where it is dense."""
-    return _ArrayMemory(t, sizes, strides).at(address)
-
-
-def _reader(
-    t: Type, sizes: dict[str, int], strides: tuple[Dim, ...] | None
-) -> Callable[[int], Any]:
-    """A function from the address of a value's slots to the value; an array is read-only."""
-    if t == TOKEN:
-        return lambda address: None
-    word = ctypes.c_int64.from_address
-    if isinstance(t, ArrayType):
-        array = _ArrayMemory(t, sizes, strides).at
-
-        def read(address: int) -> Any:
-            out = array(word(address).value)
-            out.setflags(write=False)
-            return out
-
-        return read
-    dtype = dtype_of(t)
-    memory: Any = ctypes.c_char * dtype.itemsize
-    if isinstance(t, PyScalar):
-        return lambda address: np.frombuffer(memory.from_address(address), dtype)[0].item()
-    return lambda address: np.frombuffer(memory.from_address(address), dtype)[0]
-
-
-def _writer(t: Type, sizes: dict[str, int]) -> Callable[[int, Any], None]:
-    """A function that writes a result where the slots at an address say."""
-    word = ctypes.c_int64.from_address
-    if isinstance(t, ArrayType):
-        array = _ArrayMemory(t, sizes, None).at
-
-        def write(address: int, value: Any) -> None:
-            array(word(address).value)[...] = value
-
-        return write
-    return lambda address, value: write_scalar(t, address, value)
-
-
-def write_scalar(t: Type, address: int, value: Any) -> None:
-    """Write a scalar to its slots."""
-    assert isinstance(t, (NpScalar, PyScalar))
-    dtype = dtype_of(t)
-    memory: Any = (ctypes.c_char * dtype.itemsize).from_address(address)
-    np.frombuffer(memory, dtype)[...] = value
-
-
-def _dispatch(site: int, slots: int) -> None:
-    try:
-        call = _SITES[site]
-        call.run(slots)
-        status = call.DONE
-    except Exception:
-        # The eager run that follows a bail-out raises the user's own error.
-        return
-    except BaseException as interruption:
-        set_pending(interruption)
-        status = HostCallSite.LEAVE
-    ctypes.c_int64.from_address(slots + 8 * call.slots).value = status
-
-
-@once
-def _callback() -> tuple[Callable[..., None], int]:
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_dispatch)
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return function, address
-
-
-def host_entry() -> int:
-    """The address of `tj_host`."""
-    return _callback()[1]
+        Without sizes: whatever they are, in C order.
+        """
+        if ufunc_of(self.node) is None:
+            return False
+        shapes: set[Any] = set()
+        for v in (*self.node.inputs, *self.node.outputs):
+            assert isinstance(t := v.type, ArrayType)
+            if sizes is None and t.order != tuple(range(t.ndim)):
+                return False
+            shapes.add(t.shape if sizes is None else tuple(evaluate(d, sizes) for d in t.shape))
+        return len(shapes) == 1

@@ -12,16 +12,13 @@ from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_elements
 from tracejit.codegen.program.draws import emit_draw
 from tracejit.codegen.program.effects import emit_effect
-from tracejit.codegen.program.exits import holding, leave_if
-from tracejit.codegen.program.host_calls import HostCallSite, host_entry, slot_count
-from tracejit.codegen.program.host_results import emit_host_results
+from tracejit.codegen.program.exits import holding
+from tracejit.codegen.program.host_results import emit_host_call
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
-from tracejit.codegen.support.interrupts import interrupt_address
 from tracejit.errors import TraceError
-from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import NONE, TOKEN, dtype_name, dtype_of
@@ -47,7 +44,7 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     if isinstance(op, HostDraw) and emit_draw(e, node):
         return
     if isinstance(op, HostDraw) or node.binds and op.gives_sizes:
-        emit_host_results(e, node)
+        emit_host_call(e, node)
         return
     overwritten = e.plan.overwritten(node)
     for v in node.outputs:
@@ -184,52 +181,4 @@ def _other(e: ProgramContext, node: Node) -> None:
 
 def _library(e: ProgramContext, node: Node) -> None:
     if not emit_library(e, node):
-        _host(e, node)
-
-
-def _host(e: ProgramContext, node: Node) -> None:
-    """Run the op through NumPy."""
-    fb = e.fb
-    if any(v in e.scattered for v in node.inputs):
-        raise TraceError("TJ015", f"{node.op.name} of such a view has no native code", node.where)
-    site = HostCallSite(node, [e.strides.get(v) for v in node.inputs])
-    e.keep.append(site)
-    slots = fb.alloca(f"[{site.slots + 1} x i64]", 8)
-    cursor = 0
-
-    def slot() -> str:
-        return fb.emit(f"getelementptr i64, ptr {slots}, i64 {cursor}")
-
-    results: list[tuple[Value, str]] = []
-    for v in node.inputs:
-        address = slot()
-        if is_array(v):
-            fb.line(f"store ptr {e.pointer[v]}, ptr {address}")
-        else:
-            e.store_scalar(e.scalars[v], address)
-        cursor += slot_count(v.type)
-    for s in site.sizes:
-        fb.line(f"store i64 {e.dim(symbol(s))}, ptr {slot()}")
-        cursor += 1
-    for v in node.outputs:
-        address = slot()
-        if is_array(v):
-            fb.line(f"store ptr {e.pointer[v]}, ptr {address}")
-        else:
-            results.append((v, address))
-        cursor += slot_count(v.type)
-    e.module.declare("tj_interrupted", "i32", [])
-    e.symbols["tj_interrupted"] = interrupt_address()
-    e.module.declare("tj_host", "void", ["i64", "ptr"])
-    e.symbols["tj_host"] = host_entry()
-    # A signal that came before this would otherwise be raised, and lost, on the way into Python.
-    signal = fb.emit("call i32 @tj_interrupted()")
-    leave_if(e, fb.emit(f"icmp ne i32 {signal}, 0"))
-    done = slot()
-    fb.line(f"store i64 {HostCallSite.BAIL}, ptr {done}")
-    fb.line(f"call void @tj_host(i64 {site.id}, ptr {slots})")
-    status = fb.emit(f"load i64, ptr {done}")
-    fb.check(fb.emit(f"icmp eq i64 {status}, {HostCallSite.BAIL}"))
-    leave_if(e, fb.emit(f"icmp eq i64 {status}, {HostCallSite.LEAVE}"))
-    for v, address in results:
-        e.scalars[v] = e.load_scalar(address, v.type)
+        emit_host_call(e, node)

@@ -19,7 +19,7 @@ from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.pending_exception import set_pending
 from tracejit.locks import once
 
-__all__ = ["LIGHT_PERIOD", "interrupt_address", "poll_address"]
+__all__ = ["LIGHT_PERIOD", "poll_address"]
 
 #: Iterations between polls of a loop that only computes scalars.
 LIGHT_PERIOD = 4096
@@ -85,7 +85,7 @@ look:
   ret i32 %status
 }}
 
-define i32 @tj_interrupted() {{
+define internal i32 @tj_interrupted() {{
 entry:
   %type = alloca ptr
   %value = alloca ptr
@@ -158,15 +158,10 @@ def _library() -> Library:
     symbols["tj_set_pending"] = _address(callback)
     declared = [f"declare {result} @{name}({given})" for name, (result, given) in _PYTHON.items()]
     text = "\n".join([*declared, "declare void @tj_set_pending(ptr)", clock, _TEXT])
-    names = ["tj_poll", "tj_interrupted"]
+    names = ["tj_poll"]
     return load_object(object_code(text, glue=True), symbols, names, keep=callback)
 
 
 def poll_address() -> int:
     """The address of `tj_poll`."""
     return _library().address("tj_poll")
-
-
-def interrupt_address() -> int:
-    """The address of `i32 tj_interrupted()`, which looks for signals at once."""
-    return _library().address("tj_interrupted")

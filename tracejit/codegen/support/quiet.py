@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["quietly"]
+__all__ = ["quiet_state", "quietly"]
 
 
 def _state() -> tuple[ContextVar[Any], Any] | None:
@@ -43,6 +43,11 @@ class _Quietly:
 
     def __exit__(self, *_: object) -> None:
         self._variable.reset(self._token)
+
+
+def quiet_state() -> tuple[ContextVar[Any], Any] | None:
+    """The variable to set and its value, for native code; None where `quietly` must be used."""
+    return _STATE
 
 
 def quietly() -> AbstractContextManager[Any]:

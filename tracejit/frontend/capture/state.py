@@ -15,6 +15,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.reads import MISSING, class_lookup
 from tracejit.frontend.capture.values import Capture, Source
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Union
@@ -205,6 +206,10 @@ class OutsideState:
             self._tails[source] = tail
         return self._tails[source]
 
+    def _made(self, x: Any) -> Any:
+        self._capture.created[id(x)] = x, here()
+        return x
+
     def _before(self, x: Any, name: str) -> Any:
         """What an attribute held before the call, if that is known."""
         if (id(x), name) in self._originals:
@@ -223,7 +228,9 @@ class OutsideState:
                     yield Change(x, _kind(x), name, value)
         for x, before in self._touched.values():
             now = contents_of(x)
-            if isinstance(now, list):
+            if is_grown(now):
+                yield Change(x, "tail", 0, self._made(now))
+            elif isinstance(now, list):
                 yield from _list_changes(x, before, now)
             elif type(x) is dict:
                 yield from _dict_changes(x, before, now)
@@ -232,7 +239,9 @@ class OutsideState:
                     if now.get(name, UNBOUND) is not before.get(name, UNBOUND):
                         yield Change(x, "attribute", name, now.get(name, UNBOUND))
         for source, tail in self._tails.items():
-            if tail:
+            if is_grown(tail):
+                yield Change(source, "tail", None, self._made(tail.copy()))
+            elif tail:
                 yield Change(source, "tail", None, tuple(tail))
 
 

@@ -93,6 +93,10 @@ class Learned:
     varying: set[str] = field(default_factory=set)
     #: Lists that are not only appended to.
     read_lists: set[str] = field(default_factory=set)
+    #: Whether lists that a loop makes larger keep Python's own elements: they are shared.
+    plain_lists: bool = False
+    #: Whether a trace has made lists of arrays.
+    grew: bool = False
 
 
 class ListIsRead(TraceError):
@@ -151,7 +155,7 @@ class Capture:
         self, trace: Trace, make_leaf: Callable[[Any, str], Any], learned: Learned | None = None
     ) -> None:
         self.trace = trace
-        self._learned = learned or Learned()
+        self.learned = learned or Learned()
         self.make_leaf = make_leaf
         self.inputs: list[Source] = []
         #: (namespace, name, value or MISSING) of exempt names.
@@ -366,7 +370,7 @@ class Capture:
         if isinstance(value, Tracer):
             raise TraceError("TJ014", source.label, user_line())
         if is_constant(value):
-            if source.label in self._learned.varying and _is_number(value):
+            if source.label in self.learned.varying and _is_number(value):
                 return self._input(source, value)
             source.check = EqualTo(value)
             return value
@@ -418,7 +422,7 @@ class Capture:
     def unread_list(self, parent: Source, name: str, value: Any) -> Source | None:
         """The source of an attribute that is a list of which nothing has been read, or None."""
         label = f".{name}"
-        if type(value) is not list or parent.label + label in self._learned.read_lists:
+        if type(value) is not list or parent.label + label in self.learned.read_lists:
             return None
         source = self.step(parent, ("attribute", name), AttributeRead(name), label, value)
         first = self._by_identity.setdefault(id(value), source)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.growth import joined_lists
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.merges import PhiBuilder, Recipe, in_one_order
 from tracejit.frontend.control.regions import (
@@ -24,7 +25,9 @@ from tracejit.frontend.control.unions import choose, narrow_bound, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
+from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raised
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
@@ -72,6 +75,8 @@ def predicate(interpreter: Interpreter, x: Any) -> bool | TracedScalar:
         return _known(_traced_truth(x))
     if isinstance(x, SymInt):
         return predicate(interpreter, x != 0) if isinstance(x != 0, Tracer) else bool(x != 0)
+    if is_grown(x):
+        return predicate(interpreter, interpreter.compare("gt", size_of(x), 0))
     return bool(interpreter.truth(x))
 
 
@@ -159,7 +164,8 @@ def branch_and_rest(
         first = _run(interpreter, p, True, with_rest(then), names)
     else:
         outcome = first.outcome
-        run_on(first, lambda: then_rest(interpreter, outcome, rest, names_in(rest)), names)
+        follow = lambda: then_rest(interpreter, outcome, rest, names_in(rest))  # noqa: E731
+        run_on(interpreter, first, follow, names)
     return merge_sides(interpreter, p, first, second, names), True
 
 
@@ -293,13 +299,17 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recip
 
     `one_side`: both are what it is after the side that does not end the program.
     """
+    if is_grown(a) and is_grown(b) and a[0] is not b[0] or type(x) is list and len(a) != len(b):
+        joined: Recipe | None = joined_lists(phis, a, b)
+        if joined is not None:
+            return joined
     if type(x) is set:
         if a != b:
             raise TraceError("TJ022", "a set that only one side of a branch changes", user_line())
         return lambda outs: a
     keys = range(len(a)) if type(x) is list else list(a)
     other = range(len(b)) if type(x) is list else list(b)
-    if list(keys) != list(other):
+    if list(keys) != list(other) or is_grown(a) and a[0] is not b[0]:
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
     # What neither side has changed is left alone, however much of it there is.
@@ -327,6 +337,8 @@ def outcomes(x: Any) -> set[str]:
         return {"falls"}
     if isinstance(x, Returned):
         return {"return"}
+    if isinstance(x, Raised):
+        return {"raise"}
     return {x.name} if isinstance(x, Signal) else {"value"}
 
 
@@ -366,4 +378,5 @@ def lifted(interpreter: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
     def on(x: Any) -> Any:
         return lifted(interpreter, f, *given[:at], x, *given[at + 1 :])
 
-    return branch(interpreter, union.predicate, lambda: on(union.first), lambda: on(union.second))
+    sides = (lambda: on(union.first), lambda: on(union.second))
+    return interpreter.settled(branch(interpreter, union.predicate, *sides))

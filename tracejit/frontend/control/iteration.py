@@ -11,6 +11,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.number_operators import binary_operator
+from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.trace import here, user_line
@@ -39,6 +40,12 @@ class Items:
     def item(self, k: Any) -> Any:
         """The item of a number that is in range."""
         raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise TraceError where the body of a loop over the items has changed how many there are.
+
+        It is called in the body, behind the item.
+        """
 
     def taken(self) -> Items:
         """The items, for a loop over them. Raises TraceError for an iterator that is used up."""
@@ -78,12 +85,36 @@ class _Rows(Items):
         return self.array[k]
 
 
+class _Elements(Items):
+    """The elements of a list that grows with data."""
+
+    once = False
+
+    def __init__(self, x: list[Any]) -> None:
+        self.list, self.length = x, size_of(x)
+        self.seen = self.length
+
+    def item(self, k: Any) -> Any:
+        if not is_grown(self.list):
+            raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
+        self.seen = size_of(self.list)
+        return self.list[0].at(k)
+
+    def check(self) -> None:
+        if not is_grown(self.list) or size_of(self.list) is not self.seen:
+            raise TraceError("TJ029", "a list that changes in a loop over it", user_line())
+
+
 class _Zip(Items):
     def __init__(self, parts: Sequence[Items], length: Any) -> None:
         self.parts, self.length = [p.taken() for p in parts], length
 
     def item(self, k: Any) -> Any:
         return tuple(p.item(k) for p in self.parts)
+
+    def check(self) -> None:
+        for part in self.parts:
+            part.check()
 
 
 class _Enumerate(Items):
@@ -93,6 +124,9 @@ class _Enumerate(Items):
     def item(self, k: Any) -> Any:
         return self.start + k, self.inner.item(k)
 
+    def check(self) -> None:
+        self.inner.check()
+
 
 class _Reversed(Items):
     def __init__(self, inner: Items) -> None:
@@ -100,6 +134,9 @@ class _Reversed(Items):
 
     def item(self, k: Any) -> Any:
         return self.inner.item(self.length - 1 - k)
+
+    def check(self) -> None:
+        self.inner.check()
 
 
 def items_of(x: Any) -> Items | None:
@@ -110,7 +147,7 @@ def items_of(x: Any) -> Items | None:
         return _Range(x.start, x.step, len(x))
     if isinstance(x, TracedArray) and x.ndim:
         return _Rows(x)
-    return None
+    return _Elements(x) if is_grown(x) else None
 
 
 def ranged(interpreter: Interpreter, *args: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.unions import choose, is_absent, is_number, leaves_of
+from tracejit.frontend.tracing.grown import Grown, is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import (
     build_dataclass,
@@ -23,7 +24,9 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
@@ -74,10 +77,14 @@ def same_constant(a: Any, b: Any) -> bool:
 def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
     """(class, keys, children) of a container whose parts can be joined; None for anything else."""
     cls = type(x)
+    if is_grown(x):
+        return cls, (x[0].form,), [*x[0].arrays, x[1]]
     if cls in (tuple, list) or is_namedtuple(cls):
         return cls, (), list(x)
     if cls is dict:
         return cls, tuple(x), list(x.values())
+    if cls in (Raised, TracedError, TracedText):
+        return cls, *(x.error if cls is Raised else x).parts()
     if not isinstance(x, (Tracer, Union, SymInt, type)) and is_plain_dataclass(x):
         names = dataclass_fields(x) or ()
         return cls, names, [getattr(x, name) for name in names]
@@ -86,12 +93,20 @@ def parts_of(x: Any) -> tuple[type, tuple[Any, ...], list[Any]] | None:
 
 def rebuild(interpreter: Interpreter, cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
     """A new container of the class, made inside the trace."""
+    if cls is list and keys:
+        *arrays, length = children
+        return interpreter.allocate([Grown(interpreter, keys[0], arrays, False), length])
     if cls is list:
         return interpreter.allocate(children)
     if cls is dict:
         return interpreter.allocate(dict(zip(keys, children, strict=True)))
     if issubclass(cls, tuple):
         return tuple.__new__(cls, children)
+    if cls in (Raised, TracedError):
+        error = TracedError.of_parts(keys, children)
+        return Raised(error) if cls is Raised else error
+    if cls is TracedText:
+        return TracedText.of_parts(keys, children)
     return interpreter.allocate(build_dataclass(cls, dict(zip(keys, children, strict=True))))
 
 

@@ -144,6 +144,8 @@ class _Array(LoopCarried):
         self.passes = False
         #: The memory outside the loop that it may be, or be a view of.
         self.outer: dict[Storage, None] = {}
+        #: Whether a list holds a copy of what an iteration leaves.
+        self.listed = False
         #: Stands for the loop, where no two of its arrays are ever one.
         self.noalias_set: object = None
 
@@ -181,7 +183,7 @@ class _Array(LoopCarried):
             known |= dict.fromkeys(a.storage for a in arrays_in(x))
         callers = any(c.input is not None for outer in self.outer for c in outer.roots())
         storage = Storage(trace, next(values), -2 if self.shared or callers else None)
-        storage.carried = ran is None
+        storage.carried, storage.listed = ran is None, self.listed and ran is not None
         storage.may_alias = tuple((c, c.version) for c in known)
         storage.noalias_set = self.noalias_set
         new = TracedArray(trace, storage)
@@ -216,6 +218,7 @@ class _Array(LoopCarried):
         roots = set().union(*(a.storage.roots() for a in self.arrays(x)))
         found = [c for c in inner if c in roots]
         self.passes, self.noalias_set = bool(found), noalias_set
+        self.listed = any(a.storage.listed for a in self.arrays(x))
         for storage in found:
             self.outer |= dict.fromkeys(inner[storage])
         if noalias_set is None and self.arrays(x):

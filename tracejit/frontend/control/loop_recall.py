@@ -6,7 +6,7 @@ left out, and found as in a first trace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from tracejit.frontend.control.kinds import (
@@ -21,6 +21,7 @@ from tracejit.frontend.control.loop_carried import (
     SAME,
     LoopCarried,
     Same,
+    Unlike,
     _Array,
     _Fixed,
     _Number,
@@ -28,18 +29,49 @@ from tracejit.frontend.control.loop_carried import (
     _Union,
     merged_of,
 )
+from tracejit.frontend.control.loop_parts import parts_in
 from tracejit.frontend.control.regions import Side
 from tracejit.frontend.control.unions import is_number
+from tracejit.frontend.control.weak_carried import Weak
+from tracejit.frontend.control.widening import unlike
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.fixpoints import Fixpoint
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
-from tracejit.frontend.tracing.tracer import TracedArray, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.weak_scalar import WeakScalar, becomes
 from tracejit.ir.dims import Dim, symbol
+from tracejit.ir.graph import attr_key
 from tracejit.ir.types import ArrayType
 
-__all__ = ["carries_too_much", "fixpoint_of", "forget", "recall"]
+__all__ = ["carries_too_much", "fixpoint_of", "forget", "kind_at_start", "recall", "require_alike"]
+
+
+def kind_at_start(x: Any) -> Hashable:
+    """The type of a number or array, a number itself where it is known; None for others."""
+    if isinstance(x, (bool, int, float, complex)):
+        return type(x), attr_key(x)
+    if isinstance(x, WeakScalar):
+        return "weak", x.later
+    return x.type if isinstance(x, Tracer) else None
+
+
+def require_alike(loop: Any) -> None:
+    """Raise Unlike where a loop is known to begin with another type than its iterations leave, and
+    where it has been asked which of the two a number is.
+    """
+    if loop.nested.unlike is not None:
+        name, kind, error = loop.nested.unlike
+        if name in loop.at_head and name in loop.start and kind_at_start(loop.start[name]) == kind:
+            raise Unlike(error.code, error.detail, error.where)
+    for name, x in loop.weak:
+        if x.asked:
+            cell = loop.names.cells[name]
+            loop.parent.asked[id(cell)] = cell
+            error = unlike(loop.start[name], x.strong)
+            loop.nested.differs(name, kind_at_start(loop.start[name]), error)
+            raise error
 
 
 def fixpoint_of(loop: Any) -> Fixpoint:
@@ -66,16 +98,12 @@ def recall(loop: Any) -> bool:
     loop.left_out = {c for c in found.left_out if c.trace.encloses(parent)}
     loop.clobbered = {c: None for c in found.clobbered if c.trace.encloses(parent)}
     for key, x in found.objects.items():
-        made, now = interpreter.owner_of(x), _parts(x)
-        if made is not None and made.encloses(parent) and len(now) == len(found.parts[key]):
+        made, now = interpreter.owner_of(x), parts_in(contents_of(x))
+        lives = made is None or made.encloses(parent)
+        if lives and len(now) == len(found.parts[key]):
             loop.objects[key] = x
             loop.parts[key] = list(map(again, found.parts[key], now))
     return True
-
-
-def _parts(x: Any) -> list[Any]:
-    contents = contents_of(x)
-    return list(contents.values() if isinstance(contents, dict) else contents)
 
 
 def forget(loop: Any) -> None:
@@ -108,9 +136,11 @@ def _recalled(
 
     `symbols` are the new names of the sizes that it carried. SAME for what cannot be told now.
     """
-    if isinstance(carry, _Number):
+    if isinstance(carry, Weak) and becomes(start, carry.types[0]):
+        return carry
+    if isinstance(carry, (_Number, Weak)):
         fits = start is MISSING or (is_number(start) and lift(start).type == carry.types[0])
-        return carry if fits else SAME
+        return _Number(carry.types[0]) if fits else SAME
     if isinstance(carry, _Array):
         return _recalled_array(carry, start, sizes, symbols)
     if isinstance(carry, _Fixed):

@@ -9,8 +9,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Same, Unlike
-from tracejit.frontend.control.loop_recall import carries_too_much, fixpoint_of, forget, recall
+from tracejit.frontend.control import growth
+from tracejit.frontend.control.loop_carried import (
+    MISSING,
+    SAME,
+    LoopCarried,
+    Same,
+    Unlike,
+    arrays_in,
+)
+from tracejit.frontend.control.loop_parts import is_static, keys_in, parts_in, with_parts
+from tracejit.frontend.control.loop_recall import (
+    carries_too_much,
+    fixpoint_of,
+    forget,
+    kind_at_start,
+    recall,
+    require_alike,
+)
 from tracejit.frontend.control.merges import PhiBuilder, undefined
 from tracejit.frontend.control.regions import (
     Names,
@@ -18,19 +34,23 @@ from tracejit.frontend.control.regions import (
     close_region,
     entered,
 )
+from tracejit.frontend.control.weak_carried import weakly
 from tracejit.frontend.control.widening import widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage, laid_out
 from tracejit.frontend.tracing.trace import Trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union, Unreachable
+from tracejit.frontend.tracing.weak_scalar import WeakScalar
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
 
-__all__ = ["Loop", "StaticLoop", "parts_in"]
+__all__ = ["Loop", "StaticLoop"]
 
 _ROUNDS = 16
 
@@ -46,7 +66,7 @@ class Loop:
         self.interpreter, self.names, self.parent = interpreter, names, here()
         #: Sizes of arrays that change from iteration to iteration.
         self.grown = CarriedSizes(self.parent, peeled)
-        self.after, self.at_head = set(info[1]), set(info[2])
+        self.after, self.at_head = {*info[1], *names.foreign}, {*info[2], *names.foreign}
         held = names.all().items()
         self.start = {n: x.known() if isinstance(x, Union) else x for n, x in held}
         names.put(self.start)
@@ -63,9 +83,21 @@ class Loop:
         self.inner: list[TracedArray] = []
         #: Those that are what a name holds.
         self.inner_of: dict[str, list[TracedArray]] = {}
+        #: The numbers in its last trace that it begins with as Python's.
+        self.weak: list[tuple[str, WeakScalar]] = []
         #: What names and memory are where the body begins, in its last trace.
         self.heads: dict[str, Any] = {}
         self.versions: dict[Storage, int] = {}
+        #: The trace of the body, how often it appends to each list by id, and room for that.
+        self.region = self.parent
+        self.appended: dict[int, Any] = {}
+        #: How often it does itself, for lists of unknown length: id -> (list, count).
+        self.appending: dict[int, tuple[list[Any], int]] = {}
+        #: How many elements an iteration makes room for, in each list of unknown length by id.
+        self.headroom: dict[int, tuple[list[Any], int]] = {}
+        self.room = growth.Room()
+        #: How often it runs (an int, a size or a traced int), where that is known before.
+        self.iterations: Any = None
         #: What is known of the loop from an earlier trace of what stands around it.
         self.nested = self.parent.loops.next((names.statement, peeled))
 
@@ -126,6 +158,8 @@ class Loop:
                 self.names.set(name, UNBOUND)
             elif not isinstance(carry, Same):
                 self.names.set(name, inside)
+                if isinstance(inside, WeakScalar):
+                    self.weak.append((name, inside))
                 self.inner_of[name] = carry.arrays(inside)
                 self.inner += self.inner_of[name]
         for storage in self.storages:
@@ -139,7 +173,7 @@ class Loop:
                 parts.append(carry.inside(self.interpreter, region, values, part))
                 self.inner += carry.arrays(parts[-1])
             region.changed[key] = x, before
-            put_contents(x, _withparts_in(before, parts))
+            put_contents(x, with_parts(before, parts))
 
     def final(self, side: Side) -> list[Value]:
         """The carried values after an iteration; its region must be open."""
@@ -207,7 +241,7 @@ class Loop:
             if ran is False:
                 continue
             self.interpreter.will_mutate(x)
-            put_contents(x, _withparts_in(before, parts))
+            put_contents(x, with_parts(before, parts))
 
     # Until it settles ---------------------------------------------------------------------------
 
@@ -223,28 +257,41 @@ class Loop:
             start, end = self.first(name), side.names[name]
             if start is MISSING and (name not in self.after or end is UNBOUND):
                 continue
+            weak = weakly(carry, start, end) if self._may_be_weak(name) else None
+            if weak is not None:
+                self.carries[name] = weak
+                continue
             self.grown.at(name)
             try:
                 self.carries[name] = widened(self.interpreter, side, carry, start, end)
             except Unlike as e:
-                self.nested.differs(name, start, e)
+                self.nested.differs(name, kind_at_start(start), e)
                 raise
         self._add_cells(
             list(side.stored), [n for n, c in self.carries.items() if c is not before[0][n]]
         )
         for key, (x, contents) in side.changed.items():
             now = contents_of(x)
-            if _keys(now) != _keys(contents):
+            if keys_in(now) != keys_in(contents):
+                if isinstance(now, list):
+                    raise growth.unlike(self.interpreter, x, now, contents)
                 raise TraceError("TJ017", f"a {type(x).__name__} grows or shrinks", user_line())
             carries = self.parts.get(key, [])
-            carries = [*carries, *(Same() for _ in _keys(now)[len(carries) :])]
+            carries = [*carries, *(Same() for _ in keys_in(now)[len(carries) :])]
             self.objects[key] = x
             self.grown.at(key)
             self.parts[key] = [
                 widened(self.interpreter, side, carry, a, b)
                 for carry, a, b in zip(carries, parts_in(now), parts_in(contents), strict=True)
             ]
+            if is_grown(now):
+                known = growth.stepped(self, side.goes_on, carries[-1], now[1], contents[1])
+                self.parts[key][-1] = known or self.parts[key][-1]
         return before != (self.carries, self.storages, self.parts)
+
+    def _may_be_weak(self, name: str) -> bool:
+        """Whether no loop has been asked what number the name begins with."""
+        return name in self.at_head and id(self.names.cells[name]) not in self.parent.asked
 
     def _add_cells(self, stored: Sequence[Storage], widened: Iterable[str]) -> None:
         """LoopCarried memory that is stored into.
@@ -267,21 +314,22 @@ class Loop:
         Raises StaticLoop where `probe` is set and there is nothing to trace, TraceError where the
         loop cannot be rolled.
         """
-        error = self.nested.difference({n: x for n, x in self.start.items() if n in self.at_head})
-        if error is not None:
-            raise Unlike(error.code, error.detail, error.where)
+        require_alike(self)
         known = recall(self)
         for k in range(_ROUNDS):
             side = self._trace()
+            require_alike(self)
             if k == 0 and known and carries_too_much(self, side):
                 forget(self)
                 continue
-            if k == 0 and probe and not known and _is_static(side):
+            if k == 0 and probe and not known and is_static(side):
                 raise StaticLoop
             grown = self.widen(side)
+            grown |= growth.needs_more(self)
             clobbered = dict.fromkeys(side.clobbered)
             if not grown and clobbered.keys() <= self.clobbered.keys():
                 self._check_aliases(side)
+                growth.check_room(self)
                 self.nested.fixpoint = fixpoint_of(self)
                 return side
             self.clobbered |= clobbered
@@ -291,9 +339,10 @@ class Loop:
         """One trace of the body."""
         region = Trace("body", self.parent.env, self.parent)
         region.carried_sizes, region.loops = self.grown, self.nested.body
+        self.region, self.appended, self.appending = region, {}, {}
         region.loops.begin()
         self.inputs = [region.builder.input(t, f"c{k}") for k, t in enumerate(self.types())]
-        self.inner, self.inner_of = [], {}
+        self.inner, self.inner_of, self.weak = [], {}, []
         with entered(region, self.names) as side:
             side.own_sizes = self.sizes
             self.bind(region, iter(self.inputs))
@@ -301,10 +350,13 @@ class Loop:
                 storage.lose(region)
             self.heads = self.names.all()
             self.versions = {storage: storage.version for storage in self.storages}
+            growth.begin_iteration(self)
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
                 raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+            except Raising:
+                raise TraceError("TJ024", "a loop whose test raises", user_line()) from None
             except (TraceError, StaticLoop):
                 raise
             except Exception as e:
@@ -332,6 +384,14 @@ class Loop:
         inner = {x.storage for x in self.inner}
         if not any(storage.written for storage in inner):
             return
+        # What an iteration leaves in a list that holds it by value, the next one may store into.
+        names = self.stored_names()
+        ended = [side.names[n] for n in names]
+        if len(names) == len(self.carries):
+            ended += [p for _, contents in side.changed.values() for p in parts_in(contents)]
+        for x in ended:
+            if any(a.storage.listed for a in arrays_in(x)):
+                raise TraceError("TJ005", "a store into an array that a list holds", user_line())
         ends = {n: c.arrays(side.names[n]) for n, c in self.carries.items()}
         for held in (ends, self._started()):
             storages = [x.storage for arrays in held.values() for x in arrays]
@@ -378,7 +438,12 @@ class Loop:
         region = Trace("condition", parent.env, parent)
         tested = [region.builder.input(v.type, v.name) for v in inputs]
         with region.active():
-            holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+            try:
+                holds = lift(test(region, tested[: len(self.inputs) + exits])).value()
+            except Raising:
+                what = "one that the test of a loop raises"
+                raise TraceError("TJ024", what, user_line()) from None
+        require_alike(self)
         captures = list(dict.fromkeys((*region.captures, *body.captures)))
         graphs = (
             close_region(region, tested, self.sizes, captures, [holds]),
@@ -408,30 +473,3 @@ def _leaves_other_sizes(body: Graph) -> bool:
         if isinstance(a, ArrayType) and isinstance(b, ArrayType) and a.shape != b.shape:
             return a.ndim == b.ndim
     return False
-
-
-def _is_static(side: Side) -> bool:
-    """Whether an iteration leaves nothing in the graph, and nothing traced in names."""
-    if side.region.builder.nodes or side.stored or isinstance(side.outcome, Union):
-        return False
-    made = [*side.names.values(), *(v for _, c in side.changed.values() for v in parts_in(c))]
-    return not any(isinstance(x, (Tracer, Union)) and side.region.encloses(_home(x)) for x in made)
-
-
-def _home(x: Any) -> Trace:
-    trace: Trace = x.predicate.trace if isinstance(x, Union) else x.trace
-    return trace
-
-
-def _keys(contents: Any) -> list[Any]:
-    return list(range(len(contents))) if isinstance(contents, list) else list(contents)
-
-
-def parts_in(contents: Any) -> list[Any]:
-    if isinstance(contents, set):
-        raise TraceError("TJ017", "a set that a loop changes", user_line())
-    return list(contents) if isinstance(contents, list) else list(contents.values())
-
-
-def _withparts_in(contents: Any, parts: list[Any]) -> Any:
-    return parts if isinstance(contents, list) else dict(zip(contents, parts, strict=True))

@@ -15,7 +15,8 @@ from typing import Any
 from tracejit.frontend.control.branches import branch, predicate, then_rest
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import SAME
-from tracejit.frontend.control.loop_state import Loop, StaticLoop, parts_in
+from tracejit.frontend.control.loop_parts import parts_in
+from tracejit.frontend.control.loop_state import Loop, StaticLoop
 from tracejit.frontend.control.regions import Names, Side, entered
 from tracejit.frontend.control.unions import choose, without
 from tracejit.frontend.numpy.number_operators import binary_operator
@@ -69,8 +70,10 @@ class RangeLoop(Loop):
             traced = traced - self.from_ if self.from_ else traced
             self.rounds: Any = traced // self.copies if self.copies > 1 else traced
             env.count(self.grown.counters[0], None)
+            self.iterations = traced
         else:
             left: Dim = env.maximum(as_dim(self.length) - self.from_, 0)
+            self.iterations = unwrap(left, env)
             rounds = floordiv(left, self.copies)
             self.rounds = unwrap(rounds, env)
             env.count(self.grown.counters[0], rounds - 1)

@@ -26,10 +26,12 @@ from tracejit.frontend.control.kinds import (
     select,
 )
 from tracejit.frontend.control.regions import Side
-from tracejit.frontend.control.unions import is_number
+from tracejit.frontend.control.unions import is_number, leaves_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, ViewStep, laid_out
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import Trace, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import UNBOUND, Union
@@ -50,6 +52,10 @@ __all__ = [
 
 #: Makes a value of the enclosing trace from the results of the node.
 Recipe: TypeAlias = Callable[[Sequence[Value]], Any]
+
+
+#: Classes whose instances nothing tells from others that hold the same.
+_VALUES = (tuple, Raised, TracedError, TracedText)
 
 
 def undefined(trace: Trace, t: Type) -> Value:
@@ -192,7 +198,7 @@ class PhiBuilder:
         parts_found = parts_of(x)
         made = self.interpreter.owner_of(x)
         if parts_found is None or not (
-            isinstance(x, tuple) or (made is not None and region.encloses(made))
+            isinstance(x, _VALUES) or (made is not None and region.encloses(made))
         ):
             return lambda outs: x
         cls, keys, children = parts_found
@@ -274,6 +280,7 @@ class PhiBuilder:
         known = [c for c in old if c is not None]
         inputs = [c.input for c in known if c.input is not None]
         new = Storage(self.parent, value, min(inputs) if inputs else None)
+        new.listed = any(c.listed for c in known)
         for c in known:
             for other, version in c.may_alias:
                 if other.trace.encloses(self.parent):
@@ -349,7 +356,7 @@ class PhiBuilder:
         one, two = parts_of(a), parts_of(b)
         if one is None or two is None or one[:2] != two[:2] or len(one[2]) != len(two[2]):
             return None
-        if not isinstance(a, tuple) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
+        if not isinstance(a, _VALUES) and not (self._made_inside(a, 0) and self._made_inside(b, 1)):
             return None
         cls, keys, _ = one
         recipes = [self.merge(x, y) for x, y in zip(one[2], two[2], strict=True)]
@@ -419,10 +426,20 @@ class PhiBuilder:
     def _union(self, a: Any, b: Any) -> Recipe | None:
         """Values that may be of several kinds: which one, and the value of each kind."""
         found: list[list[Any]] = []
+        leaves: list[Any] = []
         for x, side in zip((a, b), self.sides, strict=True):
             with side.reopened():
-                found.append(kinds_of(x))
-        kinds = kinds_of_both(*found)
+                leaves += leaves_of(x)
+        is_outcome = any(isinstance(leaf, Raised) for leaf in leaves)
+        try:
+            for x, side in zip((a, b), self.sides, strict=True):
+                with side.reopened():
+                    found.append(kinds_of(x))
+            kinds = kinds_of_both(*found)
+        except TraceError:
+            if is_outcome:
+                return None  # There may be as many exceptions as there are places that raise.
+            raise
         if len(kinds) < 2:
             return None
         chosen, values = [], []

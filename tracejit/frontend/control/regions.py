@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import Raising
 from tracejit.frontend.tracing.storage import Storage
-from tracejit.frontend.tracing.trace import Trace, user_line
+from tracejit.frontend.tracing.trace import Trace, current_trace, user_line
 from tracejit.frontend.tracing.union import UNBOUND, Unreachable
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, sizes_read
@@ -29,8 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["Names", "Side", "Undo", "close_region", "run_on", "run_side"]
 
 
+#: The beginning of what names of another function are called.
+FOREIGN = "^"
+
+
 class Names:
-    """Some names of a function that is being traced, through the cells that hold them."""
+    """Some names of a function that is being traced, through the cells that hold them.
+
+    Those that are bound by what takes the items of a generator are among the generator's.
+    """
 
     def __init__(self, names: Sequence[str], functions: Sequence[Any]) -> None:
         cells: dict[str, CellType] = {}
@@ -40,6 +48,15 @@ class Names:
         self.cells = {name: cells[name] for name in names if name in cells}
         #: Tells apart the statements whose names these are.
         self.statement = next((f.__code__ for f in functions if f is not None), None)
+        trace = current_trace()
+        foreign = [] if trace is None else trace.root.takers
+        if foreign:
+            self.cells |= {FOREIGN + name: cell for name, cell in foreign[-1].cells.items()}
+
+    @property
+    def foreign(self) -> set[str]:
+        """Those of another function, which takes the items of this generator."""
+        return {name for name in self.cells if name.startswith(FOREIGN)}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.cells)
@@ -142,6 +159,9 @@ def entered(region: Trace, names: Names) -> Iterator[Side]:
             yield side
             side.names = names.all()
         side.collect()
+    except Raising:
+        # Nobody knows whether the region is reached.
+        raise TraceError("TJ024", "one that a condition raises", user_line()) from None
     finally:
         undo.back(region)
 
@@ -179,19 +199,19 @@ def run_side(
     for value, truth in facts:
         region.assume(value, truth)
     with entered(region, names) as side:
-        _run_in(side, run)
+        _run_in(interpreter, side, run, names)
     return side
 
 
-def run_on(side: Side, run: Callable[[], Any], names: Names) -> None:
+def run_on(interpreter: Interpreter, side: Side, run: Callable[[], Any], names: Names) -> None:
     """Run more in a side of a branch that has run to its end. Raises as `run_side`."""
     with resumed(side, names):
-        _run_in(side, run)
+        _run_in(interpreter, side, run, names)
 
 
-def _run_in(side: Side, run: Callable[[], Any]) -> None:
+def _run_in(interpreter: Interpreter, side: Side, run: Callable[[], Any], names: Names) -> None:
     try:
-        side.outcome = run()
+        side.outcome = interpreter.bounded(run, names)
     except Unreachable:
         side.dead = True
     except TraceError:

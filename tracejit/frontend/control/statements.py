@@ -21,11 +21,13 @@ from tracejit.frontend.control.branches import (
     predicate,
     then_rest,
 )
+from tracejit.frontend.control.growth import Grows, packed_items, rolled
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
 from tracejit.frontend.tracing.union import Signal, Union
@@ -43,7 +45,7 @@ _UNROLLED = 2_000
 #: How many operations the copies of its body may make.
 _COPIED = 5_000
 #: Codes of what no copy of a body does better: an unknown function, a program that is too long.
-_FINAL = ("TJ002", "TJ007", "TJ009", "TJ024", "TJ032")
+_FINAL = ("TJ002", "TJ007", "TJ009", "TJ032")
 #: How many iterations a loop on known numbers may run while tracing.
 _STATIC = 10_000
 
@@ -62,6 +64,7 @@ class Flow:
         """The value of a function whose last statement had `outcome`."""
         if isinstance(outcome, Union):
             outcome = outcome.known()
+        outcome = self.settled(outcome)
         if not isinstance(outcome, Union):
             return _result(outcome)
         first, second = map(self.function_result, (outcome.first, outcome.second))
@@ -110,7 +113,8 @@ class Flow:
         if isinstance(p, bool):
             return then() if p else orelse()
         names = names_of_operands((then, orelse))
-        return branch(self, p, _as_value(then), _as_value(orelse), names).value
+        outcome = branch(self, p, _as_value(then), _as_value(orelse), names)
+        return self.settled(outcome).value
 
     def and_(self: Any, x: Any, *later: Callable[[], Any]) -> Any:
         """`x and y and ...`, which gives an operand."""
@@ -149,7 +153,7 @@ class Flow:
             return self._operands(goes_on, later[0](), later[1], names)
 
         sides = (others, lambda: x) if goes_on else (lambda: x, others)
-        out = branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names).value
+        out = self.settled(branch(self, p, _as_value(sides[0]), _as_value(sides[1]), names)).value
         if isinstance(out, TracedScalar) and out.type == PYBOOL:
             here().follows(out.own, goes_on, p.own, goes_on)
         return out
@@ -174,14 +178,22 @@ class Flow:
         """A `for` loop and the statements after it; gives the outcome of both."""
         self.step()
         names = Names(stored, (assign, body, orelse))
+        x = narrow(iterable)
+        items = items_of(x) or packed_items(self, x)
+
+        def step(item: Any) -> Any:
+            assign(item)
+            outcome = body()
+            if items is not None:
+                items.check()
+            return outcome
 
         def run(item: Any) -> Any:
-            assign(item)
-            return renamed(body(), CONTINUE, None)
+            return renamed(self.bounded(lambda: step(item), names), CONTINUE, None)
 
-        x = narrow(iterable)
-        items = items_of(x)
-        if items is None:
+        if isinstance(x, GeneratorCall):
+            outcome = self.generated(x, run, names)
+        elif items is None:
             here().note("unrolled", f"over a {type(x).__name__}")
             outcome = self._each(iter(self.iterate(x)), run, names)
         else:
@@ -225,13 +237,23 @@ class Flow:
         if known and length - first <= 1:
             return run(first) if length > first else None
         before = names.all()
-        try:
+        loop: Any = None
+
+        def make() -> Any:
+            nonlocal loop
             loop = RangeLoop(self, names, info, items, run, first)
-            return loop.roll(probe=known and first == 0 and length <= _STATIC)
+            return loop
+
+        try:
+            return rolled(self, make, known and first == 0 and length <= _STATIC)
         except StaticLoop:
             return self._each(iter(range(first, length)), run, names)
         except Unlike as e:
             error: TraceError = e
+        except Grows as e:
+            if e.loop is not loop:
+                raise
+            error = e
         except TraceError as e:
             if e.code in _FINAL or not known or length - first > _UNROLLED:
                 raise _too_long(e, length - first if known else None) from e
@@ -280,7 +302,7 @@ class Flow:
         names = Names(stored, (test, body, orelse))
 
         def run() -> Any:
-            return renamed(body(), CONTINUE, None)
+            return renamed(self.bounded(body, names), CONTINUE, None)
 
         return self._ended(self._tested(test, run, names, info, 0), orelse, rest)
 
@@ -296,12 +318,20 @@ class Flow:
         if holds is False:
             return None
         before = names.all()
-        try:
+        loop: Any = None
+
+        def make() -> Any:
+            nonlocal loop
             loop = TestedLoop(self, names, info, test, run, holds, peeled)
-            return loop.roll(probe=peeled == 0)
+            return loop
+
+        try:
+            return rolled(self, make, peeled == 0)
         except StaticLoop:
             return self._static(test, run, names, info)
         except TraceError as e:
+            if isinstance(e, Grows) and e.loop is not loop:
+                raise
             error = e
         names.put(before)
         if isinstance(error, Unlike) and peeled < _PEELED:

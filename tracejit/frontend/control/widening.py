@@ -35,7 +35,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import ArrayType, Type
 
-__all__ = ["widened"]
+__all__ = ["unlike", "widened"]
 
 
 def widened(
@@ -49,8 +49,13 @@ def widened(
         return carry
     new = _carry(interpreter, side, start, end)
     if new is None:
-        raise Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
+        raise unlike(start, end)
     return carry if new.like(carry) else new
+
+
+def unlike(start: Any, end: Any) -> Unlike:
+    """The error of a loop that begins with `start` and has `end` after an iteration."""
+    return Unlike("TJ011", f"a loop carries {_say(start)}, then {_say(end)}", user_line())
 
 
 def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCarried | None:

@@ -94,6 +94,8 @@ class _NumberInterpreter:
     iterate = staticmethod(iter)
     fresh = staticmethod(lambda x: x)
     truth_of = staticmethod(bool)
+    #: Python itself raises, and handles, what the operations raise.
+    tries = ()
 
     @staticmethod
     def call(f: Any, *args: Any, **kwargs: Any) -> Any:

@@ -27,13 +27,15 @@ from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import construction, effects, objects
+from tracejit.frontend.python import construction, contexts, effects, grown_lists, objects
 from tracejit.frontend.python import container_methods as builtin_methods
+from tracejit.frontend.python.contexts import CONTEXT_MANAGER
 from tracejit.frontend.python.random import RandomFunction, random_function
 from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
@@ -61,6 +63,9 @@ _PURE_NUMPY = frozenset(
         "promote_types result_type shape size typename"
     ).split()
 )
+
+#: Compilers of functions, by the package of their objects -> the attribute for the plain function.
+_PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
 
 #: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
 _HOSTED = ("TJ002", "TJ004")
@@ -121,27 +126,36 @@ def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return f.call(interpreter, *args, **kwargs)
     if isinstance(f, Traceable):
         return f.traced_call(interpreter, args, kwargs)
-    if cls.__module__.partition(".")[0] == "tracejit":
-        return interpreter.call(_jitted(interpreter, f), *args, **kwargs)
+    plain = _PLAIN.get(_package(cls))
+    if plain is not None and hasattr(f, plain):
+        return interpreter.call(_plain(interpreter, f, plain), *args, **kwargs)
     method = objects.special(interpreter, f, "__call__")
     if method is None:
         raise TraceError("TJ002", _name(f), user_line())
     return interpreter.call(method, *args, **kwargs)
 
 
-def _jitted(interpreter: Interpreter, f: Any) -> Any:
-    """The plain function of a compiled one."""
+def _plain(interpreter: Interpreter, f: Any, name: str) -> Any:
+    """The plain function of a compiled one, which is its attribute `name`."""
     source = interpreter.capture.source_of(f)
-    if source is None or not hasattr(f, "__tracejit__"):
+    if source is None or not hasattr(f, name):
         raise TraceError("TJ002", _name(f), user_line())
-    return interpreter.capture.attribute(source, "__tracejit__", f.__tracejit__)
+    return interpreter.capture.attribute(source, name, getattr(f, name))
+
+
+def _package(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
 
 
 def _call_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if interpreter.is_local(f):
+        if id(f) in interpreter.local_generators:
+            return interpreter.allocate(GeneratorCall(lambda: f(*args, **kwargs)))
         return f(*args, **kwargs)
+    if f.__code__ is CONTEXT_MANAGER:
+        return contexts.generator_context(interpreter, f, args, kwargs)
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
         return handler(interpreter, *args, **kwargs)
@@ -211,6 +225,8 @@ def _call_partial(
 def _call_class(
     interpreter: Interpreter, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    if cls.__name__ == "prange" and _package(cls) == "numba":
+        cls = range
     handler = builtin_calls.CALLS.get(cls)
     if handler is not None:
         return handler(interpreter, *args, **kwargs)
@@ -249,6 +265,7 @@ def _is_multimethod(f: Any) -> bool:
 def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    args, kwargs = grown_lists.with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
     if f in HANDLERS and (traced or f in CREATORS):
@@ -271,6 +288,7 @@ def _call_ufunc(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+    args, kwargs = grown_lists.with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
         # By way of NumPy, which sorts the arguments of every method.

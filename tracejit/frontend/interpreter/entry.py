@@ -127,7 +127,8 @@ def _flattened(
     try:
         result = narrow_bound(result)
         capture = interpreter.capture
-        return flatten_result(result, interpreter.is_local, capture.is_outside, capture.place_of)
+        places = capture.is_outside, capture.place_of
+        return flatten_result(result, interpreter.is_local, *places, interpreter.shared)
     except TraceError as e:
         e.where = place_of(code) if code else e.where
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -11,11 +12,11 @@ from tracejit.frontend.capture.values import Source
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 
 __all__ = ["call_rewritten", "place_of", "rewritten_code"]
 _NOT_A_FUNCTION = {
-    0x20: ("TJ023", "a generator function"),
     0x80: ("TJ026", "a coroutine function"),
     0x200: ("TJ026", "an asynchronous generator function"),
 }
@@ -36,11 +37,17 @@ def call_rewritten(
         code = f.__code__
         interpreter.capture.guard_code(source, code)
     args, kwargs = _with_defaults(interpreter, f, source, args, kwargs)
-    interpreter.enter(f.__code__)
-    try:
-        return new(*args, **kwargs)
-    finally:
-        interpreter.leave(f.__code__)
+
+    def run() -> Any:
+        interpreter.enter(f.__code__)
+        try:
+            return new(*args, **kwargs)
+        finally:
+            interpreter.leave(f.__code__)
+
+    if f.__code__.co_flags & CO_GENERATOR:
+        return interpreter.allocate(GeneratorCall(run))
+    return run()
 
 
 def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:

@@ -20,18 +20,32 @@ from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
 from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
-from tracejit.frontend.control.iteration import Items
-from tracejit.frontend.control.regions import fail
+from tracejit.frontend.control.exceptions import Exceptions
+from tracejit.frontend.control.generators import Generators
+from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
-from tracejit.frontend.python import effects, formatting, objects, operators
+from tracejit.frontend.python import (
+    comprehensions,
+    contexts,
+    effects,
+    failures,
+    formatting,
+    grown_lists,
+    objects,
+    operators,
+)
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
@@ -40,10 +54,11 @@ from tracejit.frontend.tracing.pytree import (
     is_namedtuple,
     is_plain_dataclass,
 )
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText, concatenate
 from tracejit.frontend.tracing.trace import Trace, current_trace, here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
 
 __all__ = ["ChosenAttribute", "TraceInterpreter"]
@@ -84,7 +99,7 @@ _ITERATORS: tuple[type, ...] = (
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
-class TraceInterpreter(Flow):
+class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     """The interpreter of one trace. `home` is the top-level package of the compiled function."""
 
     slice = slice
@@ -94,11 +109,16 @@ class TraceInterpreter(Flow):
         self.state = OutsideState(capture)
         self.home = home
         self.functions: dict[int, FunctionType] = {}
+        self.rolling: list[Any] = []
+        self.shared: dict[int, Any] = {}
         self.steps = 0
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        self.consumers = []
+        self.local_generators: dict[int, Any] = {}
+        self.tries, self.blocks, self.handling, self.filters = [], [], [], 0
 
     # Made inside ---------------------------------------------------------------------------------
 
@@ -141,6 +161,8 @@ class TraceInterpreter(Flow):
         """Note that `x` changes next. Raises TraceError TJ027 unless it was made inside."""
         if self.owner_of(x) is None:
             raise TraceError("TJ027", f"a {type(x).__name__} from outside", user_line())
+        if id(x) in self.shared:
+            raise TraceError("TJ005", "a change of a list that another list holds", user_line())
         if id(x) in self.capture.rebuilt:
             self.state.touch(x)
         self.will_mutate(x)
@@ -154,6 +176,11 @@ class TraceInterpreter(Flow):
             what = f"a {type(x).__name__} made in a branch or loop is changed outside"
             raise TraceError("TJ022", what, user_line())
         trace.changed[id(x)] = x, contents_of(x)
+
+    def share(self, x: Any) -> Any:
+        """`x`, a list that another one holds by value: it must not be changed any more."""
+        self.shared[id(x)] = x
+        return x
 
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values: arrays become constants of the graph."""
@@ -171,6 +198,8 @@ class TraceInterpreter(Flow):
         """`x`, which Python is about to test."""
         if isinstance(x, (Tracer, SymInt, np.generic)) or is_constant(x):
             return x
+        if is_grown(x):
+            return self.compare("gt", size_of(x), 0)
         cls = type(x)
         if cls in (*_SEQUENCES, set, frozenset) or is_namedtuple(cls):
             self.known(x)
@@ -217,6 +246,10 @@ class TraceInterpreter(Flow):
         cls = type(x)
         if isinstance(x, Items):
             return iter(x)
+        if isinstance(x, GeneratorCall):
+            raise TraceError("TJ023", "a generator whose items are taken one by one", user_line())
+        if is_grown(x):
+            return iter(items_of(x) or ())
         if cls in _ITERATORS and self.owner_of(x) is not current_trace():
             raise TraceError("TJ029", f"a {cls.__name__} made elsewhere", user_line())
         if cls in _SEQUENCES or cls in _ITERATORS or cls in (set, frozenset) or is_namedtuple(cls):
@@ -256,7 +289,7 @@ class TraceInterpreter(Flow):
 
     def unpack(self, x: Any) -> Any:
         """`x`, which Python is about to unpack."""
-        return x if type(x) in (tuple, list) else self.iterate(x)
+        return x if type(x) in (tuple, list) and not is_grown(x) else self.iterate(x)
 
     def mapping(self, x: Any) -> dict[Any, Any]:
         """`x`, whose items Python is about to take."""
@@ -287,6 +320,14 @@ class TraceInterpreter(Flow):
     def raise_(self, error: Any, *cause: Any) -> None:
         """`raise error` or `raise error from cause`."""
         effects.raise_error(self, error, *cause)
+
+    def within(self, manager: Any, run: Callable[[Any], Any], names: Names) -> Any:
+        """The outcome of `run(value)`, a block that binds `names`, inside a context."""
+        return contexts.within(self, manager, run, names)
+
+    def emit_error(self, error: TracedError) -> None:
+        """Leave the program by an exception."""
+        effects.emit_error(self, error)
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         """`assert test, message()`."""
@@ -399,8 +440,13 @@ class TraceInterpreter(Flow):
         cls = type(x)
         if cls is dict:
             return x[self.key(key)]
+        if is_grown(x):
+            return grown_lists.item(self, x, key)
         if isinstance(x, Tracer) or cls in (list, tuple, str, bytes, range) or is_namedtuple(cls):
             checks.require_index(key)
+            if cls in (list, tuple) and isinstance(key, (TracedScalar, SymInt)):
+                return grown_lists.chosen(self, x, key)
+            failures.index(self, x, key)
             out = x[key]
             return self.allocate(out) if cls is list and type(key) is slice else out
         if x is np.s_ or x is np.index_exp:
@@ -430,10 +476,17 @@ class TraceInterpreter(Flow):
         if isinstance(x, (TracedArray, TracedFlat)):
             checks.require_index(key)
             checks.require_known(value, "a value to store")
+            failures.index(self, x, key)
             x[key] = value
         elif cls in (list, dict):
             if isinstance(value, TracedArray) and operators.holds_item(x, key, value):
                 return  # `x[key] += 1` stores an array once more that has changed in place.
+            if is_grown(x):
+                grown_lists.store_item(self, x, key, value)
+                return
+            if cls is list and isinstance(key, (TracedScalar, SymInt)):
+                if grown_lists.store_chosen(self, x, key, value):
+                    return
             self.require_mutable(x)
             if cls is list:
                 checks.require_index(key)
@@ -446,6 +499,7 @@ class TraceInterpreter(Flow):
     def delete_item(self, x: Any, key: Any) -> None:
         """`del x[key]`."""
         if type(x) in (list, dict):
+            grown_lists.refuse_delete(x)
             self.require_mutable(x)
             if type(x) is list:
                 checks.require_index(key)
@@ -542,6 +596,14 @@ class TraceInterpreter(Flow):
     def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
         """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""
         return folds.call_over_items(self, f, *parts, **kwargs)
+
+    def comprehended(self, *parts: Any) -> Any:
+        """A list comprehension, given by its parts (see comprehensions)."""
+        return comprehensions.comprehended(self, *parts)
+
+    def listed(self, source: Any) -> Any:
+        """The list of what a generator expression gives."""
+        return comprehensions.list_of(self, source)
 
     def callback(self, f: Any) -> Any:
         """`f` as Python's own code, or the compiler's, may call it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import Form, Record, is_grown, leaves_in, prefixes
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
     LEAF,
     MOST_NESTED,
     Alternative,
+    Boxed,
     Flattener,
     Identity,
     Shared,
@@ -23,7 +26,7 @@ from tracejit.frontend.tracing.pytree import (
 )
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
-from tracejit.frontend.tracing.tracer import Tracer, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 from tracejit.frontend.tracing.union import UNBOUND
 
 __all__ = ["Given", "flatten_result"]
@@ -40,17 +43,35 @@ def flatten_result(
     made: Callable[[Any], bool],
     outside: Callable[[Any], bool],
     place_of: Callable[[Any], int | None],
+    shared: Container[int] = (),
 ) -> tuple[list[Any], TreeDef]:
     """The traced leaves of a result (tracers, sizes, `Given`), and the tree with what is static.
 
     `made` says whether a container was made inside the trace, `outside` whether an object is one
     from outside that may be handed back, `place_of` which leaf of the call it is, if it is known by
-    that. Raises TraceError for any other list, dict, dataclass or object.
+    that, and `shared` has the ids of lists that grown ones hold. Raises TraceError for any other
+    list, dict, dataclass or object.
     """
     flattener = _ResultFlattener(made, outside, place_of)
     flattener.count(result)
     root = flattener.node(result)
+    arrays = [x for x in flattener.leaves if isinstance(x, TracedArray)]
+    if flattener.holds and (
+        any(x.storage.listed for x in arrays) or any(key in shared for key in flattener.occurs)
+    ):
+        raise TraceError("TJ005", "a list of arrays, and one of them, as results", user_line())
     return flattener.leaves, TreeDef(root, len(flattener.leaves))
+
+
+def _boxed_form(form: Form) -> Any:
+    """A form as `boxed` takes it."""
+    if isinstance(form, Record):
+        return "tuple", tuple((_boxed_form(p), len(list(leaves_in(p)))) for p in form.parts)
+    if form.kind != "list":
+        return form.kind if form.kind in ("scalar", "array") else "python"
+    assert form.inner is not None
+    inner = _boxed_form(form.inner)
+    return inner if inner == "python" else ("list", inner)
 
 
 class _ResultFlattener(Flattener):
@@ -63,9 +84,11 @@ class _ResultFlattener(Flattener):
         super().__init__()
         self.made, self.outside, self.place_of = made, outside, place_of
         self._given: dict[int, Given] = {}
+        #: Whether there is a list made of arrays whose elements are no numbers.
+        self.holds = False
         #: How often each container occurs (by its id), and what those are called that do several
         #: times.
-        self._occurs: dict[int, int] = {}
+        self.occurs: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
 
     def count(self, x: Any) -> None:
@@ -77,8 +100,8 @@ class _ResultFlattener(Flattener):
         parts = self._parts(x)
         if parts is None:
             return
-        self._occurs[id(x)] = self._occurs.get(id(x), 0) + 1
-        if self._occurs[id(x)] == 1:
+        self.occurs[id(x)] = self.occurs.get(id(x), 0) + 1
+        if self.occurs[id(x)] == 1:
             for part in parts:
                 self.count(part)
 
@@ -97,7 +120,7 @@ class _ResultFlattener(Flattener):
         return contents_of(x).values() if is_instance(x) else None
 
     def node(self, x: Any) -> Any:
-        if self._occurs.get(id(x), 0) < 2:
+        if self.occurs.get(id(x), 0) < 2:
             return self._node(x)
         start = len(self.leaves)
         inner = self._node(x)
@@ -118,12 +141,26 @@ class _ResultFlattener(Flattener):
             return self.choice(x)
         if x is UNBOUND:
             return Static(x)
+        if isinstance(x, GeneratorCall):
+            raise TraceError("TJ023", "a generator in the result", user_line())
+        if is_grown(x):
+            return self.grown(x)
         if not self.made(x):
             number = self.place_of(x)
             if number is not None:
                 self.leaves.append(self._given.setdefault(number, Given(number)))
                 return LEAF
         return super().node(x)
+
+    def grown(self, x: list[Any]) -> Boxed:
+        """A list that grows with data: as arrays, of which each call makes a new one."""
+        self.once(x)
+        if not x[0].owned and any(leaf.shape for leaf in leaves_in(x[0].form)):
+            raise TraceError("TJ005", "a list of arrays that others may hold, too", user_line())
+        self.holds |= any(leaf.shape for leaf in leaves_in(x[0].form))
+        held = [wrap(here(), array.copy().value()) for array in prefixes(x)]
+        self.leaves += held
+        return Boxed(_boxed_form(x[0].form), len(held))
 
     def choice(self, x: Union) -> Alternative:
         """One of the two sides comes out of a call."""

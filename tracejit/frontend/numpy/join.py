@@ -9,9 +9,10 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, fit_dims
+from tracejit.frontend.numpy.memory_orders import in_c_order
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
-from tracejit.frontend.numpy.shape import at_least, expand_dims, ravel, reversed_axes
+from tracejit.frontend.numpy.shape import at_least, expand_dims, moveaxis, ravel, reversed_axes
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
@@ -22,6 +23,9 @@ from tracejit.frontend.tracing.tracer import (
 )
 
 __all__ = ["concatenate", "stack"]
+
+#: Up to this many arrays are joined one by one.
+_FEW = 8
 
 
 def parts_of(arrays: Any) -> list[TracedArray]:
@@ -35,12 +39,37 @@ def parts_of(arrays: Any) -> list[TracedArray]:
     raise TraceError("TJ004", f"a {type(arrays).__name__} of arrays", user_line())
 
 
+def _is_many(arrays: Any) -> bool:
+    """Whether a sequence of arrays is itself one array, of a length known only at run time."""
+    if not isinstance(arrays, TracedArray) or arrays.ndim < 2:
+        return False
+    if not arrays.type.is_c or arrays.value() in here().unordered:
+        return False
+    length = arrays.type.shape[0]
+    return not isinstance(length, int) or length > _FEW
+
+
+def _joined_rows(arrays: TracedArray, axis: Any) -> TracedArray:
+    """The arrays along the first axis of another one, joined along one of their own."""
+    if axis is None:
+        return ravel(arrays).copy()  # type: ignore[no-any-return]
+    axis = normalize_axis_index(axis, arrays.ndim - 1)
+    if not here().env.expect(1, "<=", arrays.type.shape[0]):
+        raise ValueError("need at least one array to concatenate")
+    moved = moveaxis(arrays, 0, axis)
+    shape = moved.shape
+    whole = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+    return in_c_order(moved).reshape(whole).copy()  # type: ignore[no-any-return]
+
+
 @handles(np.concatenate, np.concat)
 @accepts_out("np.concatenate", apart=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays joined along one axis (all elements where `axis` is None)."""
+    if _is_many(arrays) and dtype is None:
+        return _joined_rows(arrays, axis)
     parts = parts_of(arrays)
     if not parts:
         raise ValueError("need at least one array to concatenate")
@@ -83,6 +112,9 @@ def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays of one shape joined along a new axis."""
+    if _is_many(arrays) and dtype is None:
+        axis = normalize_axis_index(axis, arrays.ndim)
+        return in_c_order(moveaxis(arrays, 0, axis)).copy()
     parts = parts_of(arrays)
     if not parts:
         raise ValueError("need at least one array to stack")
@@ -100,6 +132,8 @@ def stack(
 @handles(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Arrays joined along the first axis; vectors are rows."""
+    if _is_many(tup) and dtype is None:
+        return tup.copy() if tup.ndim == 2 else _joined_rows(tup, 0)
     rows = [at_least(x, 2) for x in parts_of(tup)]
     return concatenate(rows, axis=0, dtype=dtype, casting=casting)
 
@@ -107,6 +141,8 @@ def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
 @handles(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Arrays joined along the second axis; vectors along their own."""
+    if _is_many(tup) and dtype is None:
+        return _joined_rows(tup, 0 if tup.ndim == 2 else 1)
     parts = [at_least(x, 1) for x in parts_of(tup)]
     axis = 0 if parts and parts[0].ndim == 1 else 1
     return concatenate(parts, axis=axis, dtype=dtype, casting=casting)
@@ -121,6 +157,8 @@ def dstack(tup: Any) -> Any:
 @handles(np.column_stack)
 def column_stack(tup: Any) -> Any:
     """Arrays joined as columns."""
+    if _is_many(tup):
+        return in_c_order(reversed_axes(tup)).copy() if tup.ndim == 2 else _joined_rows(tup, 1)
     parts = parts_of(tup)
     columns = [x if x.ndim >= 2 else reversed_axes(at_least(x, 2)) for x in parts]
     return concatenate(columns, axis=1)

@@ -22,6 +22,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
+from tracejit.frontend.tracing.weak_scalar import beside
 from tracejit.ir.graph import Value
 from tracejit.ir.types import (
     PYCOMPLEX,
@@ -89,6 +90,7 @@ def is_python_number(x: Any) -> bool:
 
 def binary_operator(f: Any, x: Any, y: Any) -> Any:
     """`f(x, y)` for an operator function where at least one operand is a tracer."""
+    x, y = beside(f, x, y)
     for v, other in ((x, y), (y, x)):
         if not _acceptable(v):
             known = isinstance(other, Tracer) and meets(other, v)

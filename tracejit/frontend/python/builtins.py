@@ -21,14 +21,22 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
+from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
+from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.messages import MESSAGE_CALLS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.reductions import FOLD_CALLS
+from tracejit.frontend.python.reductions import FOLD_CALLS, Generated
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import is_grown, size_of
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, user_line
 
 __all__ = ["CALLS"]
@@ -37,6 +45,8 @@ _REQUIRED: Any = object()
 
 
 def _len(interpreter: Interpreter, x: Any) -> Any:
+    if is_grown(x):
+        return size_of(x)
     if isinstance(x, TracedArray) and x.ndim:
         return x.shape[0]
     if isinstance(x, (Tracer, SymInt)):
@@ -77,6 +87,10 @@ def _reversed(interpreter: Interpreter, x: Any) -> Any:
 
 
 def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
+    if len(iterables) == 1:
+        items = grown_lists.mapped(interpreter, f, iterables[0])
+        if items is not None:
+            return interpreter.allocate(items)
     return interpreter.allocate(map(interpreter.callback(f), *map(interpreter.iterate, iterables)))
 
 
@@ -102,7 +116,16 @@ def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
 
 def _sequence(cls: Any) -> Callable[..., Any]:
     def run(interpreter: Interpreter, items: Any = ()) -> Any:
-        made = cls(interpreter.iterate(items))
+        if cls is list and is_grown(items):
+            return grown_lists.item(interpreter, items, slice(None))
+        if cls is list and grown_lists.is_long(items) and type(items) is not range:
+            filled: list[Any] = interpreter.allocate([])
+            grown_lists.extend(interpreter, filled, items)
+            return filled
+        collects = isinstance(items, GeneratorCall)
+        if collects and cls is list:
+            return list_of(interpreter, Generated(interpreter, items, None, lambda x: x, ()))
+        made = cls(interpreter.collected(items) if collects else interpreter.iterate(items))
         return made if cls is tuple else interpreter.allocate(made)
 
     return run
@@ -118,6 +141,11 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    if grown_lists.is_long(items) and not is_grown(items):
+        items = interpreter.call(list, items)
+    items = grown_lists.as_grown(interpreter, items)
+    if is_grown(items):
+        return grown_lists.in_order(interpreter, items, key, reverse)
     values = list(interpreter.iterate(items))
     tested = values if key is None else [interpreter.call(key, v) for v in values]
     require_plain(tested, "sorted()", sizes=True)
@@ -189,7 +217,7 @@ def _require_class(cls: Any) -> None:
 
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
-    if isinstance(x, (Tracer, SymInt)):
+    if isinstance(x, (Tracer, SymInt, TracedError, TracedText)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)
     return isinstance(x, cls)
@@ -265,6 +293,8 @@ def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
     **FOLD_CALLS,
+    **CONTEXT_CALLS,
+    **MESSAGE_CALLS,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.growth import grows
+from tracejit.frontend.python import grown_lists
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import require_index, require_plain
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
 from tracejit.frontend.tracing.trace import here
@@ -31,6 +34,11 @@ def call_method(
     owner, name = f.__self__, f.__name__
     if isinstance(owner, type):
         return _class_method(interpreter, f, args, kwargs)
+    if is_grown(owner):
+        run = grown_lists.METHODS.get(name)
+        if run is None:
+            raise TraceError("TJ002", f"list.{name} of a list that grows", user_line())
+        return run(interpreter, owner, *args, **kwargs)
     run = _METHODS.get((type(owner), name))
     if run is not None:
         return run(interpreter, owner, *args, **kwargs)
@@ -62,12 +70,18 @@ def _class_method(
 
 def _append(interpreter: Interpreter, x: list[Any], value: Any) -> None:
     interpreter.require_mutable(x)
-    x.append(value)
+    if not grown_lists.appends(interpreter, x, value):
+        x.append(value)
 
 
 def _extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
     interpreter.require_mutable(x)
-    x.extend(list(interpreter.iterate(values)))  # all items first: they may be its own
+    if grown_lists.is_long(values):
+        grown_lists.extend(interpreter, x, values)
+        return
+    values = list(interpreter.iterate(values))  # all items first: they may be its own
+    grows(interpreter, x, values)
+    x.extend(values)
 
 
 def _insert(interpreter: Interpreter, x: list[Any], k: Any, value: Any) -> None:

@@ -17,6 +17,7 @@ from tracejit.frontend.tracing.checks import require_plain
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import effect_token, set_effect_token
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
@@ -30,11 +31,12 @@ from tracejit.frontend.tracing.text import (
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
+from tracejit.ops.control.messages import MessageStream
 from tracejit.ops.control.templates import class_path, refer
 
 __all__ = [
-    "TracedError",
     "assert_",
+    "emit_error",
     "exit_",
     "make_error",
     "print_",
@@ -62,6 +64,8 @@ def print_(
     attrs: dict[str, Any] = {"text": operands.text(concatenate([*parts, last]))}
     if isinstance(file, StandardStream):
         attrs["stream"] = file.name
+    elif isinstance(file, MessageStream):
+        attrs["file"] = refer(file)
     elif file is not None:
         if not interpreter.capture.is_outside(file):
             raise TraceError("TJ006", "the file of print()", user_line())
@@ -90,13 +94,6 @@ def _separator(name: str, x: Any, default: str) -> TextLike:
 # Exceptions --------------------------------------------------------------------------------------
 
 
-class TracedError:
-    """Stands for an instance of an exception class that is made where it is raised."""
-
-    def __init__(self, cls: type[BaseException], args: Sequence[Any], kwargs: dict[str, Any]):
-        self.cls, self.args, self.kwargs = cls, args, kwargs
-
-
 def make_error(
     interpreter: Interpreter,
     cls: type[BaseException],
@@ -114,10 +111,32 @@ def make_error(
     return TracedError(cls, args, kwargs)
 
 
-def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
-    """`raise error` or `raise error from cause`: a `raise_error` node. Raises Unreachable."""
+def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> None:
+    """`raise error` or `raise error from cause`: leaves the block around."""
+    if interpreter.tries or interpreter.handling:
+        made = _made(error)
+        if made is not None:
+            linked = bool(cause or interpreter.handling or made.is_linked)
+            new = TracedError(made.cls, made.args, made.kwargs, made.is_exact, linked, user_line())
+            interpreter.raise_error(Raised(new))
+        raise TraceError("TJ024", "raise of one of two exceptions", user_line())
+    emit_error(interpreter, error, *cause)
+
+
+def _made(error: Any) -> TracedError | None:
+    """What stands for an exception that is raised; None for what is none, or not known."""
+    if isinstance(error, type) and issubclass(error, BaseException):
+        return TracedError(error, ())
+    if isinstance(error, BaseException):
+        return TracedError(type(error), error.args)
+    return error if isinstance(error, TracedError) else None
+
+
+def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
+    """An exception leaves the program: a `raise_error` node. Raises Unreachable."""
     trace = here()
-    if interpreter.state.is_changed:
+    unknown = isinstance(error, TracedError) and (error.is_linked or not error.is_exact)
+    if unknown or interpreter.state.is_changed:
         # What is stored so far is stored by the call's repetition.
         fail(trace)
         raise Unreachable
@@ -132,29 +151,31 @@ def raise_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
         attrs["states"] = tuple(states)
     trace.note("effect", "raise")
     inputs = (effect_token(trace), *operands.values, *states.values())
-    (token,) = trace.emit_all("raise_error", inputs, attrs)
+    where = error.where if isinstance(error, TracedError) else None
+    (token,) = trace.emit_all("raise_error", inputs, attrs, where=where)
     set_effect_token(trace, token)
     raise Unreachable
 
 
-def exit_(interpreter: Interpreter, *args: Any) -> NoReturn:
+def exit_(interpreter: Interpreter, *args: Any) -> None:
     """`sys.exit(...)`."""
-    raise_error(interpreter, make_error(interpreter, SystemExit, args, {}))
+    interpreter.raise_(make_error(interpreter, SystemExit, args, {}))
 
 
 def assert_(interpreter: Interpreter, test: Any, message: Callable[[], Any] | None) -> None:
     """`assert test, message()`."""
 
-    def fail() -> NoReturn:
+    def fail() -> None:
         args = () if message is None else (message(),)
-        raise_error(interpreter, make_error(interpreter, AssertionError, args, {}))
+        interpreter.raise_(make_error(interpreter, AssertionError, args, {}))
 
     holds = predicate(interpreter, test)
     if isinstance(holds, bool):
         if not holds:
             fail()
         return
-    branch(interpreter, holds, lambda: None, fail, names_of_operands((message,)))
+    names = names_of_operands((message,))
+    interpreter.settled(branch(interpreter, holds, lambda: None, fail, names))
 
 
 # Objects of run time -----------------------------------------------------------------------------

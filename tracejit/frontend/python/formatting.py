@@ -20,6 +20,7 @@ from tracejit.frontend.python import objects
 from tracejit.frontend.tracing.checks import class_of, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import dataclass_fields, is_namedtuple, is_plain_dataclass
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import (
     Operand,
@@ -40,6 +41,8 @@ def has_text(x: Any) -> bool:
     """Whether the text of `x` is known only at run time."""
     if isinstance(x, (Tracer, SymInt, TracedText, Union)):
         return True
+    if isinstance(x, TracedError):
+        return has_text(x.args)
     if type(x) is dict:
         return any(map(has_text, x.values()))
     if type(x) in (list, tuple) or is_namedtuple(type(x)):
@@ -102,6 +105,8 @@ def to_text(interpreter: Interpreter, x: Any, conversion: str = "s") -> TextLike
     """`str(x)` for the conversion "s", `repr(x)` for "r". Raises TraceError."""
     if isinstance(x, (TracedText, Tracer, SymInt, Union)):
         return formatted(interpreter, x, conversion)
+    if isinstance(x, TracedError):
+        return _of_error(interpreter, x, conversion)
     names = ("__str__", "__repr__") if conversion == "s" else ("__repr__",)
     own = _own_text(interpreter, x, names)
     if own is not None:
@@ -126,6 +131,17 @@ def to_text(interpreter: Interpreter, x: Any, conversion: str = "s") -> TextLike
     return _fields_text(
         interpreter, cls.__qualname__, {n: getattr(x, n) for n in _shown_fields(cls)}
     )
+
+
+def _of_error(interpreter: Interpreter, x: TracedError, conversion: str) -> TextLike:
+    """The text of an exception that is made of its arguments alone."""
+    shows = {BaseException.__str__: "s", KeyError.__str__: "r"}.get(x.cls.__str__)
+    if not x.is_plain or x.cls.__repr__ is not BaseException.__repr__ or shows is None:
+        raise TraceError("TJ024", f"the text of a {x.cls.__name__}", user_line())
+    if conversion == "s" and len(x.args) < 2:
+        return to_text(interpreter, x.args[0], shows) if x.args else ""
+    listed = concatenate(["(", *_separated(_reprs(interpreter, x.args)), ")"])
+    return listed if conversion == "s" else concatenate([x.cls.__name__, listed])
 
 
 def _items(interpreter: Interpreter, x: Mapping[Any, Any]) -> Iterable[tuple[Any, TextLike]]:

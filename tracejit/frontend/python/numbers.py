@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.python import failures
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_known, require_plain
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
@@ -212,7 +213,9 @@ def _by_op(f: Any, op: str) -> Callable[..., Any]:
     def traced(interpreter: Interpreter, *args: Any) -> Any:
         if len(args) != count:
             raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
-        return _emit(op, *map(_real, args))
+        numbers = list(map(_real, args))
+        failures.domain(interpreter, f, numbers[0])
+        return _emit(op, *numbers)
 
     return _on_numbers(f, traced)
 
@@ -231,7 +234,9 @@ def _rounding(f: Any, op: str) -> Callable[..., Any]:
 
 
 def _log(interpreter: Interpreter, x: Any, *base: Any) -> Any:
-    log = _emit("py_log", _real(x))
+    number = _real(x)
+    failures.domain(interpreter, math.log, number)
+    log = _emit("py_log", number)
     if len(base) > 1:
         raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
     return interpreter.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import logging
 import sys
 from types import (
     BuiltinFunctionType,
@@ -27,6 +28,7 @@ from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_e
 from tracejit.frontend.control.unions import narrow_bound
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import StreamMethod, TracedGenerator
 from tracejit.frontend.python.streams import STREAMS, StandardStream
@@ -35,6 +37,7 @@ from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.traceable import Traceable
@@ -76,10 +79,12 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.known(f"the attribute {name}")
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator, UnreadList)):
+    if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
+    if isinstance(x, logging.Logger):
+        return log_method(interpreter, x, name)
     if isinstance(x, ModuleType):
         return _module_attribute(interpreter, x, name)
     if isinstance(x, np.generic):

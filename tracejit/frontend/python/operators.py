@@ -14,6 +14,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.sequences import beside_sequence, is_sequence, meets, tried
+from tracejit.frontend.python import failures, grown_lists
 from tracejit.frontend.python.formatting import text_operator
 from tracejit.frontend.python.objects import special
 from tracejit.frontend.tracing.checks import (
@@ -27,8 +28,10 @@ from tracejit.frontend.tracing.checks import (
     require_known,
     require_plain,
 )
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -64,7 +67,9 @@ def _checked(op: str, x: Tracer, other: Any) -> None:
     if type(other) in (set, frozenset, *VIEWS):
         return  # Whatever they hold, an operator with a number does not ask.
     require_known(other, "an operand")
-    if isinstance(x.type, PyScalar) and type(other) in (list, tuple) and op not in ("eq", "ne"):
+    if type(other) not in (list, tuple) or op in ("eq", "ne"):
+        return
+    if isinstance(x.type, PyScalar):
         if op in ("mul", "imul") and x.type.kind in ("bool", "int"):
             raise TraceError("TJ001", "how often a sequence is repeated", user_line())
         kinds = f"{type(other).__name__} and {class_of(x).__name__}"
@@ -107,6 +112,7 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText) or op == "mod" and type(a) is str:
         return text_operator(interpreter, op, a, b)
     if _builtin(a) and _builtin(b):
+        failures.division(interpreter, op, a, b)
         return interpreter.fresh(_builtin_operator(interpreter, op, a, b))
     if _builtin(a):
         raise TraceError("TJ008", f"{op} with a {type(b).__name__}", user_line())
@@ -114,6 +120,13 @@ def binary(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
 
 
 def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    if is_grown(a) or is_grown(b):
+        return _grown_operator(interpreter, op, a, b)
+    if op == "mul" and (type(a) is list or type(b) is list):
+        x, times = (a, b) if type(a) is list else (b, a)
+        repeated = grown_lists.repeated(interpreter, x, times)
+        if repeated is not None:
+            return repeated
     if type(a) is bytes and op == "mod":
         tried(operator.mod, a, b)
         require_plain(b, "text")
@@ -133,6 +146,20 @@ def _builtin_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(a, b)
 
 
+def _grown_operator(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    """An operator with a list that grows: with lists and Python's ints, or as an array."""
+    x, other = (a, b) if is_grown(a) else (b, a)
+    if isinstance(other, (TracedArray, np.generic)):
+        # Python's own operator, or NumPy's, on what NumPy makes of the list.
+        a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
+        return binary(interpreter, op, a, b)
+    if op == "add":
+        return grown_lists.join(interpreter, a, b)
+    if op == "mul":
+        return grown_lists.repeat(interpreter, x, other)
+    raise TraceError("TJ004", f"{op} with a list that grows", user_line())
+
+
 def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
     """`a.name(b)`; what follows a NotImplemented is left to eager execution."""
     method = _special(interpreter, a, name)
@@ -147,6 +174,11 @@ def _call_special(interpreter: Interpreter, name: str, a: Any, b: Any) -> Any:
 def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     """The value of `a` after `a op= b`, where `op` is iadd and so on."""
     plain = op[1:] + "_" * (op in ("iand", "ior"))
+    if is_grown(a) and op == "iadd" and not is_operand(b):
+        grown_lists.extend(interpreter, a, b)
+        return a
+    if is_grown(a) and type(b) is not TracedArray:
+        raise TraceError("TJ004", f"{op} with a list that grows", user_line())
     if type(a) is list and op == "imul" and isinstance(b, (int, np.integer, SymInt)):
         interpreter.require_mutable(a)
         a *= b if isinstance(b, SymInt) else int(b)
@@ -154,11 +186,12 @@ def in_place(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if type(a) in (list, set, dict) and not is_operand(b):
         interpreter.require_mutable(a)
         if type(a) is list and op == "iadd":
-            a += list(interpreter.iterate(b))  # all items first: `b` may be `a` itself
+            interpreter.call(a.extend, b)
             return a
         require_known(b, "an operand") if type(b) is not set else interpreter.ordered(b)
         return getattr(operator, op)(a, b)
     if isinstance(a, Tracer):
+        failures.division(interpreter, plain, a, b)
         _checked(op, a, b)
         return getattr(operator, op)(a, b)
     if not _builtin(a):
@@ -176,12 +209,23 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, TracedText) or isinstance(b, TracedText):
         a, b = (x.known("a comparison") if isinstance(x, TracedText) else x for x in (a, b))
     if op in ("is_", "is_not"):
-        return _same(interpreter, a, b) is (op == "is_")
+        same = _same(interpreter, a, b)
+        return same if op == "is_" else interpreter.not_(same)
+    if op not in ("contains", "lacks") and (is_grown(a) or is_grown(b)):
+        x = b if is_grown(a) else a
+        if not isinstance(x, (TracedArray, np.generic)):
+            return grown_lists.compare(interpreter, op, a, b)
+        a, b = (grown_lists.array_of(v) if is_grown(v) else v for v in (a, b))
     if op in ("contains", "lacks"):
         found = _contains(interpreter, b, a)
         return found if op == "contains" else interpreter.not_(found)
     if isinstance(a, Tracer) or isinstance(b, Tracer):
-        _checked(op, a, b) if isinstance(a, Tracer) else _checked(op, b, a)
+        x, other = (a, b) if isinstance(a, Tracer) else (b, a)
+        if op in ("eq", "ne") and (other is None or type(other) in (str, bytes)):
+            found = _beside_unlike(interpreter, op, x, other)
+            if found is not None:
+                return found
+        _checked(op, x, other)
         # A NumPy scalar on the left would compare as an array of unknown origin; Python's complex
         # would leave the comparison to the other side, as if that stood on the left.
         return getattr(operator, op)(lift(a) if isinstance(a, (np.generic, complex)) else a, b)
@@ -195,6 +239,8 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
             return beside_sequence(getattr(operator, op), a, b)
         require_plain(other, "a comparison")
         return interpreter.fresh(getattr(operator, op)(a, b))
+    if type(a) is type(b) is list and op in ("eq", "ne") and len(a) != len(b):
+        return op == "ne"
     if _compares_by_value(a) and _compares_by_value(b):
         require_plain([a, b], "a comparison", sizes=True)
         interpreter.known(a)
@@ -207,6 +253,17 @@ def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, np.dtype) or isinstance(b, np.dtype):
         return getattr(operator, op)(a, b)
     return _call_special(interpreter, f"__{op}__", a, b)
+
+
+def _beside_unlike(interpreter: Interpreter, op: str, x: Tracer, other: Any) -> Any:
+    """A traced value compared with None, or a number with a text; None for an array and a text."""
+    if isinstance(x, TracedScalar):
+        return getattr(operator, op)(class_of(x)(1), other)
+    if other is not None or not isinstance(x, TracedArray):
+        return None
+    # NumPy compares element by element.
+    found = interpreter.call(np.full_like, x, op == "ne", dtype=bool)
+    return found if x.ndim else interpreter.item(found, ())
 
 
 def _compares_by_value(x: Any) -> bool:
@@ -232,12 +289,16 @@ def _knows(x: Any) -> bool:
     return is_default(type(x), "__eq__")
 
 
-def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
-    """`a is b`. Raises TraceError where the stand-ins cannot tell."""
+def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
+    """`a is b`: a bool, or a traced one. Raises TraceError where the stand-ins cannot tell."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, (Tracer, SymInt)):
             if isinstance(x, TracedArray) and x is other:
                 return True
+            if isinstance(x, (TracedScalar, SymInt)) and class_of(x) is not class_of(other):
+                return False
+            if type(other) is bool:
+                return interpreter.compare("eq", x, other)
             if isinstance(other, (Tracer, SymInt)):
                 raise TraceError("TJ001", "the identity of traced values", user_line())
             if not isinstance(x, TracedArray) and (
@@ -246,6 +307,10 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
                 raise TraceError("TJ001", "the identity of a number", user_line())
             return False
     if a is not b:
+        if any(isinstance(x, (TracedError, BaseException)) for x in (a, b)) and None not in (a, b):
+            raise TraceError("TJ024", "the identity of exceptions", user_line())
+        if id(a) in interpreter.shared and id(b) in interpreter.shared:
+            raise TraceError("TJ001", "the identity of elements of a list", user_line())
         if isinstance(a, tuple) and isinstance(b, tuple):
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
         interpreter.capture.tell_apart(a, b)
@@ -255,6 +320,10 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> bool:
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
     """`item in container`: a bool, or a traced one."""
     cls = type(container)
+    if is_grown(container):
+        return grown_lists.contains(interpreter, container, item)
+    if is_grown(item):
+        raise TraceError("TJ001", "a test by `in`", user_line())
     if isinstance(container, TracedArray):
         _checked("in", container, item)
         return interpreter.truth_of(

@@ -13,13 +13,15 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import items_of
 from tracejit.frontend.control.unions import leaves_of, narrow
 from tracejit.frontend.tracing.checks import class_of, has_traced, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["FOLD_CALLS", "call_over_items"]
+__all__ = ["FOLD_CALLS", "Generated", "call_over_items"]
 
 _REQUIRED: Any = object()
 #: Up to this many items are joined one by one.
@@ -31,6 +33,8 @@ _COMPENSATES = sys.version_info >= (3, 12)
 def _is_long(x: Any) -> bool:
     """Whether the items of `x` are better taken in a loop of the graph."""
     items = items_of(x)
+    if isinstance(x, GeneratorCall):
+        return True
     return items is not None and not (isinstance(items.length, int) and items.length <= _FEW)
 
 
@@ -48,10 +52,21 @@ def fold(
         nonlocal total
         total = step(total, item)
 
-    interpreter.for_(
-        iterable, assign, body, None, None, ("total", "item"), (0, ("total",), ("total",))
-    )
+    _loop(interpreter, iterable, assign, body, ("total", "item"), "total")
     return total
+
+
+def _loop(
+    interpreter: Interpreter,
+    iterable: Any,
+    assign: Callable[[Any], None],
+    body: Callable[[], Any],
+    names: Sequence[str],
+    *carried: str,
+) -> None:
+    """A loop that binds `names`, of which one iteration leaves `carried` to the next."""
+    info = 0, carried, carried
+    interpreter.settled(interpreter.for_(iterable, assign, body, None, None, names, info))
 
 
 def _sum(interpreter: Interpreter, items: Any, start: Any = 0) -> Any:
@@ -113,8 +128,13 @@ def _extreme(f: Any, op: str) -> Callable[..., Any]:
             )
             return interpreter.ternary(interpreter.compare(op, *pair), lambda: item, lambda: best)
 
+        if len(args) == 1 and isinstance(args[0], GeneratorCall):
+            over = Generated(interpreter, args[0], None, lambda x: x, ())
+            return _OVER[f](interpreter, over, key=key, **kwargs)
         if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
             return fold(interpreter, args[0], args[0][0], better)
+        if len(args) == 1 and is_grown(args[0]) and not kwargs:
+            return fold(interpreter, args[0], interpreter.item(args[0], 0), better)
         values = list(interpreter.iterate(args[0])) if len(args) == 1 else list(args)
         if not values:
             return f((), **kwargs)
@@ -133,6 +153,9 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
             join = interpreter.or_ if answer else interpreter.and_
             return join(total, lambda: interpreter.truth_of(item))
 
+        if isinstance(items, GeneratorCall):
+            over = Generated(interpreter, items, None, lambda x: x, ())
+            return _search_over(answer)(interpreter, over)
         if _is_long(items):
             return fold(interpreter, items, not answer, step)
         rest = interpreter.iterate(items)
@@ -164,7 +187,7 @@ def _reduce(interpreter: Interpreter, f: Any, items: Any, initial: Any = _REQUIR
 # Generator expressions ---------------------------------------------------------------------------
 
 
-class _Generated(NamedTuple):
+class Generated(NamedTuple):
     """`value(*names) for names in iterable if test(*names)`, of which nothing has been taken."""
 
     interpreter: Interpreter
@@ -234,14 +257,16 @@ def call_over_items(
 
     A function of all items is a loop where their number or their union is traced.
     """
-    source = _Generated(interpreter, narrow(iterable), pattern, value, tests)
+    source = Generated(interpreter, narrow(iterable), pattern, value, tests)
+    if (f is list or f is sorted) and _is_long(source.iterable):
+        return interpreter.call(f, interpreter.listed(source), *args, **kwargs)
     over = next((run for known, run in _OVER.items() if f is known), None)
     if over is None or not (tests or _is_long(source.iterable)):
         return interpreter.call(f, source.generator(), *args, **kwargs)
     return over(interpreter, source, *args, **kwargs)
 
 
-def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> Any:
+def _sum_over(interpreter: Interpreter, source: Generated, start: Any = 0) -> Any:
     if isinstance(start, (str, bytes)):
         raise TypeError("sum() can't sum strings")
     total, item = start, None
@@ -250,30 +275,23 @@ def _sum_over(interpreter: Interpreter, source: _Generated, start: Any = 0) -> A
         nonlocal item
         item = x
 
-    def body() -> None:
+    def body() -> Any:
         names = source.names(item)
 
         def add() -> None:
             nonlocal total
             total = _added(interpreter, total, source.value(*names))
 
-        interpreter.if_(source.holds(names), add, None, None, ("total",), None)
+        return interpreter.if_(source.holds(names), add, None, None, ("total",), None)
 
-    interpreter.for_(
-        source.iterable, assign, body, None, None, ("total", "item"), _carried("total")
-    )
+    _loop(interpreter, source.iterable, assign, body, ("total", "item"), "total")
     return total
-
-
-def _carried(*names: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-    """What `for_` is told of names that one iteration leaves to the next, and to what follows."""
-    return 0, names, names
 
 
 def _search_over(answer: bool) -> Callable[..., Any]:
     """`any`, which ends at the first item that is true; `all` is its opposite."""
 
-    def run(interpreter: Interpreter, source: _Generated) -> Any:
+    def run(interpreter: Interpreter, source: Generated) -> Any:
         found, item = False, None
 
         def assign(x: Any) -> None:
@@ -295,9 +313,7 @@ def _search_over(answer: bool) -> Callable[..., Any]:
             ends = _all_hold(interpreter, [_operand(source.holds, names), decides])
             return interpreter.if_(ends, stop, None, None, ("found",), None)
 
-        interpreter.for_(
-            source.iterable, assign, body, None, None, ("found", "item"), _carried("found")
-        )
+        _loop(interpreter, source.iterable, assign, body, ("found", "item"), "found")
         return found if answer else interpreter.not_(found)
 
     return run
@@ -306,19 +322,17 @@ def _search_over(answer: bool) -> Callable[..., Any]:
 def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: the first item, or one for which `item op best` holds."""
 
-    def run(
-        interpreter: Interpreter, source: _Generated, *, key: Any = None, **default: Any
-    ) -> Any:
+    def run(interpreter: Interpreter, source: Generated, *, key: Any = None, **default: Any) -> Any:
         best, rank, item = None, None, None
 
         def assign(x: Any) -> None:
             nonlocal item
             item = x
 
-        def body() -> None:
+        def body() -> Any:
             names = source.names(item)
 
-            def consider() -> None:
+            def consider() -> Any:
                 value = source.value(*names)
                 ranked = value if key is None else interpreter.call(key, value)
                 if ranked is None or value is None:
@@ -332,16 +346,16 @@ def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
                 better = _operand(
                     lambda: interpreter.truth_of(interpreter.compare(op, ranked, rank))
                 )
-                interpreter.if_(
+                return interpreter.if_(
                     interpreter.or_(first, better), put, None, None, ("best", "rank"), None
                 )
 
-            interpreter.if_(source.holds(names), consider, None, None, ("best", "rank"), None)
+            return interpreter.if_(
+                source.holds(names), consider, None, None, ("best", "rank"), None
+            )
 
         carried = ("best", "rank")
-        interpreter.for_(
-            source.iterable, assign, body, None, None, (*carried, "item"), _carried(*carried)
-        )
+        _loop(interpreter, source.iterable, assign, body, (*carried, "item"), *carried)
         empty = interpreter.truth_of(interpreter.compare("is_", best, None))
         if empty is True:
             return f((), **default)

@@ -32,9 +32,7 @@ class Growth:
         if len(args) != 1:
             raise TypeError(f"list.{self.name}() takes exactly one argument ({len(args)} given)")
         tail = self.owner.tail
-        items = list(interpreter.iterate(args[0])) if self.name == "extend" else [args[0]]
-        interpreter.will_mutate(tail)
-        tail.extend(items)
+        interpreter.call(getattr(tail, self.name), *args)
 
 
 def unread_list(interpreter: Interpreter, x: Any, name: str) -> UnreadList | None:

@@ -14,7 +14,7 @@ that blocks bind are variables of the user's function.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from tracejit.frontend.rewrite.statements import Statements
 
 __all__ = ["Blocks"]
 
+_COMPOUND = (ast.If, ast.While, ast.For, ast.Try, ast.With)
 _JUMPS = (ast.Break, ast.Continue, ast.Raise, ast.Return)
 _ITEM = "__tracejit_item__"
 
@@ -60,6 +61,8 @@ class Blocks(Statements):
         self.live: list[LiveNames] = []
         #: Whether a statement stands in a block's function, not directly in the user's.
         self.in_block = False
+        #: Whether the function is a generator: it gives its outcome.
+        self.yields = False
         self.bound: dict[ast.AST, frozenset[str]] = {}
 
     def block(self, statements: list[Any]) -> list[Any]:
@@ -102,7 +105,7 @@ class Blocks(Statements):
         found: list[frozenset[str]] = []
         for node in nodes:
             if node not in self.bound:
-                if isinstance(node, (ast.If, ast.While, ast.For)):
+                if isinstance(node, _COMPOUND):
                     names = self.names(*ast.iter_child_nodes(node))
                 else:
                     names = frozenset(bound_names([node]))
@@ -118,7 +121,7 @@ class Blocks(Statements):
         out = list(compound.functions)
         function = self.define("rest", rest, names, out) if rest else self.constant(None)
         result = self.hook(compound.hook, *compound.args, function, *compound.constants)
-        if not in_block:
+        if not in_block and not self.yields:
             result = self.hook("function_result", result)
         out.append(self.at(ast.Return(result)))
         self.here = outside
@@ -164,9 +167,52 @@ class Blocks(Statements):
         ]
         return self.compound(node, functions, "for_", args, names, self.live[-1].at_head(node))
 
+    def try_statement(self, node: ast.Try) -> _Compound:
+        self.here = _header(node)
+        functions: list[Any] = []
+        body = self.part("try", node.body, self.names(*node.body), functions)
+        handlers = [self.handler(h, functions) for h in node.handlers]
+        args = [
+            body,
+            self.at(ast.Tuple(handlers, ast.Load())),
+            self.part("else", node.orelse, self.names(*node.orelse), functions),
+            self.part("finally", node.finalbody, self.names(*node.finalbody), functions),
+        ]
+        return self.compound(node, functions, "try_", args, self.names(node), ())
+
+    def handler(self, node: ast.ExceptHandler, out: list[Any]) -> Any:
+        """The function of a handler's classes, its name, and the function of its block."""
+        with self.standing_at(node), self.sharing(None):
+            classes = self.constant(None) if node.type is None else self.delayed(node.type)
+            name = node.name and self.mangled(node.name)
+            names = self.names(*node.body) | ({node.name} if node.name else set())
+            begin = [self.set_name(node.name, self.load(_ITEM))] if node.name else []
+            parameter = _ITEM if node.name else ""
+            block = self.part("except", node.body, names, out, begin, parameter)
+            return self.at(ast.Tuple([classes, self.constant(name), block], ast.Load()))
+
+    def with_statement(self, node: ast.With) -> _Compound:
+        self.here = _header(node, node.items[-1].context_expr)
+        functions: list[Any] = []
+        items = []
+        for item in node.items:
+            manager, target = self.delayed(item.context_expr), item.optional_vars
+            assign = self.constant(None)
+            if target is not None:
+                with self.sharing([]) as assignment:
+                    assignment += self.store(target, self.load(_ITEM))
+                names = self.names(target)
+                assign = self.define("assign", assignment, names, functions, _ITEM)
+            items.append(self.at(ast.Tuple([manager, assign], ast.Load())))
+        args = [
+            self.at(ast.Tuple(items, ast.Load())),
+            self.part("with", node.body, self.names(*node.body), functions),
+        ]
+        return self.compound(node, functions, "with_", args, self.names(node), ())
+
     def compound(
         self,
-        node: ast.If | ast.While | ast.For,
+        node: ast.stmt,
         functions: list[Any],
         hook: str,
         args: list[Any],
@@ -181,14 +227,31 @@ class Blocks(Statements):
         """Names as the compiler spells them."""
         return tuple(sorted(map(self.mangled, names)))
 
-    def part(self, role: str, statements: list[Any], names: Iterable[str], out: list[Any]) -> Any:
+    def part(
+        self,
+        role: str,
+        statements: list[Any],
+        names: Iterable[str],
+        out: list[Any],
+        begin: Sequence[Any] = (),
+        parameter: str = "",
+    ) -> Any:
         """The function of a block that binds `names`, or None where there is no block."""
         if not statements:
             return self.constant(None)
         outside, self.in_block = self.in_block, True
         body = self.block(statements)
         self.in_block = outside
-        return self.define(role, body, names, out)
+        return self.define(role, [*begin, *body], names, out, parameter)
+
+    def expression(self, node: ast.Expr) -> Any:
+        value = node.value
+        if not isinstance(value, (ast.Yield, ast.YieldFrom)):
+            return self.plain(node)
+        hook = "yield_" if isinstance(value, ast.Yield) else "yield_from"
+        given = self.constant(None) if value.value is None else self.visit(value.value)
+        constants = [self.constant(()), self.constant((node.lineno, (), ()))]
+        return _Compound([], hook, [given], constants, self.here)
 
     # Jumps ---------------------------------------------------------------------------------------
 
@@ -198,11 +261,14 @@ class Blocks(Statements):
 
     def returned(self, node: ast.Return) -> Any:
         value = self.constant(None) if node.value is None else self.visit(node.value)
-        return self.at(ast.Return(self.hook("returned", value) if self.in_block else value))
+        is_outcome = self.in_block or self.yields
+        return self.at(ast.Return(self.hook("returned", value) if is_outcome else value))
 
 
-def _header(node: ast.If | ast.While | ast.For, last: ast.expr) -> Any:
+def _header(node: ast.stmt, last: ast.expr | None = None) -> Any:
     """A place for what stands for a compound statement: its first line, without its blocks."""
     place = ast.copy_location(ast.Pass(), node)
-    place.end_lineno, place.end_col_offset = last.end_lineno, last.end_col_offset
+    place.end_lineno, place.end_col_offset = node.lineno, node.col_offset + len("try:")
+    if last is not None:
+        place.end_lineno, place.end_col_offset = last.end_lineno, last.end_col_offset
     return place

@@ -8,21 +8,33 @@ from typing import Any
 __all__ = [
     "CODES_OF",
     "COMPREHENSIONS",
+    "HookCall",
     "HOOKS",
     "OPERATORS",
     "bound_names",
+    "is_generator",
     "outer_parts",
     "parameters",
     "spell",
     "stored_names",
 ]
 
+
+class HookCall(ast.expr):
+    """A call of the hook `name` with the values of `args`, in place of a construct."""
+
+    _fields = ("name", "args")
+
+    def __init__(self, name: str, args: list[Any]) -> None:
+        super().__init__()
+        self.name, self.args = name, args
+
+
 #: What becomes of each construct: "plain" (only its parts change), or the method that does it.
 HOOKS: dict[type[ast.AST], str] = {
     **dict.fromkeys(
         (
             ast.Constant,
-            ast.Expr,
             ast.NamedExpr,
             ast.Pass,
             ast.Tuple,
@@ -44,9 +56,11 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Dict: "dict_display",
     ast.DictComp: "comprehension",
     ast.For: "for_loop",
+    ast.Expr: "expression",
     ast.FormattedValue: "formatted",
     ast.FunctionDef: "function",
     ast.GeneratorExp: "comprehension",
+    HookCall: "hook_call",
     ast.If: "branch",
     ast.IfExp: "ternary",
     ast.JoinedStr: "joined",
@@ -61,8 +75,10 @@ HOOKS: dict[type[ast.AST], str] = {
     ast.Slice: "slice",
     ast.Starred: "starred",
     ast.Subscript: "subscript",
+    ast.Try: "try_statement",
     ast.UnaryOp: "unary",
     ast.While: "while_loop",
+    ast.With: "with_statement",
 }
 
 #: The codes of constructs that are not traced; TJ008 for all others.
@@ -71,9 +87,7 @@ CODES_OF: dict[type[ast.AST], str] = {
     ast.AsyncFunctionDef: "TJ026",
     ast.AsyncWith: "TJ026",
     ast.Await: "TJ026",
-    ast.Try: "TJ024",
     ast.TryStar: "TJ024",
-    ast.With: "TJ025",
     ast.Yield: "TJ023",
     ast.YieldFrom: "TJ023",
 }
@@ -138,6 +152,18 @@ def outer_parts(function: ast.FunctionDef | ast.Lambda) -> list[Any]:
     return [*decorators, *function.args.defaults, *function.args.kw_defaults]
 
 
+def is_generator(function: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a function's own code yields."""
+    pending: list[Any] = list(function.body) if isinstance(function.body, list) else [function.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+    return False
+
+
 def bound_names(body: list[Any]) -> set[str]:
     """The names that a function's own statements bind or delete."""
     names: set[str] = set()
@@ -150,6 +176,8 @@ def bound_names(body: list[Any]) -> set[str]:
             names.add(node.name)
         if isinstance(node, ast.NamedExpr):
             names.add(node.target.id)
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not inside:
             names.add(node.id)
         inside = inside or isinstance(node, COMPREHENSIONS)

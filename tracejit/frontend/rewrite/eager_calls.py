@@ -115,10 +115,17 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         new: Any = self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        hook = None
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            new.left = self.hook("original", node.left, new.left)
+            hook = "original"
+        elif any(isinstance(s, ast.Constant) and s.value is None for s in sides):
+            # NumPy compares the elements of an array with None.
+            hook = "shown"
+        if hook is not None:
+            new.left = self.hook(hook, node.left, new.left)
             pairs = zip(node.comparators, new.comparators, strict=True)
-            new.comparators = [self.hook("original", old, x) for old, x in pairs]
+            new.comparators = [self.hook(hook, old, x) for old, x in pairs]
         return new
 
     def visit_Assert(self, node: ast.Assert) -> Any:

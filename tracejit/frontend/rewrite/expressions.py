@@ -16,6 +16,7 @@ from tracejit.frontend.rewrite.constructs import (
     CODES_OF,
     HOOKS,
     OPERATORS,
+    HookCall,
     bound_names,
     spell,
     stored_names,
@@ -34,6 +35,8 @@ OPERAND = "__tracejit_operand__"
 _TEMPORARY = "__tracejit_{}__"
 #: Methods of lists that need not look at what is there.
 _GROWS = ("append", "extend")
+#: Functions that are done with a function or generator when they return.
+_AT_ONCE = frozenset({"all", "any", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 
 
 class Scope:
@@ -159,6 +162,9 @@ class Expressions:
 
     # Expressions ---------------------------------------------------------------------------------
 
+    def hook_call(self, node: HookCall) -> Any:
+        return self.hook(node.name, *self.visit_all(node.args))
+
     def ternary(self, node: ast.IfExp) -> Any:
         test = self.visit(node.test)
         return self.hook("ternary", test, self.delayed(node.body), self.delayed(node.orelse))
@@ -254,7 +260,11 @@ class Expressions:
             return self.hook("call", function, *self.super_arguments(node))
         name, first, args = "call", [], node.args
         generator = args[0] if args and isinstance(node.func, ast.Name) else None
-        if isinstance(generator, ast.GeneratorExp) and _binds_names_once(generator):
+        if (
+            isinstance(generator, ast.GeneratorExp)
+            and len(generator.generators) == 1
+            and _binds_names_once(generator.generators[0], [generator.elt])
+        ):
             name, first, args = "over_items", self.generator_parts(generator), args[1:]
         keywords = []
         args = self.visit_all(args)
@@ -290,10 +300,14 @@ class Expressions:
 
     def function_of(self, names: list[str], node: Any) -> Any:
         """A function of `names` that evaluates `node`."""
+        return self.lambda_of(names, self.visit(node))
+
+    def lambda_of(self, names: list[str], body: Any) -> Any:
+        """A function of `names` with a rewritten body."""
         arguments = no_arguments()
         arguments.args = [self.at(ast.arg(name)) for name in names]
         arguments.vararg = self.at(ast.arg(OPERAND))
-        return self.at(ast.Lambda(arguments, self.visit(node)))
+        return self.at(ast.Lambda(arguments, body))
 
     def super_arguments(self, node: ast.Call) -> list[Any]:
         scope = self.scopes[-1]
@@ -327,9 +341,31 @@ class Expressions:
         return self.at(ast.Starred(self.hook("keys", self.visit(node.value)), ast.Load()))
 
     def comprehension(self, node: Any) -> Any:
+        if isinstance(node, ast.ListComp) and all(
+            _binds_names_once(g, [node.elt, *(g.iter for g in node.generators[1:])])
+            for g in node.generators
+        ):
+            return self.hook("comprehended", *self.loop_parts(node.generators, node.elt))
         first = self.visit(node.generators[0].iter)
         with self.sharing(None):
             return self.items(node, first)
+
+    def loop_parts(self, generators: list[Any], value: Any) -> list[Any]:
+        """As `generator_parts`, and whether the value is the parts of the next `for`."""
+        g, *more = generators
+        iterable, names = self.visit(g.iter), _names_in_order(g.target)
+        self.scopes.append(Scope(set(names), None))
+        with self.sharing(None):
+            tests = [self.function_of(names, test) for test in g.ifs]
+            if more:
+                parts = self.at(ast.Tuple(self.loop_parts(more, value), ast.Load()))
+                made = self.lambda_of(names, parts)
+            else:
+                made = self.function_of(names, value)
+        self.scopes.pop()
+        pattern = self.constant(self.pattern(g.target))
+        tuple_of_tests = self.at(ast.Tuple(tests, ast.Load()))
+        return [iterable, pattern, made, tuple_of_tests, self.constant(bool(more))]
 
     def items(self, node: Any, first: Any) -> Any:
         """A comprehension over `first`, in its own scope."""
@@ -366,18 +402,28 @@ class Expressions:
         raise self.refuse(target, "this target in a comprehension")
 
 
-def _binds_names_once(node: ast.GeneratorExp) -> bool:
-    """Whether there is one `for`, and it binds each name once."""
-    if len(node.generators) > 1:
-        return False
-    (g,) = node.generators
+def _binds_names_once(g: ast.comprehension, inside: list[Any]) -> bool:
+    """Whether a `for` binds each name once, and nothing `inside` binds any."""
     names = _names_in_order(g.target)
+    if any(_keeps(part, set(names)) for part in (*inside, *g.ifs)):
+        return False
     unlike = any(isinstance(n, ast.Starred) for n in ast.walk(g.target))
     return (
-        not (g.is_async or unlike or bound_names([node.elt, *g.ifs]))
+        not (g.is_async or unlike or bound_names([*inside, *g.ifs]))
         and len(names) == len(set(names))
         and names != []
     )
+
+
+def _keeps(node: ast.AST, names: set[str]) -> bool:
+    """Whether a function that is made in an expression may see what `names` are bound to later."""
+    parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _AT_ONCE:
+        given = [*node.args, *(k.value for k in node.keywords)]
+        parts = [part for x in given for part in ast.iter_child_nodes(x)]
+    elif isinstance(node, (ast.Lambda, ast.GeneratorExp)):
+        return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+    return any(_keeps(part, names) for part in parts)
 
 
 def _names_in_order(target: Any) -> list[str]:

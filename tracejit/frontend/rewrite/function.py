@@ -12,10 +12,11 @@ from types import CodeType
 from typing import Any
 
 from tracejit.frontend.rewrite.blocks import Blocks
-from tracejit.frontend.rewrite.constructs import bound_names, parameters
+from tracejit.frontend.rewrite.constructs import bound_names, is_generator, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.outer_names import with_outer_names
+from tracejit.frontend.rewrite.patterns import without_patterns
 from tracejit.frontend.rewrite.source import (
     Definition,
     FunctionNode,
@@ -86,7 +87,8 @@ class _Rewriter(Blocks):
     """Rewrites a function and those inside it."""
 
     def outermost(self) -> FunctionNode:
-        node = with_outer_names(plain(self.definition.node), self.free)
+        node = without_patterns(plain(self.definition.node))
+        node = with_outer_names(node, self.free)
         return self.body_of(node, node.args)
 
     def function(self, node: Any) -> Any:
@@ -100,7 +102,8 @@ class _Rewriter(Blocks):
         if isinstance(new, ast.Lambda):
             return self.hook("allocate", new)
         out = [self.set_name(name, d) for name, d in decorators]
-        out += [new, self.statement(self.hook("allocate", self.load(new.name)))]
+        made = "generator" if is_generator(node) else "allocate"
+        out += [new, self.statement(self.hook(made, self.load(new.name)))]
         for name, _ in reversed(decorators):
             out.append(
                 self.set_name(new.name, self.hook("call", self.load(name), self.load(new.name)))
@@ -138,11 +141,12 @@ class _Rewriter(Blocks):
         return self.at(ast.AnnAssign(target, self.constant(None), None, 1))
 
     def body(self, node: ast.FunctionDef) -> list[Any]:
-        outside, self.in_block = self.in_block, False
+        outside = self.in_block, self.yields
+        self.in_block, self.yields = False, is_generator(node)
         self.live.append(LiveNames(node))
         out = self.block(node.body[_has_docstring(node) :])
         self.live.pop()
-        self.in_block = outside
+        self.in_block, self.yields = outside
         return out
 
 

@@ -43,16 +43,20 @@ _IN_ORDER = (
 
 @dataclass(eq=False)
 class _Point:
-    """A place in the flow graph: first `reads`, then `binds`, then one of `successors`."""
+    """A place in the flow graph: first `reads`, then `binds`, then one of `successors`.
+
+    Where an exception leaves it, before or after it binds, one of `handlers` follows.
+    """
 
     reads: frozenset[str]
     binds: frozenset[str]
     successors: list[_Point]
+    handlers: tuple[_Point, ...] = ()
     predecessors: list[_Point] = field(default_factory=list)
     live: frozenset[str] = _NOTHING
 
     def __post_init__(self) -> None:
-        for s in self.successors:
+        for s in (*self.successors, *self.handlers):
             s.predecessors.append(self)
 
     def lead_to(self, successor: _Point) -> None:
@@ -61,7 +65,7 @@ class _Point:
 
 
 class LiveNames:
-    """What is live in `function`, which must hold no try, with, nonlocal or global statement.
+    """What is live in `function`, which must hold no nonlocal or global statement.
 
     A name that a function or generator made inside reads is live everywhere: it may be called at
     any time.
@@ -79,6 +83,8 @@ class LiveNames:
         self.heads: dict[ast.stmt, _Point] = {}
         self.jumps: list[list[_Point]] = [[]]
         self.loops: list[tuple[_Point, _Point]] = []
+        #: Where exceptions lead to.
+        self.handlers: list[_Point] = []
         if isinstance(function, ast.FunctionDef):
             self._block(function.body, self._point(_NOTHING, _NOTHING, []))
         self._solve()
@@ -102,7 +108,7 @@ class LiveNames:
         while pending:
             point = pending.pop()
             after = _NOTHING.union(*(s.live for s in point.successors))
-            live = point.reads | (after - point.binds)
+            live = point.reads.union(after - point.binds, *(h.live for h in point.handlers))
             if live != point.live:
                 point.live = live
                 pending.extend(point.predecessors)
@@ -112,7 +118,7 @@ class LiveNames:
     def _point(
         self, reads: frozenset[str], binds: frozenset[str], successors: list[_Point]
     ) -> _Point:
-        point = _Point(reads, binds, successors)
+        point = _Point(reads, binds, successors, tuple(self.handlers))
         self.points.append(point)
         return point
 
@@ -129,6 +135,10 @@ class LiveNames:
     def _statement(self, s: Any, following: _Point) -> _Point:
         if isinstance(s, (ast.If, ast.While, ast.For)):
             return self._compound(s, following)
+        if isinstance(s, ast.Try):
+            return self._try(s, following)
+        if isinstance(s, ast.With):
+            return self._with(s, following)
         if isinstance(s, (ast.Break, ast.Continue)):
             head, end = self.loops[-1]
             target = end if isinstance(s, ast.Break) else head
@@ -181,7 +191,46 @@ class LiveNames:
             entry = self._evaluate(s.iter, (), head) if isinstance(s, ast.For) else head
         jumps = [point for point in self.jumps.pop() if point not in own]
         self.jumps[-1] += jumps
-        self.exits[s] = [following, *jumps]
+        self.exits[s] = [following, *jumps, *self.handlers]
+        return entry
+
+    def _try(self, s: ast.Try, following: _Point) -> _Point:
+        """A `try` statement: every point of its body may lead to each handler, all to `finally`."""
+        outside, self.jumps = list(self.handlers), [*self.jumps, []]
+        if s.finalbody:
+            # What runs after it: what follows, or what an exit that passes it leads to.
+            targets = [point for loop in self.loops for point in loop]
+            end = self._point(_NOTHING, _NOTHING, [following, *targets])
+            following = self._block(s.finalbody, end)
+            self.handlers.append(following)
+        entries = []
+        for handler in s.handlers:
+            block = self._block(handler.body, following)
+            bound = _NOTHING if handler.name is None else frozenset({handler.name})
+            entries.append(self._point(_reads(handler.type), bound, [block]))
+        other = self._block(s.orelse, following)
+        self.handlers += entries
+        entry = self._block(s.body, other)
+        self.handlers = outside
+        jumps = self.jumps.pop()
+        self.jumps[-1] += jumps
+        self.exits[s] = [following, *jumps, *self.handlers]
+        return entry
+
+    def _with(self, s: ast.With, following: _Point) -> _Point:
+        """A `with` statement: an exception in its body may lead to what follows, too."""
+        self.jumps.append([])
+        self.handlers.append(following)
+        entry = self._block(s.body, following)
+        for item in reversed(s.items):
+            target = item.optional_vars
+            if target is not None:
+                entry = self._point(_reads(target), _NOTHING.union(_stored(target)), [entry])
+            entry = self._evaluate(item.context_expr, (), entry)
+        self.handlers.pop()
+        jumps = self.jumps.pop()
+        self.jumps[-1] += jumps
+        self.exits[s] = [following, *jumps, *self.handlers]
         return entry
 
 

@@ -113,7 +113,7 @@ class Statements(Expressions):
 
     def raised(self, node: ast.Raise) -> Any:
         if node.exc is None:
-            raise self.refuse(node, "raise without an exception")
+            return self.statement(self.hook("reraise"))
         parts = [node.exc] if node.cause is None else [node.exc, node.cause]
         return self.statement(self.hook("raise_", *self.visit_all(parts)))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
+from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.tracer import (
@@ -46,6 +47,8 @@ def class_of(x: Any) -> type:
         return int
     if isinstance(x, TracedText):
         return str
+    if isinstance(x, TracedError):
+        return x.cls
     if not isinstance(x, Tracer):
         return type(x)
     t = x.type

@@ -110,9 +110,10 @@ class ConcreteTrace(Trace):
         *,
         regions: tuple[Graph, ...] = (),
         binds: tuple[str, ...] = (),
+        where: Where | None = None,
     ) -> tuple[Value, ...]:
         self.counter[0] = 0  # a run may be as long as it likes
-        return super().emit_all(name, inputs, attrs, regions=regions, binds=binds)
+        return super().emit_all(name, inputs, attrs, regions=regions, binds=binds, where=where)
 
     def concrete(self, value: Value) -> Any:
         """What a value is: not to be written to, and an array not to be kept."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracejit.errors import TraceError
-from tracejit.ir.graph import attr_key
 
 __all__ = ["Fixpoint", "Fixpoints", "Nested"]
 
@@ -46,20 +45,12 @@ class Nested:
     body: Fixpoints = field(default_factory=lambda: Fixpoints())
     peeled: Fixpoints = field(default_factory=lambda: Fixpoints())
 
-    def differs(self, name: str, start: Any, error: TraceError) -> None:
-        """Note that a name which begins as `start` is of another type after an iteration."""
-        kind = _kind(start)
+    def differs(self, name: str, kind: Hashable, error: TraceError) -> None:
+        """Note that a name which begins as `kind` is of another type after an iteration."""
         if kind is not None:
             self.unlike = name, kind, error
         # The same loops stand in that iteration: they begin as these did.
         self.peeled.like = self.body
-
-    def difference(self, start: dict[str, Any]) -> TraceError | None:
-        """The error of a loop that begins as one did of which `differs` was noted."""
-        if self.unlike is None:
-            return None
-        name, kind, error = self.unlike
-        return error if name in start and _kind(start[name]) == kind else None
 
 
 class Fixpoints:
@@ -75,6 +66,14 @@ class Fixpoints:
         """The stretch is traced again."""
         self._met.clear()
 
+    def mark(self) -> Counter[Hashable]:
+        """What was met so far, to go back to."""
+        return self._met.copy()
+
+    def back(self, met: Counter[Hashable]) -> None:
+        """Be where `mark` gave `met`."""
+        self._met = met.copy()
+
     def next(self, statement: Hashable) -> Nested:
         """The loop of a statement that is met next."""
         key = statement, self._met[statement]
@@ -86,10 +85,3 @@ class Fixpoints:
                 found.unlike = like.unlike
                 found.body.like, found.peeled.like = like.body, like.peeled
         return self._loops[key]
-
-
-def _kind(x: Any) -> Hashable:
-    """The type of a number or array, a number itself where it is known; None for others."""
-    if isinstance(x, (bool, int, float, complex)):
-        return type(x), attr_key(x)
-    return getattr(x, "type", None)

@@ -25,6 +25,15 @@ class Interpreter(Protocol):
     BREAK: Any
     #: The top-level package of the function that is compiled.
     home: str
+    #: What handles exceptions around the present place, and those that are being handled.
+    tries: list[Any]
+    handling: list[Any]
+    #: id -> generator functions that the program itself has made.
+    local_generators: dict[int, Any]
+    #: id -> lists that others hold by value.
+    shared: dict[int, Any]
+    #: The loops that are being rolled, the innermost last.
+    rolling: list[Any]
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 
@@ -49,6 +58,9 @@ class Interpreter(Protocol):
 
     def will_mutate(self, x: Any) -> None:
         """Note that `x`, made inside, changes next."""
+
+    def share(self, x: Any) -> Any:
+        """`x`, a list that another one holds by value: it must not be changed any more."""
 
     def fresh(self, x: Any) -> Any:
         """A result of NumPy or Python on concrete values, as one of the trace."""
@@ -122,11 +134,32 @@ class Interpreter(Protocol):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""
 
+    def listed(self, source: Any) -> Any:
+        """The list of what a generator expression gives."""
+
     def callback(self, f: Any) -> Any:
         """`f` as Python's own code, or the compiler's, may call it."""
 
+    def raise_(self, error: Any, *cause: Any) -> None:
+        """`raise error` or `raise error from cause`."""
+
     def print_(self, *args: Any, **options: Any) -> None:
         """`print(*args, **options)`."""
+
+    def bounded(self, run: Callable[[], Any], names: Any) -> Any:
+        """The outcome of a block that binds `names`, an exception that is handled included."""
+
+    def settled(self, outcome: Any) -> Any:
+        """An outcome without exceptions: where there is one, the block around is left by it."""
+
+    def may_raise(self, p: Any, cls: type[BaseException], *args: Any) -> None:
+        """Raise `cls(*args)` where `p` holds, if that is handled in the program."""
+
+    def raise_error(self, raised: Any) -> None:
+        """Leave the block around by an outcome that is an exception; nothing follows."""
+
+    def collected(self, g: Any) -> list[Any]:
+        """All items of a generator."""
 
     def step(self) -> None:
         """Count one step. Raises TraceError where tracing takes too long."""

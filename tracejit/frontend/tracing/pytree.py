@@ -26,6 +26,7 @@ __all__ = [
     "MOST_NESTED",
     "VIEWS",
     "Alternative",
+    "Boxed",
     "Flattener",
     "Identity",
     "Shared",
@@ -34,6 +35,7 @@ __all__ = [
     "build_dataclass",
     "dataclass_fields",
     "flatten",
+    "holds_boxed",
     "is_constant",
     "is_default",
     "is_namedtuple",
@@ -144,6 +146,14 @@ class Alternative:
     second: _Node
     #: The numbers of leaves of each.
     counts: tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Boxed:
+    """A list that is made of arrays, one for each leaf of `form` (see `boxed`)."""
+
+    form: Any
+    count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -444,6 +454,10 @@ class _Unflattener:
             chosen = self.build(node.first if holds else node.second)
             self.at += node.counts[1] if holds else 0
             return chosen
+        if isinstance(node, Boxed):
+            first = self.at
+            self.at += node.count
+            return boxed(node.form, [self.leaves[k] for k in range(first, self.at)])
         if isinstance(node, Shared):
             if node.number in self._shared:
                 self.at += node.count
@@ -463,6 +477,39 @@ class _Unflattener:
         if self.made is not None:
             self.made(new)
         return new
+
+
+def holds_boxed(node: _Node) -> bool:
+    """Whether a list made of arrays is in a tree."""
+    if isinstance(node, Shared):
+        node = node.node
+    if isinstance(node, Alternative):
+        return holds_boxed(node.first) or holds_boxed(node.second)
+    return isinstance(node, Boxed) or isinstance(node, tuple) and any(map(holds_boxed, node[2]))
+
+
+def boxed(form: Any, arrays: Sequence[Any]) -> list[Any]:
+    """The list of the elements of arrays.
+
+    `form` is a class and the forms of its parts for tuples, else the kind of an element: "python"
+    for Python's numbers and lists of such, "scalar" for NumPy's numbers, "array", or ("list", kind)
+    for lists.
+    """
+    if form == "python":
+        found: list[Any] = arrays[0].tolist()
+        return found
+    if form == "scalar":
+        return list(arrays[0])
+    if form == "array":
+        return [row.copy() for row in arrays[0]]
+    if form[0] == "list":
+        return [boxed(form[1], (row,)) for row in arrays[0]]
+    _, parts = form
+    columns, left = [], list(arrays)
+    for part, count in parts:
+        columns.append(boxed(part, left[:count]))
+        del left[:count]
+    return list(zip(*columns, strict=True))
 
 
 def _plain_key(key: Any) -> Any:

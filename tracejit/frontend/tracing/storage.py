@@ -29,7 +29,7 @@ class Storage:
 
     __slots__ = (
         *("carried", "holder", "input", "clobbered", "order", "seen", "source", "strides", "trace"),
-        *("noalias_set", "may_alias", "value", "version", "written"),
+        *("listed", "noalias_set", "may_alias", "value", "version", "written"),
     )
 
     def __init__(
@@ -63,6 +63,8 @@ class Storage:
         self.clobbered = False
         #: Stored into at all, on whatever path and under whatever name.
         self.written = False
+        #: Whether a list that grows with data holds a copy: nothing is stored into it any more.
+        self.listed = False
 
     @property
     def root(self) -> Storage:
@@ -99,6 +101,8 @@ class Storage:
         """
         if self.input is not None and self.input < 0:
             raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+        if self.listed:
+            raise TraceError("TJ005", "a store into an array that a list holds", user_line())
         for storage, _ in self.may_alias:
             storage.lose(trace)
         if trace is not self.trace and self not in trace.stored:

@@ -61,6 +61,26 @@ class TracedText:
             self.refuse(what)
         return text
 
+    def parts(self) -> tuple[Text, list[Any]]:
+        """The text as a template, and its operands."""
+        found = list(_operands(self.pieces))
+        numbers = iter(range(len(found)))
+        template = _numbered(self.pieces, lambda _: next(numbers))
+        return template, [o.tracer if o.size is None else o.size for o in found]
+
+    @classmethod
+    def of_parts(cls, template: Text, operands: Sequence[Any]) -> TracedText:
+        """The text of a template. Raises TraceError TJ021 where an operand is of two kinds."""
+
+        def part(p: Any) -> Any:
+            if type(p) is int:
+                return Operand(operands[p])
+            return tuple(map(part, p)) if type(p) is tuple else p
+
+        if not all(isinstance(x, (Tracer, SymInt)) for x in operands):
+            raise TraceError("TJ021", "values of two kinds in a text", user_line())
+        return cls(part(template))
+
     def refuse(self, what: str) -> NoReturn:
         """Raise TraceError TJ021."""
         raise TraceError("TJ021", what, user_line())

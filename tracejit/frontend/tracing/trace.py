@@ -119,10 +119,14 @@ class Trace:
         self.memory: dict[Any, int] = {} if parent is None else parent.memory
         #: What the loops that are met next carried when they were last traced.
         self.loops: Fixpoints = Fixpoints() if parent is None else parent.loops
+        #: id -> cells of names of which a loop must know what kind of number they begin as.
+        self.asked: dict[int, Any] = {} if parent is None else parent.asked
         #: The sizes that the loop carries whose body this is.
         self.carried_sizes: Any = None
         #: What inputs of the graph are in the present call (at the root).
         self.samples: dict[Value, Any] = {}
+        #: Names of what takes the items of generators that run, innermost last (at the root).
+        self.takers: list[Any] = []
         #: How often what follows a branch is traced once for each side (counted at the root).
         self.duplicated = 0
         #: Holds the token that orders effects (at the root).
@@ -182,13 +186,14 @@ class Trace:
         *,
         regions: tuple[Graph, ...] = (),
         binds: tuple[str, ...] = (),
+        where: Where | None = None,
     ) -> tuple[Value, ...]:
-        """Record a node."""
+        """Record a node, of the user's present line by default."""
         self.counter[0] += 1
         if self.counter[0] > _LIMIT:
             raise TraceError("TJ032", f"more than {_LIMIT} operations", user_line())
         outputs = self.builder.emit(
-            OPS[name], inputs, attrs, regions=regions, binds=binds, where=user_line()
+            OPS[name], inputs, attrs, regions=regions, binds=binds, where=where or user_line()
         )
         if regions or any(v in self.unordered or not _is_c(v.type) for v in inputs):
             self._note_orders(OPS[name], inputs, outputs)

@@ -29,6 +29,7 @@ from tracejit.ir.types import (
     dtype_name,
 )
 from tracejit.ops.checks import dtype_attr, only_attrs, sizes_attr, take
+from tracejit.ops.control.messages import MessageStream
 from tracejit.ops.control.templates import check_object, check_text, make_object, referred, render
 
 if TYPE_CHECKING:
@@ -114,9 +115,12 @@ class PrintText(Op):
         return (inputs[0],)
 
     def file(self, attrs: Attrs) -> Any:
-        """The object to write to, if there is one now."""
+        """The object to write to, if there is one now. Raises Bailout where writing would raise."""
         if "file" in attrs:
-            return referred(attrs["file"])
+            file = referred(attrs["file"])
+            if isinstance(file, MessageStream):
+                file.require()
+            return file
         return getattr(sys, attrs.get("stream", "stdout"))
 
     def text(self, inputs: Sequence[Any], attrs: Attrs) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tracejit.ir.batching import BatchAdaptor
     from tracejit.ir.derivatives import DerivativeBuilder, Into, NodeAdaptor, NoTangent
 
-__all__ = ["HostCall", "call_on"]
+__all__ = ["HostCall", "as_declared", "call_on", "leaves_apart"]
 
 _ATTRS = ("function", "arguments", "keywords", "result", "types")
 
@@ -67,10 +67,28 @@ def call_on(
     given = [_view(x) if isinstance(x, np.ndarray) else x for x in inputs]
     args = [make_object(a, given) for a in attrs["arguments"]]
     named = {name: make_object(a, given) for name, a in attrs["keywords"]}
-    result, leaves = leaves_of(function(*args, **named))
+    return leaves_apart(function(*args, **named), given)
+
+
+def leaves_apart(result: Any, given: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The template and the leaves of what a call has given for these. Raises Unsuitable."""
+    template, leaves = leaves_of(result)
     if not _apart(leaves, given):
         raise Unsuitable("a view of an argument")
-    return result, leaves
+    return template, leaves
+
+
+def as_declared(attrs: Attrs, result: Any, leaves: list[Any]) -> tuple[Any, ...]:
+    """The leaves, if template and types are those of the attributes, and the sizes that these bind.
+
+    Raises Bailout.
+    """
+    if result != attrs["result"]:
+        raise Bailout(f"{attrs['function']} gave {result}")
+    sizes: list[int] = []
+    for x, t in zip(leaves, attrs["types"], strict=True):
+        _compare(x, t, sizes)
+    return (*leaves, *sizes)
 
 
 def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -122,12 +140,8 @@ class HostCall(Op):
             result, leaves = call_on(find_function(attrs["function"]), attrs, inputs)
         except Exception as e:
             raise Bailout(f"{attrs['function']}: {type(e).__name__}: {e}") from None
-        if result != attrs["result"]:
-            raise Bailout(f"{attrs['function']} gave {result}")
-        sizes: list[int] = []
-        for x, t in zip(leaves, attrs["types"], strict=True):
-            _compare(x, t, sizes)
-        return (*leaves, *sizes, *sizes)
+        found = as_declared(attrs, result, leaves)
+        return (*found, *found[len(leaves) :])
 
     def jvp(
         self, c: DerivativeBuilder, at: NodeAdaptor, tangents: Sequence[Value | None]

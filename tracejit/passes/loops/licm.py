@@ -23,7 +23,7 @@ from dataclasses import replace
 from tracejit.ir.dims import symbol
 from tracejit.ir.graph import Attr, Graph, GraphBuilder, Node, Value, replay, sizes_read
 from tracejit.ir.op import OPS
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, type_sizes
+from tracejit.ir.types import PYBOOL, ArrayType, NpScalar, PyScalar, type_sizes
 from tracejit.ops.array.creation import Constant, DimValue
 from tracejit.ops.array.elementwise import Elementwise
 from tracejit.ops.control.effects import Undefined, undefined_attrs
@@ -59,6 +59,8 @@ def licm(graph: Graph) -> Graph:
 class _Hoister:
     def __init__(self, graph: Graph) -> None:
         self.sizes = {*graph.sizes, *(s for n in graph.nodes for s in n.binds)}
+        #: The bools that are known.
+        self.constants: dict[Value, bool] = {}
 
     def emit(self, builder: GraphBuilder, node: Node, inputs: tuple[Value, ...]) -> Sequence[Value]:
         """The `emit` of a replay."""
@@ -66,6 +68,8 @@ class _Hoister:
             for failing in (False, True, False):
                 for which in (0, 1):
                     node = self.hoist(builder, node, which, failing)
+        elif isinstance(node.op, Constant) and node.outputs[0].type == PYBOOL:
+            self.constants[node.outputs[0]] = bool(node.attrs["value"])
         builder.nodes.append(node)
         return node.outputs
 
@@ -120,17 +124,17 @@ class _Hoister:
         ):
             return False
         beside = builder.beside()
-        inputs = dict(zip(test.inputs, node.inputs, strict=True))
         (holds,) = inline(test, node.inputs, node.attrs["sizes"][0], self.sizes, _into(beside))
-        read = list(
-            dict.fromkeys(v for n in beside.nodes for v in n.inputs if v in inputs.values())
-        )
-        known = fold(
-            simplify(Graph("test", tuple(self.sizes), tuple(read), tuple(beside.nodes), (holds,)))
-        )
-        made = known.producers().get(known.outputs[0])
-        if made is not None and isinstance(made.op, Constant):
-            return bool(made.attrs["value"])
+        if holds in self.constants:
+            return self.constants[holds]
+        made = {v for n in beside.nodes for v in n.outputs}
+        read = dict.fromkeys(v for n in beside.nodes for v in n.inputs if v not in made)
+        if holds in made:
+            small = Graph("test", tuple(self.sizes), tuple(read), tuple(beside.nodes), (holds,))
+            known = fold(simplify(small))
+            last = known.producers().get(known.outputs[0])
+            if last is not None and isinstance(last.op, Constant):
+                return bool(last.attrs["value"])
         builder.nodes += beside.nodes
         return holds
 
@@ -142,7 +146,7 @@ class _Hoister:
         names = sorted(sizes_read(outside) & set(outside.sizes))
         given = dict(zip(outside.sizes, node.attrs["sizes"][1], strict=True))
         narrow = replace(with_inputs(outside, read), sizes=tuple(names))
-        then, other = GraphBuilder("first", names), GraphBuilder("none")
+        then, other = GraphBuilder("first", names), GraphBuilder("none", names)
         for v in narrow.inputs:
             then.input(v.type, v.name)
             other.input(v.type, v.name)
@@ -151,7 +155,8 @@ class _Hoister:
         none = [other.one(OPS["undefined"], (), **undefined_attrs(v.type)) for v in outside.outputs]
         outputs = [Value(v.type, v.name) for v in outside.outputs]
         operands = (holds, *(node.inputs[k] for k in read))
-        attrs: dict[str, Attr] = {"sizes": (tuple(given[s] for s in names), ())}
+        sizes = tuple(given[s] for s in names)
+        attrs: dict[str, Attr] = {"sizes": (sizes, sizes)}
         regions = (then.build(made), other.build(none))
         builder.nodes.append(
             Node(OPS["cond"], operands, attrs, tuple(outputs), regions, where=node.where)

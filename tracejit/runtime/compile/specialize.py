@@ -26,6 +26,9 @@ from tracejit.runtime.report.report import Compile
 
 __all__ = ["lower_call", "specialize_call"]
 
+#: Codes of what lists of arrays cannot do, and lists of Python's own elements may.
+_SHARED = ("TJ001", "TJ002", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
+
 
 def _trace(
     self: Any, structure: Any, history: History, call: Call, tree: Any
@@ -33,18 +36,26 @@ def _trace(
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
 
     leaves, learned = call.leaves, self._learned
+    plain = False
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
+        nonlocal plain
         chosen = specialize(leaves, history, scalars_static=scalars_static)
         function = self.__tracejit__
         captured = {} if structure.sizes_static else self._captured
         known = Learned(read_lists=learned.read_lists) if scalars_static else learned
+        known.plain_lists, known.grew = plain, False
         try:
             traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
         except ListIsRead as e:
             if e.label in learned.read_lists:
                 raise
             learned.read_lists.add(e.label)
+            return attempt(scalars_static)
+        except TraceError as e:
+            if not known.grew or plain or e.code not in _SHARED:
+                raise
+            plain = True
             return attempt(scalars_static)
         return traced, chosen
 

@@ -17,7 +17,14 @@ from tracejit.frontend.interpreter.entry import Store, trace_function
 from tracejit.frontend.interpreter.results import Given
 from tracejit.frontend.tracing.layout import Geometry, is_packed, view_geometry
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Shared, unflatten
+from tracejit.frontend.tracing.pytree import (
+    LEAF,
+    Alternative,
+    Boxed,
+    Shared,
+    holds_boxed,
+    unflatten,
+)
 from tracejit.frontend.tracing.sizes import ShapeEnv
 from tracejit.frontend.tracing.symint import SymInt, unwrap
 from tracejit.frontend.tracing.tracer import (
@@ -123,7 +130,7 @@ class Traced:
     @property
     def shape_of_result(self) -> str:
         """single, tuple or list where the results come so from the entry; else other."""
-        if not self.plain or not self.plans or self.stores:
+        if not self.plain or not self.plans or self.stores or holds_boxed(self.tree.root):
             return "other"
         marks = [object() for _ in self.plans]
         whole = self.rebuild(marks)
@@ -345,6 +352,11 @@ def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Storage, set[int]]:
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
         return {c: max(first.get(c, set()), second.get(c, set()), key=len) for c in first | second}
+    if isinstance(node, Boxed):
+        # Its arrays are its own; nobody sees them.
+        for _ in range(node.count):
+            next(leaves)
+        return {}
     out: dict[Storage, set[int]] = {}
     for child in node[2] if isinstance(node, tuple) else ():
         for storage, found in _memory_of(child, leaves).items():

@@ -10,6 +10,7 @@ from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import (
     LEAF,
     Alternative,
+    Boxed,
     Identity,
     Shared,
     Static,
@@ -114,6 +115,9 @@ def _results(tree: TreeDef, holds: Callable[[int], bool]) -> Iterator[Any]:
             yield node.value
         elif isinstance(node, Identity):
             yield node.get()
+        elif isinstance(node, Boxed):
+            at += node.count
+            yield from map(_Leaf, range(at - node.count, at))
         elif isinstance(node, Shared):
             yield from walk(node.node)
         elif isinstance(node, Alternative):

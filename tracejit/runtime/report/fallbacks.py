@@ -6,6 +6,7 @@ import functools
 import logging
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,10 @@ _LOG = logging.getLogger("tracejit")
 _LOG.addHandler(logging.NullHandler())
 
 
+#: Kinds of calls whose compiles have ended for one and the same reason, before no more are tried.
+_FAILURES = 8
+
+
 class Fallbacks:
     """The eager runs of one function, in a report."""
 
@@ -31,6 +36,10 @@ class Fallbacks:
         self._function, self._report, self._strict = function, report, strict
         #: Places (file, line) of which a warning has been issued.
         self._told: dict[tuple[str, int], object] = {}
+        #: For how many kinds of calls each was the end of a compile.
+        self._failures: Counter[Fallback] = Counter()
+        #: What has ended so many that calls of other kinds are not tried.
+        self.hopeless: Fallback | None = None
 
     @property
     def is_strict(self) -> bool:
@@ -48,6 +57,14 @@ class Fallbacks:
     def add(self, fallback: Fallback) -> Fallback:
         """Note it in the report, once for each place and reason."""
         self._report.add(fallback)
+        return fallback
+
+    def failed(self, e: TraceError) -> Fallback:
+        """Note that a compile has ended in an error."""
+        fallback = self.add(self.of(e))
+        self._failures[fallback] += 1
+        if self._failures[fallback] >= _FAILURES:
+            self.hopeless = fallback
         return fallback
 
     def may_raise(self, fallback: Fallback) -> bool:

@@ -1,0 +1,495 @@
+"""What Python does with lists that grow with data: methods, items, operators, and their arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.control.growth import FEW, Grows, grows, note_appended, outermost, packed
+from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.creation import filled
+from tracejit.frontend.numpy.number_operators import binary_operator
+from tracejit.frontend.numpy.ufuncs import refuse
+from tracejit.frontend.tracing.checks import class_of, require_index
+from tracejit.frontend.tracing.grown import (
+    Element,
+    Form,
+    Grown,
+    columns_of,
+    form_of,
+    is_grown,
+    leaves_in,
+    prefixes,
+    release,
+    size_of,
+)
+from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.symint import SymInt, as_dim
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
+from tracejit.frontend.tracing.union import Union
+
+__all__ = [
+    "METHODS",
+    "appends",
+    "array_of",
+    "compare",
+    "contains",
+    "extend",
+    "is_long",
+    "item",
+    "join",
+    "refuse_delete",
+    "repeat",
+    "store_item",
+]
+
+
+def _mutable(interpreter: Interpreter, x: list[Any]) -> Grown:
+    interpreter.require_mutable(x)
+    grown: Grown = x[0]
+    return grown
+
+
+def _body(interpreter: Interpreter) -> Any:
+    return interpreter.rolling[-1].region if interpreter.rolling else None
+
+
+def _columns(interpreter: Interpreter, grown: Grown, value: Any) -> list[Any]:
+    """The values of an element that the list holds from now on."""
+    if form_of(value) != grown.form:
+        what = f"a list of one kind that gets a {class_of(value).__name__}"
+        raise TraceError("TJ017", what, user_line())
+    out = list(columns_of(grown.form, value))
+    grown.owned &= release(value, _body(interpreter))
+    if type(value) is list:
+        made, body = interpreter.owner_of(value), _body(interpreter)
+        if made is None or body is not None and not body.encloses(made):
+            raise TraceError("TJ005", "a list of a list that may change", user_line())
+        interpreter.share(value)
+    return out
+
+
+# Methods -----------------------------------------------------------------------------------------
+
+
+def appends(interpreter: Interpreter, x: list[Any], value: Any) -> bool:
+    """`x.append(value)`, where that is a grown list, or has to be one; else False."""
+    one = _settled(value)
+    grows(interpreter, x, [one])
+    if not is_grown(x):
+        return False
+    value = one
+    grown, length = _mutable(interpreter, x), size_of(x)
+    columns = _columns(interpreter, grown, value)
+    _make_room(interpreter, x)
+    note_appended(interpreter, x)
+    for array, column in zip(x[0].arrays, columns, strict=True):
+        array[length] = column
+    x[1] = length + 1
+    return True
+
+
+def _settled(x: Any) -> Any:
+    """An array of which nobody knows which one it is, by value; anything else as it is."""
+    x = x.known() if isinstance(x, Union) else x
+    return x.merged if isinstance(x, Union) and x.merged is not None else x
+
+
+def _make_room(interpreter: Interpreter, x: list[Any]) -> None:
+    """Where no loop has left room for one more element: take new memory."""
+    if any(id(x) in loop.room.lists for loop in interpreter.rolling):
+        return
+    grown, length = x[0], size_of(x)
+    if not isinstance(length, Tracer):
+        if here().env.proved(as_dim(length) + 1, "<=", grown.capacity):
+            return
+    arrays = []
+    for array in grown.arrays:
+        zero = np.zeros((), array.dtype)[()]
+        one = filled((1, *array.type.shape[1:]), zero, array.dtype)
+        arrays.append(np.concatenate([array, one]))
+    x[0] = grown.with_arrays(arrays)
+
+
+def _append(interpreter: Interpreter, x: list[Any], value: Any) -> None:
+    appends(interpreter, x, value)
+
+
+def is_long(values: Any) -> bool:
+    """Whether items are better taken in a loop of the graph."""
+    items = items_of(values)
+    return items is not None and not (isinstance(items.length, int) and items.length <= FEW)
+
+
+def extend(interpreter: Interpreter, x: list[Any], values: Any) -> None:
+    """`x.extend(values)`."""
+    if not is_long(values):
+        for one in list(interpreter.iterate(values)):
+            interpreter.call(x.append, one)
+        return
+    if values is x:
+        raise TraceError("TJ017", "a list that is extended by itself", user_line())
+    value: Any = None
+
+    def assign(v: Any) -> None:
+        nonlocal value
+        value = v
+
+    def body() -> None:
+        interpreter.call(x.append, value)
+
+    interpreter.for_(values, assign, body, None, None, ("value",), (0, (), ()))
+
+
+def mapped(interpreter: Interpreter, f: Any, values: Any) -> Items | None:
+    """`map(f, values)` by number; None where it is better taken apart."""
+    items = items_of(values)
+    return Mapped(interpreter, items, f) if items is not None and is_long(values) else None
+
+
+def _pop(interpreter: Interpreter, x: list[Any], k: Any = -1) -> Any:
+    grown = _mutable(interpreter, x)
+    length = size_of(x)
+    _require(interpreter, binary_operator(operator.gt, _number(length), 0))
+    out = item(interpreter, x, k)
+    last = isinstance(k, int) and k == -1
+    if not last:
+        if not (type(k) is int and k >= 0):
+            raise TraceError("TJ001", "pop() at an index known at run time", user_line())
+        for array in grown.arrays:
+            array[k:-1] = array[k + 1 :].copy()
+    x[1] = length - 1
+    return out
+
+
+def _clear(interpreter: Interpreter, x: list[Any]) -> None:
+    _mutable(interpreter, x)
+    x[1] = 0
+
+
+def _copy(interpreter: Interpreter, x: list[Any]) -> Any:
+    return item(interpreter, x, slice(None))
+
+
+def _reverse(interpreter: Interpreter, x: list[Any]) -> None:
+    grown = _mutable(interpreter, x)
+    for array, held in zip(grown.arrays, prefixes(x), strict=True):
+        array[: held.shape[0]] = held[::-1].copy()
+
+
+def ordered(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> list[TracedArray]:
+    """The arrays of a grown list in the order of `sorted`. NaNs are left to Python."""
+    held, falling = prefixes(x), interpreter.truth_of(reverse)
+    if falling is not True and falling is not False:
+        raise TraceError("TJ001", "the order of sorted()", user_line())
+    keys, form = held[0], x[0].form
+    if key is not None:
+        made = interpreter.allocate([])
+        found: Any = mapped(interpreter, key, x)
+        if found is None:
+            found = [interpreter.call(key, v) for v in interpreter.iterate(x)]
+        extend(interpreter, made, found)
+        made = as_grown(interpreter, made)
+        if not is_grown(made):
+            raise TraceError("TJ001", "sorted() by these keys", user_line())
+        (keys,), form = prefixes(made), made[0].form
+    if not isinstance(form, Element) or form.shape or form.dtype.kind not in "biuf":
+        raise TraceError("TJ001", "sorted()", user_line())
+    refuse(np.isnan(keys))
+    if falling:
+        # Equal elements stay in their order.
+        keys, held = keys[::-1], [array[::-1] for array in held]
+    order = np.argsort(keys, kind="stable")
+    placed = [array[order] for array in held]
+    return [array[::-1] for array in placed] if falling else placed
+
+
+class Mapped(Items):
+    """What a function makes of items, by number."""
+
+    def __init__(self, interpreter: Interpreter, inner: Items, f: Any) -> None:
+        self.interpreter, self.inner, self.f = interpreter, inner.taken(), f
+        self.length = inner.length
+
+    def item(self, k: Any) -> Any:
+        return self.interpreter.call(self.f, self.inner.item(k))
+
+    def check(self) -> None:
+        self.inner.check()
+
+
+def in_order(interpreter: Interpreter, x: list[Any], key: Any, reverse: Any) -> Any:
+    """`sorted(x, key=key, reverse=reverse)`."""
+    trace = here()
+    arrays = [wrap(trace, a.copy().value()) for a in ordered(interpreter, x, key, reverse)]
+    return _made(interpreter, x[0].form, arrays)
+
+
+def _sort(interpreter: Interpreter, x: list[Any], *, key: Any = None, reverse: Any = False) -> None:
+    new = ordered(interpreter, x, key, reverse)
+    grown = _mutable(interpreter, x)
+    for array, values in zip(grown.arrays, new, strict=True):
+        array[: values.shape[0]] = values
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "append": _append,
+    "extend": extend,
+    "pop": _pop,
+    "clear": _clear,
+    "copy": _copy,
+    "reverse": _reverse,
+    "sort": _sort,
+}
+
+
+# Items -------------------------------------------------------------------------------------------
+
+
+def _number(x: Any) -> Any:
+    return lift(x) if isinstance(x, (int, SymInt)) else x
+
+
+def _require(interpreter: Interpreter, holds: Any) -> None:
+    """Leave the call to Python where something does not hold: it raises there."""
+    if isinstance(holds, Tracer):
+        p = interpreter.truth_of(holds)
+        if isinstance(p, Tracer):
+            here().emit_all("check", (p.value(),), {})
+            return
+        holds = p
+    if not holds:
+        raise IndexError("list index out of range")
+
+
+def position(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
+    """The place of the element of a number. A run in which there is none bails out."""
+    length = size_of(x)
+    if isinstance(key, (bool, np.integer)):
+        key = int(key)
+    if isinstance(key, TracedScalar) and not issubclass(class_of(key), (int, np.integer)):
+        raise TypeError("list indices must be integers or slices")
+    if not isinstance(key, (int, SymInt, TracedScalar)):
+        require_index(key)
+        raise TraceError("TJ004", f"a list index of class {class_of(key).__name__}", user_line())
+    if isinstance(key, int) and key < 0:
+        key = length + key
+        _require(interpreter, interpreter.compare("ge", key, 0))
+        return key
+    if isinstance(key, SymInt) and interpreter.truth_of(key < 0) is not False:
+        key = lift(key)
+    if isinstance(key, TracedScalar):
+        if not key.is_python:
+            key = wrap(here(), here().emit("py_scalar", (key.value(),), kind="int"))
+        given: Any = key
+        negative = interpreter.compare("lt", given, 0)
+        key = interpreter.ternary(
+            negative,
+            lambda *__tracejit_operand__: given + length,
+            lambda *__tracejit_operand__: given,
+        )
+        _require(interpreter, interpreter.compare("ge", key, 0))
+    _require(interpreter, interpreter.compare("lt", key, length))
+    return key
+
+
+def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
+    """`x[key]` of a plain list or tuple, for a number that is not known while tracing."""
+    forms = {form_of(v) for v in x}
+    form = next(iter(forms), None)
+    unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
+    if not unknown or len(forms) != 1 or form is None or any(v.shape for v in leaves_in(form)):
+        return x[key]
+    return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
+
+
+def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
+    """`x[key]`."""
+    if type(key) is not slice:
+        return x[0].at(position(interpreter, x, key))
+    require_index(key)
+    trace = here()
+    parts = [wrap(trace, array[key].copy().value()) for array in prefixes(x)]
+    return _made(interpreter, x[0].form, parts)
+
+
+def _made(interpreter: Interpreter, form: Form, arrays: list[Any]) -> Any:
+    """A new list of what arrays hold, in which others may have part."""
+    return interpreter.allocate([Grown(interpreter, form, arrays, False), arrays[0].shape[0]])
+
+
+def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    if type(key) is slice:
+        raise TraceError("TJ017", "a slice of a list that grows is stored into", user_line())
+    grown, k = _mutable(interpreter, x), position(interpreter, x, key)
+    for array, column in zip(grown.arrays, _columns(interpreter, grown, value), strict=True):
+        array[k] = column
+
+
+def store_chosen(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> bool:
+    """`x[key] = value` of a plain list, for a number that is not known while tracing.
+
+    Gives whether that is done. Raises Grows where a loop has to begin with a grown list.
+    """
+    forms = {form_of(v) for v in (*x, value)}
+    form = next(iter(forms))
+    unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
+    if not unknown or len(forms) != 1 or form is None or interpreter.capture.learned.plain_lists:
+        return False
+    interpreter.require_mutable(x)
+    loop = outermost(interpreter, x)
+    if loop is not None:
+        raise Grows(loop, x, form, 0)
+    x[:] = packed(interpreter, x, form, len(x))
+    store_item(interpreter, x, key, value)
+    return True
+
+
+def refuse_delete(x: list[Any]) -> None:
+    """Raise TraceError for `del x[key]` of a grown list."""
+    if is_grown(x):
+        raise TraceError("TJ017", "an item of a list that grows is deleted", user_line())
+
+
+# Operators ---------------------------------------------------------------------------------------
+
+
+def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
+    """`a + b` for lists of which one is grown."""
+    if type(a) is not list or type(b) is not list:
+        raise TraceError("TJ004", "a list that grows, beside another kind of object", user_line())
+    grown = a if is_grown(a) else b
+    form, parts = grown[0].form, []
+    for x in (a, b):
+        if is_grown(x):
+            parts.append(prefixes(x))
+        elif x:
+            if any(form_of(v) != form for v in x):
+                raise TraceError("TJ017", "a list of elements of several kinds", user_line())
+            columns = zip(*(columns_of(form, v) for v in x), strict=True)
+            parts.append([asarray(list(column)) for column in columns])
+            release(tuple(x), None)
+    joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    return _made(interpreter, form, joined)
+
+
+def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:
+    """`[number] * times` for a size that is not the same in each call; else None."""
+    if type(x) is not list or len(x) != 1 or not isinstance(times, SymInt):
+        return None
+    form = form_of(x[0])
+    whole = here().env.proved(0, "<=", times.dim)
+    if not isinstance(form, Element) or form.shape or interpreter.capture.learned.plain_lists:
+        return None
+    if not whole or not here().env.is_known(times.dim):
+        return None
+    interpreter.capture.learned.grew = True
+    (column,) = columns_of(form, x[0])
+    return _made(interpreter, form, [filled((times.dim,), column, form.dtype)])
+
+
+def repeat(interpreter: Interpreter, x: list[Any], times: Any) -> Any:
+    """`x * times`."""
+    if type(times) is not int or times < 1:
+        raise TraceError("TJ001", "how often a list is repeated", user_line())
+    out = item(interpreter, x, slice(None))
+    for _ in range(times - 1):
+        out = join(interpreter, out, x)
+    return out
+
+
+def compare(interpreter: Interpreter, op: str, a: Any, b: Any) -> Any:
+    """A comparison of lists of which one is grown."""
+    grown, other = (a, b) if is_grown(a) else (b, a)
+    if op in ("eq", "ne") and type(other) is list and not other:
+        return interpreter.compare(op, size_of(grown), 0)
+    if op in ("eq", "ne") and type(other) is not list and not isinstance(other, Tracer):
+        return op == "ne"
+    raise TraceError("TJ001", "a comparison of a list that grows", user_line())
+
+
+def contains(interpreter: Interpreter, x: list[Any], value: Any) -> Any:
+    """`value in x`."""
+    form = x[0].form
+    if not isinstance(form, Element) or form.shape or form_of(value) is None:
+        raise TraceError("TJ001", "a test by `in`", user_line())
+    if isinstance(value, (tuple, list, TracedArray)):
+        raise TraceError("TJ001", "a test by `in`", user_line())
+    # An object is in a list that holds it, even where it is a NaN.
+    same = interpreter.truth_of(interpreter.compare("eq", value, value))
+    _require(interpreter, same)
+    (held,) = prefixes(x)
+    return interpreter.truth_of(interpreter.call(np.any, interpreter.compare("eq", held, value)))
+
+
+# Arrays ------------------------------------------------------------------------------------------
+
+
+def array_of(x: list[Any]) -> TracedArray:
+    """What `np.array` makes of a grown list."""
+    form = x[0].form
+    held = prefixes(x)
+    if isinstance(form, Element):
+        if form.shape or form.dtype != np.float64:
+            _refuse_empty(size_of(x))
+        trace, value = here(), held[0].value()
+        # A loop has filled it, in the order that it was made in.
+        trace.unordered.discard(value)
+        made = wrap(trace, value)
+        assert isinstance(made, TracedArray)
+        return made
+    if not all(isinstance(part, Element) and not part.shape for part in form.parts):
+        raise TraceError("TJ004", "an array of a list of tuples of arrays", user_line())
+    _refuse_empty(size_of(x))
+    joint = np.result_type(*(column.dtype for column in held))
+    stacked = np.stack([astype(column, joint) for column in held], axis=1)
+    assert isinstance(stacked, TracedArray)
+    return stacked
+
+
+def _refuse_empty(length: Any) -> None:
+    """An empty list is an array of no floats, whatever it was meant to hold."""
+    env = here().env
+    if not isinstance(length, Tracer) and env.is_known(as_dim(length)):
+        if env.decide(as_dim(length), "==", 0):
+            raise TraceError("TJ004", "an array of an empty list", user_line())
+        return
+    holds = binary_operator(operator.gt, _number(length), 0)
+    here().emit_all("check", (lift(holds).value(),), {})
+
+
+def with_arrays(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a function of NumPy: arrays in place of grown lists."""
+    if any(map(_holds, args)) or any(map(_holds, kwargs.values())):
+        return tuple(map(_as_array, args)), {k: _as_array(v) for k, v in kwargs.items()}
+    return args, kwargs
+
+
+def _holds(x: Any) -> bool:
+    return is_grown(x) or type(x) in (list, tuple) and any(map(_holds, x))
+
+
+def _as_array(x: Any) -> Any:
+    if is_grown(x):
+        return array_of(x)
+    return type(x)(map(_as_array, x)) if type(x) in (list, tuple) else x
+
+
+def as_grown(interpreter: Interpreter, x: Any) -> Any:
+    """A list of traced numbers as a grown one; anything else as it is."""
+    if type(x) is not list or is_grown(x) or not any(isinstance(v, Tracer) for v in x):
+        return x
+    forms = {form_of(v) for v in x}
+    form = next(iter(forms))
+    if len(forms) != 1 or form is None or any(leaf.shape for leaf in leaves_in(form)):
+        return x
+    return interpreter.allocate(packed(interpreter, x, form, len(x)))

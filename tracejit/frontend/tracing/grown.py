@@ -1,0 +1,238 @@
+"""Lists that grow with data: a Python list whose elements are rows of arrays, and a length.
+
+Such a list keeps its identity: it holds a `Grown`, the arrays with room for more elements, and the
+number of elements there are. Whatever looks at a list without knowing of these finds an object that
+no operation takes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.tracing.storage import Storage
+from tracejit.frontend.tracing.symint import SymInt, as_dim
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
+from tracejit.ir.dims import Dim
+from tracejit.ir.types import NpScalar, PyScalar
+
+__all__ = [
+    "Element",
+    "Form",
+    "Grown",
+    "Record",
+    "columns_of",
+    "element_of",
+    "form_of",
+    "is_grown",
+    "leaves_in",
+    "prefixes",
+    "release",
+    "size_of",
+]
+
+_PYTHON = {bool: "bool", int: "int", float: "float", complex: "complex"}
+
+
+@dataclass(frozen=True)
+class Element:
+    """What a list holds in one array: numbers, arrays of one shape, or lists of such.
+
+    `kind` is the class of a Python number, "scalar" for NumPy's, "array", or "list".
+    """
+
+    kind: str
+    dtype: np.dtype[Any]
+    shape: tuple[Dim, ...] = ()
+    #: The elements of the lists.
+    inner: Element | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """Tuples of one class whose parts have forms."""
+
+    cls: type
+    parts: tuple[Form, ...]
+
+
+Form: TypeAlias = Element | Record
+
+
+class Grown:
+    """What a grown list holds: a form, and an array for each element in it, in order."""
+
+    __slots__ = ("arrays", "form", "interpreter", "owned")
+
+    def __init__(
+        self, interpreter: Any, form: Form, arrays: Sequence[TracedArray], owned: bool = True
+    ) -> None:
+        self.interpreter, self.form, self.arrays = interpreter, form, list(arrays)
+        #: Whether nothing else holds the arrays that are its elements.
+        self.owned = owned
+
+    def with_arrays(self, arrays: Sequence[TracedArray]) -> Grown:
+        """The same with other arrays."""
+        if all(map(operator.is_, arrays, self.arrays)):
+            return self
+        return Grown(self.interpreter, self.form, arrays, self.owned)
+
+    def at(self, k: Any) -> Any:
+        """The element at a place where there is one."""
+        return element_of(self.interpreter, self.form, (array[k] for array in self.arrays))
+
+    @property
+    def capacity(self) -> Dim:
+        """For how many elements there is room."""
+        return self.arrays[0].type.shape[0]
+
+
+def is_grown(x: Any) -> bool:
+    """Whether `x` is a list that grows with data, or its contents."""
+    return type(x) is list and len(x) == 2 and type(x[0]) is Grown
+
+
+def size_of(x: list[Any]) -> Any:
+    """The number of elements of a grown list: an int, a size or a traced int."""
+    return x[1]
+
+
+def prefixes(x: list[Any]) -> list[TracedArray]:
+    """The arrays of a grown list, without the room for more."""
+    grown, length = x[0], size_of(x)
+    if not isinstance(length, Tracer) and as_dim(length) == grown.capacity:
+        return list(grown.arrays)
+    return [array[:length] for array in grown.arrays]
+
+
+def leaves_in(form: Form) -> Iterator[Element]:
+    """The elements of a form, in order."""
+    if isinstance(form, Element):
+        yield form
+    else:
+        for part in form.parts:
+            yield from leaves_in(part)
+
+
+def form_of(x: Any) -> Form | None:
+    """The form of an element; None for what no array can hold."""
+    if isinstance(x, SymInt):
+        return Element("int", np.dtype(np.int64))
+    kind = _PYTHON.get(type(x))
+    if kind is not None:
+        return Element(kind, np.dtype(type(x)))
+    if isinstance(x, np.generic):
+        return Element("scalar", x.dtype) if x.dtype.kind in "biufc" else None
+    if isinstance(x, TracedScalar):
+        t = x.type
+        if isinstance(t, PyScalar):
+            return Element(t.kind, t.dtype)
+        return Element("scalar", t.dtype) if isinstance(t, NpScalar) else None
+    if isinstance(x, TracedArray):
+        # The rows of an array are in C order.
+        fits = x.ndim == 1 or x.ndim and x.type.is_c and x.value() not in x.trace.unordered
+        return Element("array", x.dtype, x.type.shape) if fits else None
+    if type(x) is tuple:
+        parts = [form_of(v) for v in x]
+        found = tuple(p for p in parts if p is not None)
+        return Record(tuple, found) if found and len(found) == len(parts) else None
+    return _form_of_list(x) if type(x) is list else None
+
+
+def _form_of_list(x: list[Any]) -> Form | None:
+    if is_grown(x):
+        inner, length = x[0].form, size_of(x)
+        if not isinstance(inner, Element) or isinstance(length, Tracer):
+            return None
+        return Element("list", inner.dtype, (as_dim(length), *inner.shape), inner)
+    forms = [form_of(v) for v in x]
+    if not forms or any(f != forms[0] for f in forms):
+        return None
+    inner = forms[0]
+    if not isinstance(inner, Element):
+        return None
+    return Element("list", inner.dtype, (len(x), *inner.shape), inner)
+
+
+def columns_of(form: Form, x: Any) -> Iterator[Any]:
+    """The values of an element of a form, one for each array."""
+    if isinstance(form, Element):
+        yield _stacked(form, x) if form.kind == "list" else x
+        return
+    for part, v in zip(form.parts, x, strict=True):
+        yield from columns_of(part, v)
+
+
+def _stacked(form: Element, x: Any) -> Any:
+    """A list as an array."""
+    assert form.inner is not None
+    if is_grown(x):
+        (array,) = x[0].arrays
+        return array if array.type.shape[0] == form.shape[0] else array[: size_of(x)]
+    return lift([next(columns_of(form.inner, v)) for v in x])
+
+
+def element_of(interpreter: Any, form: Form, columns: Iterator[Any]) -> Any:
+    """The element whose values come next."""
+    if isinstance(form, Record):
+        return tuple(element_of(interpreter, part, columns) for part in form.parts)
+    value = next(columns)
+    if form.kind == "scalar":
+        return value
+    trace = here()
+    if form.kind in ("array", "list"):
+        # Whoever stores into it would have to store into every other place that holds it.
+        made = TracedArray(trace, Storage(trace, value.value(), -1))
+        made.storage.listed = True
+        if form.kind == "array":
+            return made
+        assert form.inner is not None
+        length = made.shape[0]
+        rows = Grown(interpreter, form.inner, [made], False)
+        return interpreter.share(interpreter.allocate([rows, length]))
+    return wrap(trace, trace.emit("py_scalar", (value.value(),), kind=form.kind))
+
+
+def release(x: Any, body: Any) -> bool:
+    """Note that a list holds the arrays in `x` from now on; whether nothing else does.
+
+    `body` is the trace of the loop's body, if there is one: what is made outside it may be held
+    twice. Raises TraceError for an array that is stored into in the meantime.
+    """
+    if isinstance(x, TracedArray):
+        storage = x.storage
+        alone = not (storage.listed or x.views or storage.carried or storage.may_alias)
+        alone = alone and storage.input is None and (body is None or body.encloses(storage.trace))
+        if (
+            storage.carried
+            and storage.written
+            or any(storage in region.stored for region in _regions(storage))
+        ):
+            raise TraceError("TJ005", "a list of an array that is stored into", user_line())
+        for memory in storage.roots():
+            memory.listed = True
+        storage.listed = True
+        return alone
+    alone = True
+    parts: Sequence[Any] = ()
+    if type(x) is list and is_grown(x):
+        parts, alone = x[0].arrays, x[0].owned
+    elif isinstance(x, (tuple, list)):
+        parts = x
+    for part in parts:
+        alone = release(part, body) and alone
+    return alone
+
+
+def _regions(storage: Storage) -> Iterator[Any]:
+    """The regions between the present place and where some memory was made."""
+    trace: Any = here()
+    while trace is not None and trace is not storage.trace:
+        yield trace
+        trace = trace.parent
