@@ -255,6 +255,27 @@ def test_a_run_draws_only_where_nobody_else_does() -> None:
     assert rng.bit_generator.lock.acquire(blocking=False)
 
 
+@pytest.mark.parametrize("n", [3, 40000])
+def test_threads_share_a_stream(n: int) -> None:
+    """Large runs let go of the interpreter: every run still has a part of the stream for itself."""
+    g = tracejit.jit(lambda rng, n: rng.random(n))
+    rng, found = np.random.default_rng(4), []
+    want = np.random.default_rng(4).random(120 * n).reshape(120, n)
+    g(np.random.default_rng(0), n)
+
+    def work() -> None:
+        for _ in range(30):
+            found.append(g(rng, n))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    order = np.argsort([x[0] for x in found])
+    assert np.array_equal(np.array(found)[order], want[np.argsort(want[:, 0])])
+
+
 def test_one_compile_for_all_generators() -> None:
     g = tracejit.jit(programs.of_a_branch)
     for seed in range(20):
