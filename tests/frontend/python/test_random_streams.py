@@ -205,6 +205,30 @@ def test_a_list_of_one_number_is_no_count() -> None:
     assert_same(tuple(x.tolist() for x in g(np.random.default_rng(3))), ([1], [3], [0]))
 
 
+@pytest.mark.parametrize("kind", NUMPY)
+def test_native_choices(kind: str) -> None:
+    def f(stream: Any, x: Any, n: int) -> Any:
+        s = 0.0
+        for _ in range(n):
+            s += stream.choice(x) + stream.choice(x)
+        return s, stream.choice(x > 1.0), stream.choice(x.astype(np.int32))
+
+    g = tracejit.jit(f, strict=True)
+    plain, compiled = NUMPY[kind](5), NUMPY[kind](5)
+    for size, n in ((7, 3), (5, 200), (1, 4), (300, 100)):
+        x = np.arange(size) / 2
+        assert_alike(f(plain, x, n), g(compiled, x, n))
+        assert_alike(plain, compiled)
+
+
+def test_choices_of_nothing_raise() -> None:
+    g = tracejit.jit(lambda rng, x: rng.choice(x[x > 0]))
+    for x in (X, X - 9, X):
+        plain, compiled = np.random.default_rng(3), np.random.default_rng(3)
+        assert outcome(g.__wrapped__, plain, x) == outcome(g, compiled, x)
+        assert_alike(plain, compiled)
+
+
 def test_empty_draws_draw_nothing() -> None:
     def f(rng: Any, n: int) -> Any:
         x = np.arange(n)
