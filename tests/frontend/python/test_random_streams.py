@@ -200,6 +200,11 @@ def test_pairs_of_normal_numbers_are_shared_with_python() -> None:
         assert_alike(plain, compiled)
 
 
+def test_a_list_of_one_number_is_no_count() -> None:
+    g = tracejit.jit(lambda rng: (rng.permutation([1]), rng.permutation([3]), rng.permutation(1)))
+    assert_same(tuple(x.tolist() for x in g(np.random.default_rng(3))), ([1], [3], [0]))
+
+
 def test_empty_draws_draw_nothing() -> None:
     def f(rng: Any, n: int) -> Any:
         x = np.arange(n)

@@ -5,90 +5,63 @@ A draw that has no such code, for its arguments or for its types, is a host call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from tracejit.codegen.llvm.engine import host_target, libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
-from tracejit.codegen.program.stream_claims import emit_begin, stream_of
-from tracejit.codegen.support.mersenne_twister import PYTHON_API, TWISTER_TEXTS, twister_offset
-from tracejit.codegen.support.python_calls import python_address
+from tracejit.codegen.program.draw import Distribution, Draw, Parameter
+from tracejit.codegen.program.python_draws import emit_python_draw
 from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
     gauss_offset,
-    random_address,
 )
-from tracejit.ir.dims import Dim, prod
+from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.kernel import Const
-from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
-from tracejit.ops.host.random import DRAWN, MODULES, module_stream
+from tracejit.ir.types import ArrayType, c_order
+from tracejit.ops.host.random import DRAWN
 
 __all__ = ["emit_draw"]
 
 
-class _Parameter(NamedTuple):
-    """A parameter, its default (None: there is none), and the condition on it.
-
-    Anything else bails out, and NumPy decides. "+" is not negative, "0" above zero.
-    """
-
-    name: str
-    default: float | None = None
-    condition: str = ""
-
-
-class _Distribution(NamedTuple):
-    """A C function of doubles, with its parameters. It gives i64 where it is `discrete`."""
-
-    function: str
-    parameters: tuple[_Parameter, ...] = ()
-    discrete: bool = False
-
-
-_P = _Parameter
+_P = Parameter
 _LOC, _SCALE = _P("loc", 0.0), _P("scale", 1.0, "+")
-_BOTH: dict[str, _Distribution] = {
-    "random": _Distribution("random_standard_uniform"),
-    "laplace": _Distribution("random_laplace", (_LOC, _SCALE)),
-    "logistic": _Distribution("random_logistic", (_LOC, _SCALE)),
-    "gumbel": _Distribution("random_gumbel", (_LOC, _SCALE)),
+_BOTH: dict[str, Distribution] = {
+    "random": Distribution("random_standard_uniform"),
+    "laplace": Distribution("random_laplace", (_LOC, _SCALE)),
+    "logistic": Distribution("random_logistic", (_LOC, _SCALE)),
+    "gumbel": Distribution("random_gumbel", (_LOC, _SCALE)),
 }
-_GENERATOR: dict[str, _Distribution] = {
+_GENERATOR: dict[str, Distribution] = {
     **_BOTH,
-    "standard_normal": _Distribution("random_standard_normal"),
-    "standard_exponential": _Distribution("random_standard_exponential"),
-    "normal": _Distribution("random_normal", (_LOC, _SCALE)),
-    "exponential": _Distribution("random_exponential", (_SCALE,)),
-    "lognormal": _Distribution("random_lognormal", (_P("mean", 0.0), _P("sigma", 1.0, "+"))),
-    "rayleigh": _Distribution("random_rayleigh", (_SCALE,)),
-    "standard_gamma": _Distribution("random_standard_gamma", (_P("shape", None, "+"),)),
-    "gamma": _Distribution("random_gamma", (_P("shape", None, "+"), _SCALE)),
-    "beta": _Distribution("random_beta", (_P("a", None, "0"), _P("b", None, "0"))),
-    "chisquare": _Distribution("random_chisquare", (_P("df", None, "0"),)),
-    "standard_t": _Distribution("random_standard_t", (_P("df", None, "0"),)),
-    "weibull": _Distribution("random_weibull", (_P("a", None, "+"),)),
-    "pareto": _Distribution("random_pareto", (_P("a", None, "0"),)),
-    "poisson": _Distribution("random_poisson", (_P("lam", 1.0, "+"),), discrete=True),
+    "standard_normal": Distribution("random_standard_normal"),
+    "standard_exponential": Distribution("random_standard_exponential"),
+    "normal": Distribution("random_normal", (_LOC, _SCALE)),
+    "exponential": Distribution("random_exponential", (_SCALE,)),
+    "lognormal": Distribution("random_lognormal", (_P("mean", 0.0), _P("sigma", 1.0, "+"))),
+    "rayleigh": Distribution("random_rayleigh", (_SCALE,)),
+    "standard_gamma": Distribution("random_standard_gamma", (_P("shape", None, "+"),)),
+    "gamma": Distribution("random_gamma", (_P("shape", None, "+"), _SCALE)),
+    "beta": Distribution("random_beta", (_P("a", None, "0"), _P("b", None, "0"))),
+    "chisquare": Distribution("random_chisquare", (_P("df", None, "0"),)),
+    "standard_t": Distribution("random_standard_t", (_P("df", None, "0"),)),
+    "weibull": Distribution("random_weibull", (_P("a", None, "+"),)),
+    "pareto": Distribution("random_pareto", (_P("a", None, "0"),)),
+    "poisson": Distribution("random_poisson", (_P("lam", 1.0, "+"),), discrete=True),
 }
-_STATE: dict[str, _Distribution] = {
+_STATE: dict[str, Distribution] = {
     **_BOTH,
     "random_sample": _BOTH["random"],
     "rand": _BOTH["random"],
-    "standard_normal": _Distribution("tj_legacy_gauss"),
-    "randn": _Distribution("tj_legacy_gauss"),
-    "normal": _Distribution("tj_legacy_normal", (_LOC, _SCALE)),
-    "exponential": _Distribution("tj_legacy_exponential", (_SCALE,)),
+    "standard_normal": Distribution("tj_legacy_gauss"),
+    "randn": Distribution("tj_legacy_gauss"),
+    "normal": Distribution("tj_legacy_normal", (_LOC, _SCALE)),
+    "exponential": Distribution("tj_legacy_exponential", (_SCALE,)),
 }
-_PYTHON: dict[str, _Distribution] = {
-    "random": _Distribution("tj_twister_random"),
-    "uniform": _Distribution("tj_twister_uniform", (_P("a"), _P("b"))),
-    "gauss": _Distribution("tj_twister_gauss", (_P("mu", 0.0), _P("sigma", 1.0))),
-}
-_DISTRIBUTIONS = {"Generator": _GENERATOR, "RandomState": _STATE, "Random": _PYTHON}
+_DISTRIBUTIONS = {"Generator": _GENERATOR, "RandomState": _STATE}
 #: Above this, a Poisson distribution has numbers that are no i64.
 _LARGEST_RATE = 9e18
 
@@ -171,153 +144,20 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
     """The code of a draw; False where Python has to make it."""
     if node.attrs["function"] != DRAWN or node.binds:
         return False
-    draw = _Draw.of(e, node)
-    if draw is None:
+    kind = node.attrs["arguments"][0][1]
+    if kind in ("random", "Random"):
+        return emit_python_draw(e, node)
+    draw = _NumPyDraw.of(e, node)
+    if draw is None or draw.cls not in _DISTRIBUTIONS:
         return False
-    if draw.cls == "Random":
-        return draw.of_python()
     emit = {"uniform": draw.uniform, "integers": draw.integers, "randint": draw.integers}
     emit |= {"shuffle": draw.shuffle, "permutation": draw.shuffle}
     return emit.get(draw.method, draw.distribution)()
 
 
-def _offset(cls: str) -> int | None:
-    """Where a stream keeps what numbers are drawn by."""
-    return twister_offset() if cls == "Random" else bits_offset(cls)
-
-
 @dataclass
-class _Draw:
-    """One draw: its stream's class, the method, the arguments' templates, the result."""
-
-    e: ProgramContext
-    node: Node
-    cls: str
-    method: str
-    args: Sequence[Any]
-    keywords: Mapping[str, Any]
-    out: Value
-    shape: tuple[Dim, ...] | None
-
-    @classmethod
-    def of(cls, e: ProgramContext, node: Node) -> _Draw | None:
-        """A draw with one result that is dense in C order."""
-        (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
-        kind = type(module_stream(kind)).__name__ if kind in MODULES else kind
-        if kind not in _DISTRIBUTIONS or _offset(kind) is None:
-            return None
-        if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
-            return None
-        out = node.outputs[1]
-        shape = None
-        if isinstance(out.type, ArrayType):
-            shape = out.type.shape
-            if out.type.order != c_order(len(shape)) or not shape:
-                return None
-        keywords = {name: value for (_, name), value in items}
-        return cls(e, node, kind, method, args, keywords, out, shape)
-
-    # Arguments -----------------------------------------------------------------------------------
-
-    def bound(self, names: Sequence[str]) -> dict[str, Any] | None:
-        """The arguments by the names of parameters; None where there are others."""
-        if len(self.args) > len(names):
-            return None
-        found = dict(zip(names, self.args, strict=False))
-        if not self.keywords.keys() <= set(names) or found.keys() & self.keywords.keys():
-            return None
-        return {**found, **self.keywords}
-
-    def _operand(self, template: Any) -> Value | None:
-        if template[0] != "operand":
-            return None
-        v: Value = self.node.inputs[1 + template[1]]
-        return v if isinstance(v.type, (NpScalar, PyScalar)) else None
-
-    def _integer(self, template: Any) -> str | None:
-        """An argument as an i64; None for what is not known to be an int."""
-        if template[0] == "constant" and type(template[1]) is int:
-            return str(template[1]) if -(2**63) <= template[1] < 2**63 else None
-        v = self._operand(template)
-        if v is None or dtype_name(dtype_of(v.type)) != "i64":
-            return None
-        return self.e.registers(self.e.scalars[v])[0]
-
-    def _double(self, template: Any) -> str | None:
-        """An argument as a double; None for what is not known to be a real number."""
-        if template[0] == "constant":
-            if type(template[1]) not in (int, float):
-                return None
-            try:
-                constant = float(template[1])
-            except OverflowError:
-                return None
-            return self.e.registers(Const(constant, "f64"))[0]
-        v = self._operand(template)
-        dtype = None if v is None else dtype_name(dtype_of(v.type))
-        if v is None or dtype not in ("f64", "i64"):
-            return None
-        (register,) = self.e.registers(self.e.scalars[v])
-        return register if dtype == "f64" else self.e.fb.emit(f"sitofp i64 {register} to double")
-
-    def _sized(self, size: Any) -> bool:
-        """Require that the argument `size` is the shape of the result; False if it cannot be."""
-        if self.shape is None:
-            return size is None or size == ("constant", None)
-        if size is None:
-            return False
-        parts = size[1:] if size[0] in ("tuple", "list") else (size,)
-        if len(parts) != len(self.shape):
-            return False
-        sizes = [self._integer(part) for part in parts]
-        if None in sizes:
-            return False
-        for given, d in zip(sizes, self.shape, strict=True):
-            declared = self.e.dim(d)
-            if given != declared:
-                self.e.fb.check(self.e.fb.emit(f"icmp ne i64 {given}, {declared}"))
-        return True
-
-    def _returns(self, dtype: str) -> bool:
-        return dtype_name(dtype_of(self.out.type)) == dtype
-
-    # The stream ----------------------------------------------------------------------------------
-
-    def _stream(self, offset: int | None) -> str:
-        """The pointer to a part of the stream, which belongs to this run from here on."""
-        fb = self.e.fb
-        key, address, cls = stream_of(self.e, self.node)
-        emit_begin(self.e, key, address, cls)
-        place = fb.emit(f"add i64 {address}, {offset}")
-        return fb.emit(f"inttoptr i64 {place} to ptr")
-
-    def _bits(self) -> str:
-        return self._stream(_offset(self.cls))
-
-    def _declare(self, name: str, result: str, parameters: Sequence[str]) -> bool:
-        address = random_address(name)
-        if address is None:
-            return False
-        self.e.module.declare(name, result, parameters)
-        self.e.symbols[name] = address
-        return True
-
-    def _helper(self, name: str, text: Callable[[], str]) -> str:
-        module = self.e.module
-        return module.helper(name, lambda: module.add_function(name, text()))
-
-    # Results -------------------------------------------------------------------------------------
-
-    def _memory(self) -> tuple[str, str]:
-        """Room for the result, and the number of its elements."""
-        self.e.pointer.require(self.out)
-        assert self.shape is not None
-        return self.e.pointer[self.out], self.e.dim(prod(self.shape))
-
-    def _give(self, register: str, dtype: str) -> None:
-        self.e.scalars[self.out] = self.e.bind(register, dtype)
-
-    # Methods -------------------------------------------------------------------------------------
+class _NumPyDraw(Draw):
+    """One from a Generator or RandomState."""
 
     def distribution(self) -> bool:
         """Numbers of a distribution whose parameters are numbers."""
@@ -346,85 +186,6 @@ class _Draw:
         self._draw(found, at, given)
         return True
 
-    def of_python(self) -> bool:
-        """Numbers of Python's own `Random`."""
-        if self.shape is not None:
-            return False
-        if self.method in ("randint", "randrange"):
-            return self.python_integers()
-        found = _PYTHON.get(self.method)
-        if found is None or not self._returns("f64"):
-            return False
-        bound = self.bound([p.name for p in found.parameters])
-        if bound is None:
-            return False
-        given = [bound.get(p.name, ("constant", p.default)) for p in found.parameters]
-        if not all(map(self._is_exact, given)):
-            return False
-        values = [v for v in map(self._double, given) if v is not None]
-        if len(values) < len(given):
-            return False
-        bits = self._bits()
-        if self.method == "gauss":
-            bits = f"{self._stream(0)}, ptr {bits}"
-        name = self._python_function(found.function)
-        arguments = "".join(f", double {v}" for v in values)
-        self._give(self.e.fb.emit(f"call double {name}(ptr {bits}{arguments})"), "f64")
-        return True
-
-    def python_integers(self) -> bool:
-        """`randint` and `randrange` without a step."""
-        names = ["a", "b"] if self.method == "randint" else ["start", "stop"]
-        bound = self.bound(names)
-        if bound is None or names[0] not in bound or not self._returns("i64"):
-            return False
-        low, high = bound[names[0]], bound.get(names[1])
-        if high is None:
-            if self.method == "randint":
-                return False
-            low, high = ("constant", 0), low
-        begin, end = self._integer(low), self._integer(high)
-        if begin is None or end is None:
-            return False
-        last = "sle" if self.method == "randint" else "slt"
-        self._check(f"xor i1 {self.e.fb.emit(f'icmp {last} i64 {begin}, {end}')}, true")
-        width = self.e.fb.emit(f"sub i64 {end}, {begin}")
-        if self.method == "randint":
-            width = self.e.fb.emit(f"add i64 {width}, 1")
-        # One that leaves 64 bits is drawn by Python.
-        self._check(f"icmp sle i64 {width}, 0")
-        name = self._python_function("tj_twister_below")
-        found = self.e.fb.emit(f"call i64 {name}(ptr {self._bits()}, i64 {width})")
-        self._give(self.e.fb.emit(f"add i64 {begin}, {found}"), "i64")
-        return True
-
-    def _is_exact(self, template: Any) -> bool:
-        """Whether Python computes with this argument as with a float."""
-        if template[0] == "constant":
-            return type(template[1]) is float or (
-                type(template[1]) is int and abs(template[1]) <= 2**52
-            )
-        v = self._operand(template)
-        return v is not None and dtype_name(dtype_of(v.type)) == "f64"
-
-    def _python_function(self, name: str) -> str:
-        module = self.e.module
-        module.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
-        module.declare("llvm.sqrt.f64", "double", ["double"])
-        needed = ["tj_twister", "tj_twister_random", name]
-        if name == "tj_twister_gauss":
-            for function in ("log", "cos", "sin"):
-                module.declare(function, "double", ["double"])
-                self.e.symbols[function] = libm_address(function)
-            for function, (result, parameters) in PYTHON_API.items():
-                module.declare(function, result, parameters)
-                self.e.symbols[function] = python_address(function)
-            module.add_global("_Py_NoneStruct", "external global i8")
-            self.e.symbols["_Py_NoneStruct"] = id(None)
-        for text in dict.fromkeys(needed):
-            self._helper(text, lambda text=text: TWISTER_TEXTS[text])  # type: ignore[misc]
-        return f"@{name}"
-
     def uniform(self) -> bool:
         """Numbers between two others."""
         bound = self.bound(["low", "high", "size"])
@@ -432,7 +193,7 @@ class _Draw:
             return False
         low = self._double(bound.get("low", ("constant", 0.0)))
         high = self._double(bound.get("high", ("constant", 1.0)))
-        found = _Distribution("random_uniform", (_P("low"), _P("range")))
+        found = Distribution("random_uniform", (_P("low"), _P("range")))
         if low is None or high is None or not self._declared(found):
             return False
         if not self._sized(bound.get("size")):
@@ -500,7 +261,9 @@ class _Draw:
             given = x
             if x in self.e.scattered or (x.type.shape, x.type.dtype) != (self.shape, t.dtype):
                 return False
-        elif self.method == "shuffle" or not self._returns("i64") or not self._sized(template):
+        elif self.method == "shuffle" or template[0] not in ("constant", "operand"):
+            return False
+        elif not self._returns("i64") or not self._sized(template):
             return False
         size = t.dtype.itemsize
         if size > 8 or not self._declare("random_interval", "i64", ["ptr", "i64"]):
@@ -519,19 +282,7 @@ class _Draw:
         self.e.pointer.stores(self.out)
         return True
 
-    def _check(self, failed: str) -> None:
-        self.e.fb.check(self.e.fb.emit(failed))
-
-    def _require(self, condition: str, value: str) -> None:
-        """Bail out where a parameter is not as NumPy wants it."""
-        if condition == "0":
-            self._check(f"fcmp ule double {value}, 0.0")
-        elif condition == "+":
-            self._check(f"fcmp ult double {value}, 0.0")
-            pattern = self.e.fb.emit(f"bitcast double {value} to i64")
-            self._check(f"icmp slt i64 {pattern}, 0")
-
-    def _declared(self, found: _Distribution) -> bool:
+    def _declared(self, found: Distribution) -> bool:
         """Declare the C function; False where it is not to be had."""
         if found.function not in TEXTS:
             kind = "i64" if found.discrete else "double"
@@ -550,7 +301,7 @@ class _Draw:
             self._helper(name, lambda name=name: TEXTS[name])  # type: ignore[misc]
         return True
 
-    def _draw(self, found: _Distribution, at: str, values: Sequence[str]) -> None:
+    def _draw(self, found: Distribution, at: str, values: Sequence[str]) -> None:
         """Call the function once, or for each element."""
         kind, dtype = ("i64", "i64") if found.discrete else ("double", "f64")
         fb = self.e.fb

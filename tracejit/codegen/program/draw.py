@@ -1,0 +1,187 @@
+"""A draw of random numbers under emission: its arguments, its stream, and room for its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.stream_claims import emit_begin, stream_of
+from tracejit.codegen.support.mersenne_twister import twister_offset
+from tracejit.codegen.support.random_functions import bits_offset, random_address
+from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.kernel import Const
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
+from tracejit.ops.host.random import MODULES, module_stream
+
+__all__ = ["Distribution", "Draw", "Parameter"]
+
+
+class Parameter(NamedTuple):
+    """A parameter, its default (None: there is none), and the condition on it.
+
+    Anything else bails out, and NumPy decides. "+" is not negative, "0" above zero.
+    """
+
+    name: str
+    default: float | None = None
+    condition: str = ""
+
+
+class Distribution(NamedTuple):
+    """A C function of doubles, with its parameters. It gives i64 where it is `discrete`."""
+
+    function: str
+    parameters: tuple[Parameter, ...] = ()
+    discrete: bool = False
+
+
+def _offset(cls: str) -> int | None:
+    """Where a stream keeps what numbers are drawn by."""
+    return twister_offset() if cls == "Random" else bits_offset(cls)
+
+
+@dataclass
+class Draw:
+    """One draw: its stream's class, the method, the arguments' templates, the result."""
+
+    e: ProgramContext
+    node: Node
+    cls: str
+    method: str
+    args: Sequence[Any]
+    keywords: Mapping[str, Any]
+    out: Value
+    shape: tuple[Dim, ...] | None
+
+    @classmethod
+    def of(cls, e: ProgramContext, node: Node) -> Self | None:
+        """A draw with one result that is dense in C order."""
+        (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
+        kind = type(module_stream(kind)).__name__ if kind in MODULES else kind
+        if _offset(kind) is None:
+            return None
+        if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
+            return None
+        out = node.outputs[1]
+        shape = None
+        if isinstance(out.type, ArrayType):
+            shape = out.type.shape
+            if out.type.order != c_order(len(shape)) or not shape:
+                return None
+        keywords = {name: value for (_, name), value in items}
+        return cls(e, node, kind, method, args, keywords, out, shape)
+
+    # Arguments -----------------------------------------------------------------------------------
+
+    def bound(self, names: Sequence[str]) -> dict[str, Any] | None:
+        """The arguments by the names of parameters; None where there are others."""
+        if len(self.args) > len(names):
+            return None
+        found = dict(zip(names, self.args, strict=False))
+        if not self.keywords.keys() <= set(names) or found.keys() & self.keywords.keys():
+            return None
+        return {**found, **self.keywords}
+
+    def _operand(self, template: Any) -> Value | None:
+        if template[0] != "operand":
+            return None
+        v: Value = self.node.inputs[1 + template[1]]
+        return v if isinstance(v.type, (NpScalar, PyScalar)) else None
+
+    def _integer(self, template: Any) -> str | None:
+        """An argument as an i64; None for what is not known to be an int."""
+        if template[0] == "constant" and type(template[1]) is int:
+            return str(template[1]) if -(2**63) <= template[1] < 2**63 else None
+        v = self._operand(template)
+        if v is None or dtype_name(dtype_of(v.type)) != "i64":
+            return None
+        return self.e.registers(self.e.scalars[v])[0]
+
+    def _double(self, template: Any) -> str | None:
+        """An argument as a double; None for what is not known to be a real number."""
+        if template[0] == "constant":
+            if type(template[1]) not in (int, float):
+                return None
+            try:
+                constant = float(template[1])
+            except OverflowError:
+                return None
+            return self.e.registers(Const(constant, "f64"))[0]
+        v = self._operand(template)
+        dtype = None if v is None else dtype_name(dtype_of(v.type))
+        if v is None or dtype not in ("f64", "i64"):
+            return None
+        (register,) = self.e.registers(self.e.scalars[v])
+        return register if dtype == "f64" else self.e.fb.emit(f"sitofp i64 {register} to double")
+
+    def _sized(self, size: Any) -> bool:
+        """Require that the argument `size` is the shape of the result; False if it cannot be."""
+        if self.shape is None:
+            return size is None or size == ("constant", None)
+        if size is None:
+            return False
+        parts = size[1:] if size[0] in ("tuple", "list") else (size,)
+        if len(parts) != len(self.shape):
+            return False
+        sizes = [self._integer(part) for part in parts]
+        if None in sizes:
+            return False
+        for given, d in zip(sizes, self.shape, strict=True):
+            declared = self.e.dim(d)
+            if given != declared:
+                self.e.fb.check(self.e.fb.emit(f"icmp ne i64 {given}, {declared}"))
+        return True
+
+    def _returns(self, dtype: str) -> bool:
+        return dtype_name(dtype_of(self.out.type)) == dtype
+
+    # The stream ----------------------------------------------------------------------------------
+
+    def _stream(self, offset: int | None) -> str:
+        """The pointer to a part of the stream, which belongs to this run from here on."""
+        fb = self.e.fb
+        key, address, cls = stream_of(self.e, self.node)
+        emit_begin(self.e, key, address, cls)
+        place = fb.emit(f"add i64 {address}, {offset}")
+        return fb.emit(f"inttoptr i64 {place} to ptr")
+
+    def _bits(self) -> str:
+        return self._stream(_offset(self.cls))
+
+    def _declare(self, name: str, result: str, parameters: Sequence[str]) -> bool:
+        address = random_address(name)
+        if address is None:
+            return False
+        self.e.module.declare(name, result, parameters)
+        self.e.symbols[name] = address
+        return True
+
+    def _helper(self, name: str, text: Callable[[], str]) -> str:
+        module = self.e.module
+        return module.helper(name, lambda: module.add_function(name, text()))
+
+    # Results -------------------------------------------------------------------------------------
+
+    def _memory(self) -> tuple[str, str]:
+        """Room for the result, and the number of its elements."""
+        self.e.pointer.require(self.out)
+        assert self.shape is not None
+        return self.e.pointer[self.out], self.e.dim(prod(self.shape))
+
+    def _give(self, register: str, dtype: str) -> None:
+        self.e.scalars[self.out] = self.e.bind(register, dtype)
+
+    def _check(self, failed: str) -> None:
+        self.e.fb.check(self.e.fb.emit(failed))
+
+    def _require(self, condition: str, value: str) -> None:
+        """Bail out where a parameter is not as NumPy wants it."""
+        if condition == "0":
+            self._check(f"fcmp ule double {value}, 0.0")
+        elif condition == "+":
+            self._check(f"fcmp ult double {value}, 0.0")
+            pattern = self.e.fb.emit(f"bitcast double {value} to i64")
+            self._check(f"icmp slt i64 {pattern}, 0")
