@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tracejit
-from tests.control_programs import exceptions as programs
+from tests.control_programs import raised_by_operations as programs
 from tests.frontend.control import exception_samples as samples
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.trace import current_trace

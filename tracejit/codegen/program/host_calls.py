@@ -4,8 +4,10 @@ A program calls `tj_host` (see `support/host_call_text.py`). The slots of a site
 inputs (arrays: data pointer; scalars: their bits, two slots), the sizes it mentions, and its
 outputs (arrays: data pointer; scalars: two slots that the call writes to).
 
-`HostCallSite` is the general way: it looks at the slots and evaluates the op. Once it has seen the
-same sizes often it prepares a function for them, which `host_functions.py` makes.
+`HostCallSite` is the general way: it looks at the slots and evaluates the op. After some calls it
+prepares a function, which `host_functions.py` makes: for all sizes where these are the sizes of
+dense arrays only, else for the present ones once they have come often. In the former case words
+with sizes and strides follow the slots, and one that is not 0 where a size is unusual.
 """
 
 from __future__ import annotations
