@@ -427,3 +427,16 @@ def test_a_program_goes_with_its_function() -> None:
         gc.collect()
         sites.append(sum(isinstance(x, HostCallSite) for x in gc.get_objects()))
     assert sites[0] == sites[1] == sites[2]
+
+
+def test_ops_of_scalars_write_their_results() -> None:
+    """An op that no function is named for, made often enough to be prepared."""
+
+    @tracejit.jit(strict=True)
+    def count(n: int, z: complex) -> complex:
+        for _ in range(n):
+            z = z + 1
+        return z
+
+    for n in (5, 2 * PATIENCE, 4 * PATIENCE, 3):
+        assert count(n, 1j) == n + 1j

@@ -124,15 +124,19 @@ def make_function(
             maker.counted.append(f"a{k}")
     maker.counted += ["o0"] if out else []
     names = maker.names
+    scalar_count, stays = len(scalars), [x for arrays in lists for x in arrays]
     for stem, arrays in zip("azom", lists, strict=True):
         names.update((f"{stem}{k}", x) for k, x in enumerate(arrays))
         arrays.clear()
     names.update(forget=forget, getrefcount=sys.getrefcount, ndarray=np.ndarray)
     space: dict[str, Any] = {}
-    exec(_code(maker.source(lines, len(scalars))), space)
+    exec(_code(maker.source(lines, scalar_count)), space)
     call, count = space.pop("make")(**names)
-    # From here on the function alone refers to the arrays.
+    # From here on the function alone refers to the arrays. Native code writes to all of them,
+    # those included that the statements do not mention.
+    call.stays = tuple(stays)
     names.clear()
+    stays.clear()
     count()
     return call
 
