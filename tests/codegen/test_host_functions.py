@@ -440,3 +440,28 @@ def test_ops_of_scalars_write_their_results() -> None:
 
     for n in (5, 2 * PATIENCE, 4 * PATIENCE, 3):
         assert count(n, 1j) == n + 1j
+
+
+@pytest.mark.parametrize("f", [np.spacing, np.fft.fft, np.unwrap])
+def test_native_code_sets_arrays_that_live(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that the prepared function does not mention."""
+    checked: list[Any] = []
+    prepare = host_call_text.HostSite.prepare
+
+    def checking(self: Any, function: Any, sizes: Any, pairs: Any, places: Any) -> None:
+        fields = [host_call_text.array_fields(x) for x in function.stays]
+        spans = [(s.data, 1) for s in fields] + [
+            (at, x.ndim)
+            for s, x in zip(fields, function.stays, strict=True)
+            for at in (s.shape, s.strides)
+        ]
+        assert all(any(a <= at < a + 8 * n for a, n in spans) for at, _, _ in places)
+        checked.append(places)
+        prepare(self, function, sizes, pairs, places)
+
+    monkeypatch.setattr(host_call_text.HostSite, "prepare", checking)
+    g = tracejit.jit(lambda x: f(x))
+    for n in (5, *range(3, 30), 5):
+        x = RNG.normal(size=n).astype(np.float16 if f is np.spacing else np.float64)
+        assert_same(g(x), f(x))
+    assert checked

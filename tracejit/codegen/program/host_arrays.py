@@ -34,6 +34,8 @@ class Staying:
     def __init__(self, slots: int, words: Mapping[Dim, int]) -> None:
         self.slots, self.words = slots, words
         self.places: list[tuple[int, int, int]] = []
+        #: All arrays whose fields the places are.
+        self.arrays: list[np.ndarray[Any, Any]] = []
         #: Whether NumPy's fields are elsewhere; whether these sizes make unusual arrays.
         self.misplaced = self.unusual = False
 
@@ -65,6 +67,7 @@ class Staying:
         steps = (0,) * len(shape)
         out: np.ndarray[Any, Any] = np.ndarray(concrete, np.int8, b"\0", 0, steps)
         self._shape(out, shape, steps)
+        self.arrays.append(out)
         return out
 
     def numbers(self, at: int, count: int) -> np.ndarray[Any, Any]:
@@ -78,6 +81,7 @@ class Staying:
             self.misplaced = True
         elif x.size:
             self.places.append((fields.data, slot, mask))
+        self.arrays.append(x)
         return x
 
     def _shape(

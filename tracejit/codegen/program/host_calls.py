@@ -177,7 +177,8 @@ class HostCallSite:
             def now() -> Any:
                 return layout.attrs, layout.sizes
 
-            function = make_function(self.node, layout.attrs, now, lists, self.native.forgetter())
+            forget = self.native.forgetter()
+            function = make_function(self.node, layout.attrs, now, lists, stays.arrays, forget)
             if function is None or stays.misplaced:
                 self.native.give_up()
                 return
@@ -198,7 +199,8 @@ class HostCallSite:
 
         if stays.misplaced or stays.unusual:
             return False
-        function = make_function(node, node.attrs, now, lists, self.native.forgetter())
+        forget = self.native.forgetter()
+        function = make_function(node, node.attrs, now, lists, stays.arrays, forget)
         if function is None:
             return False
         self.native.prepare(function, None, [(self.misfit, 0)], stays.places)

@@ -103,6 +103,7 @@ def make_function(
     attrs: Attrs,
     now: Callable[[], tuple[dict[str, Any], dict[str, int]]],
     lists: tuple[list[Any], ...],
+    stays: list[Any],
     forget: Callable[[], None],
 ) -> Any:
     """A function that makes the call; None where there is none.
@@ -110,7 +111,8 @@ def make_function(
     `now` gives the concrete attributes and sizes of the present call. The lists are of arrays,
     which nothing else refers to: the operands, those of scalars without axes, and None for a token;
     what scalars are written to; what a ufunc writes to, if anything; what has the shapes of those
-    results whose `attrs` have symbols.
+    results whose `attrs` have symbols. `stays` has all that native code writes the fields of, and
+    gives it to the function.
     """
     operands, scalars, out, _ = lists
     maker = _Maker(node, attrs, now)
@@ -124,7 +126,7 @@ def make_function(
             maker.counted.append(f"a{k}")
     maker.counted += ["o0"] if out else []
     names = maker.names
-    scalar_count, stays = len(scalars), [x for arrays in lists for x in arrays]
+    scalar_count = len(scalars)
     for stem, arrays in zip("azom", lists, strict=True):
         names.update((f"{stem}{k}", x) for k, x in enumerate(arrays))
         arrays.clear()
@@ -132,8 +134,7 @@ def make_function(
     space: dict[str, Any] = {}
     exec(_code(maker.source(lines, scalar_count)), space)
     call, count = space.pop("make")(**names)
-    # From here on the function alone refers to the arrays. Native code writes to all of them,
-    # those included that the statements do not mention.
+    # From here on the function alone refers to the arrays, and to those it does not mention.
     call.stays = tuple(stays)
     names.clear()
     stays.clear()
