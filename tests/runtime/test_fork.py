@@ -104,10 +104,10 @@ SYNCHRONIZERS = {
 #: Caches that may build twice what native code has been told the address of.
 CACHES = {"cache", "lru_cache"}
 #: Results that equal ones can stand for.
-PURE = {"_layout", "_halves", "_literal", "_raise_code", "_flatten"}
+PURE = {"_code", "_layout", "_halves", "_literal", "_raise_code", "_flatten"}
 #: Tables of numbers, and addresses in NumPy: the same whoever computes them.
 PURE |= {"_logarithm", "_powers", "_two_over_pi", "centres", "octave", "short_octave", "sixteenths"}
-PURE |= {"sort_address"}
+PURE |= {"bits_offset", "random_address", "sort_address", "stream_parts"}
 
 
 def synchronizers_in(tree: ast.AST) -> Iterator[tuple[int, str]]:

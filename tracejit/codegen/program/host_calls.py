@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from tracejit.ir.dims import Dim, Poly, evaluate, free_symbols
 from tracejit.ir.evaluate import concrete_attrs
 from tracejit.ir.graph import Node, attr_sizes
 from tracejit.ir.types import TOKEN, ArrayType, Type, type_sizes
+from tracejit.locks import long_lock
 
 __all__ = ["PATIENCE", "HostCallSite", "slot_count"]
 
@@ -90,7 +90,7 @@ class HostCallSite:
             for v, at in outputs
             if v.type != TOKEN and not isinstance(v.type, ArrayType)
         ]
-        self._preparing = threading.Lock()
+        self._preparing = long_lock()
         #: How many calls there have been in a row for the sizes of the layout.
         self._seen = 0
 

@@ -247,8 +247,11 @@ def stream_of(e: ProgramContext, node: Node) -> tuple[Value | str, str, str]:
     """What tells a draw's stream from others, the register of its address, and its class."""
     kind = node.attrs["arguments"][0][1]
     if kind in MODULES:
-        stream = module_stream(kind)
-        return kind, str(id(stream)), type(stream).__name__
+        stream, name = module_stream(kind), f"tj_stream_{MODULES.index(kind)}"
+        e.module.add_global(name, "external global i8")
+        e.symbols[name] = id(stream)
+        e.keep.append(stream)
+        return kind, f"ptrtoint (ptr @{name} to i64)", type(stream).__name__
     (address,) = e.registers(e.scalars[node.inputs[1]])
     return node.inputs[1], address, kind
 
