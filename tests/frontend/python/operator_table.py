@@ -142,16 +142,21 @@ def check_all(chosen: Sequence[Cell]) -> Iterator[tuple[Cell, Found]]:
         try:
             for k, cell in enumerate(chosen):
                 f = getattr(module, f"f{k}")
-                yield cell, _check(f, tracejit.jit(f))
+                yield cell, _check(f, tracejit.jit(f), 8 if _is_complex_power(cell) else 1)
         finally:
             sys.modules.pop(module.__name__)
 
 
-def _check(f: Any, jitted: Any) -> Found:
+def _is_complex_power(cell: Cell) -> bool:
+    """exp(b log(a)), which is within 4 + |b log(a)| units in the last place."""
+    return "**" in cell.form and "complex" in f"{cell.left} {cell.right}"
+
+
+def _check(f: Any, jitted: Any, ulp: float) -> Found:
     given = arguments()
     wrong = ""
     try:
-        assert_same_outcome(run(f, given), run(jitted, given), given=given, parity="ulp", ulp=1)
+        assert_same_outcome(run(f, given), run(jitted, given), given=given, parity="ulp", ulp=ulp)
     except Mismatch as mismatch:
         wrong = str(mismatch)
     fallbacks = tuple(f"{x.code} {x.reason}" for x in jitted.report().fallbacks)
