@@ -53,6 +53,7 @@ def ordered(x):
 
 
 PROGRAMS: dict[str, Any] = {
+    "ordered": ordered,
     "map_partial_math": lambda x: sum(map(partial(sine_times, x[0]), [1.0, 2.0])),
     "map_partial_store": lambda x: sum(map(partial(squares, x[0]), [1.0, 2.0])),
     "map_partial_array": lambda x: np.sum(sum(map(partial(bessel, x), [1.0, 2.0]))),
@@ -156,7 +157,6 @@ EAGER: dict[str, Any] = {
     "nlargest": lambda x: heapq.nlargest(1, list(x), key=math.sin)[0],
     "nsmallest": lambda x: heapq.nsmallest(1, list(x), key=lambda v: math.sin(v))[0],
     "bisect": lambda x: x[bisect.bisect([0.1, 0.2, 2.0], 0.5, key=lambda v: math.sin(v)) - 2],
-    "ordered": ordered,
 }
 
 #: Functions of (order, x), differentiated by x.
