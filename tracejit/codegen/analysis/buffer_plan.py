@@ -418,7 +418,7 @@ def _is_natural(d: Dim) -> bool:
 
 def is_update(node: Node) -> bool:
     """Whether a node changes elements of an array that it is given."""
-    if node.op.updates:
+    if node.op.updates or node.attrs.get("written"):
         return True
     if node.op.kind != "fusion":
         return False

@@ -7,7 +7,8 @@ them. The program is one native function `i32 program(ptr in, ptr out)` in a mod
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Container, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tracejit.codegen.analysis.buffer_plan import BufferPlan
@@ -21,7 +22,7 @@ from tracejit.codegen.support.allocator import BLOCK_FUNCTIONS, Place, block_add
 from tracejit.codegen.support.python_calls import call_address, no_memory
 from tracejit.ir.dataflow import DataflowGraph, Section
 from tracejit.ir.dims import Dim, dim_of, symbol
-from tracejit.ir.graph import Node, Value
+from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ir.kernel import Kernel, Var
 from tracejit.ir.types import Type, dtype_name, dtype_of
 from tracejit.locks import once
@@ -33,7 +34,7 @@ __all__ = ["Pointers", "ProgramContext"]
 @once
 def _c_library() -> dict[str, int]:
     lib = ctypes.CDLL(None)
-    names = ("memcpy",)
+    names = ("memcpy", "malloc", "free")
     return {n: ctypes.cast(getattr(lib, n), ctypes.c_void_p).value or 0 for n in names}
 
 
@@ -88,6 +89,8 @@ class ProgramContext:
 
     #: Set once by the driver, since memory is written with these primitives.
     pointer: Pointers
+    #: What writes the function of a region, with a layout, into the module of this program.
+    define: Callable[[ProgramContext, Graph, Any], None]
 
     def __init__(
         self,
@@ -97,12 +100,13 @@ class ProgramContext:
         zeroed: Container[Node],
         name: str,
         target: Any,
+        around: ProgramContext | None = None,
     ) -> None:
         self.graph, self.plan, self.target = graph, plan, target
         self.ranges, self.int_ranges = ranges, IntRanges(graph, ranges)
         #: The nodes that need not run, since outputs are allocated as zeros.
         self.zeroed = zeroed
-        self.module = Module()
+        self.module = Module() if around is None else around.module
         fb = _CheckedBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )
@@ -115,9 +119,13 @@ class ProgramContext:
         self.offsets: dict[Value, Dim] = {}
         self.scattered: dict[Value, Value] = {}
         self.scratch: dict[Node, list[str]] = {}
-        self.kernels: list[Kernel] = []
-        self.symbols: dict[str, int] = {}
-        self.keep: list[Any] = []
+        self.kernels: list[Kernel] = [] if around is None else around.kernels
+        self.symbols: dict[str, int] = {} if around is None else around.symbols
+        self.keep: list[Any] = [] if around is None else around.keep
+        #: Of a function that calls itself: how many calls may be inside this one, and where the
+        #: stack must end; of those around, too, the layouts of their slots by name.
+        self.limits: tuple[str, str] | None = None
+        self.functions: dict[str, Any] = {} if around is None else dict(around.functions)
         self.section: Section | None = None
         #: What the memory of which inputs holds where the program leaves by an exception.
         self.states: list[tuple[int, Value]] = []
@@ -133,12 +141,11 @@ class ProgramContext:
         self.streams: int | None = None
         self.claim: str | None = None
         self.claims_python = False
-        self._count = 0
+        self._numbers: Iterator[int] = itertools.count(1) if around is None else around._numbers
 
     def fresh(self, stem: str) -> str:
         """A new name."""
-        self._count += 1
-        return f"{stem}{self._count}"
+        return f"{stem}{next(self._numbers)}"
 
     def declare(self, name: str, result: str, args: Sequence[str]) -> None:
         """Declare a function of the C library."""

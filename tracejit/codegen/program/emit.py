@@ -25,6 +25,12 @@ from tracejit.codegen.program.effects import emit_output_end, emit_output_left
 from tracejit.codegen.program.host_calls import HostCallSite
 from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
+from tracejit.codegen.program.recursion import (
+    FunctionLayout,
+    emit_free_results,
+    emit_limits,
+    emit_malloc,
+)
 from tracejit.codegen.program.rng_state import emit_drawn_back, emit_drawn_end
 from tracejit.codegen.program.stacks import Stacks
 from tracejit.codegen.program.stream_claims import emit_give_back, emit_release
@@ -102,6 +108,16 @@ def emit_program(
     return Program(name, text, e.symbols, e.kernels, plan, e.keep, frozenset(outputs))
 
 
+def _define(around: ProgramContext, region: Graph, layout: FunctionLayout) -> None:
+    """The function of a region that calls itself, in the module of the program around it."""
+    flat = lower_control_flow(region)
+    plan = plan_buffers(flat, frozenset(layout.sizes), {})
+    e = ProgramContext(flat, plan, size_ranges(flat, {}), (), layout.symbol, around.target, around)
+    e.functions[layout.name] = layout
+    given = [InputSlot(k) for k in layout.inputs]
+    _Function(e, given, layout.results, layout.sizes, layout).run()
+
+
 class _Driver:
     """Writes the whole function: inputs, sections, results, and the ways out."""
 
@@ -115,7 +131,7 @@ class _Driver:
     ) -> None:
         self.e, self.inputs, self.sizes, self.maker = e, inputs, sizes, maker
         self.memory = ProgramMemory(e)
-        e.pointer = self.memory
+        e.pointer, e.define = self.memory, _define
         self.stacks = Stacks(e)
         self.written = written_inputs(e.graph)
         given = [(k, v) for k, (v, r) in enumerate(_results(e.graph)) if not r.startswith("write ")]
@@ -128,19 +144,28 @@ class _Driver:
         """Write the function."""
         e, fb = self.e, self.e.fb
         fb.fail_label = "refuse"
+        self._load()
+        self.memory.begin()
+        self.stacks.begin()
+        fb.fail_label = "bail"
+        emit_sections(e, self.memory, self.stacks, self._finish)
+        e.section = None
+        self._ways_out()
+        fb.finish()
+
+    def _load(self) -> None:
+        e = self.e
         for name, slot in self.sizes.items():
-            e.env[name] = fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
+            e.env[name] = e.fb.emit(f"load i64, ptr {self._slot('%in', slot)}")
         for k, given in enumerate(self.inputs):
             self._load_input(k, given)
         for d in sorted(byte_counts(e.graph), key=str):
             if free_symbols(d) <= e.env.keys():
                 e.checked_dim(d)
         self._load_outputs()
-        self.memory.begin()
-        self.stacks.begin()
-        fb.fail_label = "bail"
-        emit_sections(e, self.memory, self.stacks, self._finish)
-        e.section = None
+
+    def _ways_out(self) -> None:
+        e, fb = self.e, self.e.fb
         fb.block("bail")
         fb.fail_label = "leave"
         self.memory.undo()
@@ -164,7 +189,6 @@ class _Driver:
         fb.br("refuse")
         fb.block("refuse")
         fb.ret("i32", "1")
-        fb.finish()
 
     def _slot(self, base: str, index: int) -> str:
         return self.e.fb.emit(f"getelementptr i64, ptr {base}, i64 {index}")
@@ -186,8 +210,14 @@ class _Driver:
     def _load_outputs(self) -> None:
         for number, (v, slot) in zip(self.numbers, self.results, strict=True):
             if is_array(v) and not is_made_late(v, self.sizes):
-                load = f"load ptr, ptr {self._slot('%out', slot)}"
-                self.memory.outputs[number] = self.e.fb.emit(load)
+                self.memory.outputs[number] = self._output(v, self._slot("%out", slot))
+
+    def _output(self, v: Value, slot: str) -> str:
+        """The memory of a result whose size is known when the function begins."""
+        return self.e.fb.emit(f"load ptr, ptr {slot}")
+
+    def _late_output(self, v: Value, slot: str) -> str:
+        return emit_new_array(self.e, v, slot, self.maker)
 
     def _finish(self) -> None:
         """Bring results and written arguments to their places, and return."""
@@ -199,12 +229,58 @@ class _Driver:
                 e.store_scalar(e.scalars[v], self._slot("%out", slot))
                 continue
             if is_made_late(v, self.sizes):
-                at = self._slot("%out", slot)
-                self.memory.outputs[number] = emit_new_array(e, v, at, self.maker)
+                self.memory.outputs[number] = self._late_output(v, self._slot("%out", slot))
             transfers += self.memory.to_output(v, number)
         transfers += self.memory.to_arguments(list(self.written.items()))
         transfer_all(e, transfers)
         e.fb.br("done")
+
+
+class _Function(_Driver):
+    """Writes a function that calls itself (see `recursion.py`).
+
+    It undoes no stores, since the run does that whose calls they are; it prints and draws nothing.
+    """
+
+    def __init__(
+        self,
+        e: ProgramContext,
+        inputs: Sequence[InputSlot],
+        out_slots: Sequence[int],
+        sizes: Mapping[str, int],
+        layout: FunctionLayout,
+    ) -> None:
+        super().__init__(e, inputs, out_slots, sizes, 0)
+        self.layout = layout
+
+    def _load(self) -> None:
+        emit_limits(self.e, self.layout)
+        super()._load()
+
+    def _output(self, v: Value, slot: str) -> str:
+        return emit_malloc(self.e, v, slot)
+
+    _late_output = _output
+
+    def _ways_out(self) -> None:
+        e, fb = self.e, self.e.fb
+        fb.block("done")
+        self._free()
+        fb.ret("i32", "0")
+        self.stacks.failures()
+        fb.block("bail")
+        fb.br("leave")
+        fb.block("leave")
+        emit_held_left(e)
+        self._free()
+        fb.br("refuse")
+        fb.block("refuse")
+        emit_free_results(e, [k for v, k in self.results if is_array(v)])
+        fb.ret("i32", "1")
+
+    def _free(self) -> None:
+        self.stacks.free()
+        self.memory.free()
 
 
 def _results(graph: DataflowGraph) -> list[tuple[Value, str]]:

@@ -16,6 +16,7 @@ from tracejit.codegen.program.exits import holding
 from tracejit.codegen.program.host_results import emit_host_call
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
+from tracejit.codegen.program.recursion import emit_recursive_call
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
 from tracejit.errors import TraceError
@@ -27,6 +28,7 @@ from tracejit.ops.array.elementwise import parts_dtype
 from tracejit.ops.array.items import WriteItem
 from tracejit.ops.array.linalg import MatMulBoth
 from tracejit.ops.control.effects import Check, StartToken, Undefined
+from tracejit.ops.control.recursion import Recurse, RecursiveCall
 from tracejit.ops.host.random import HostDraw
 
 __all__ = ["emit_node"]
@@ -42,6 +44,9 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
         _constant(e, node)
         return
     if isinstance(op, HostDraw) and emit_draw(e, node):
+        return
+    if isinstance(op, (RecursiveCall, Recurse)):
+        emit_recursive_call(e, node)
         return
     if isinstance(op, HostDraw) or node.binds and op.gives_sizes:
         emit_host_call(e, node)

@@ -97,6 +97,9 @@ class Learned:
     plain_lists: bool = False
     #: Whether a trace has made lists of arrays.
     grew: bool = False
+    #: Functions that call themselves as often as data says: calls of them are nodes, or inlined.
+    recursive: set[CodeType] = field(default_factory=set)
+    inlined: set[CodeType] = field(default_factory=set)
 
 
 class ListIsRead(TraceError):

@@ -22,7 +22,7 @@ import numpy as np
 from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
-from tracejit.frontend.interpreter.functions import call_rewritten
+from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.numpy.conversion import cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
@@ -35,7 +35,6 @@ from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
-from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
@@ -151,9 +150,9 @@ def _call_function(
     interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if interpreter.is_local(f):
-        if id(f) in interpreter.local_generators:
-            return interpreter.allocate(GeneratorCall(lambda: f(*args, **kwargs)))
-        return f(*args, **kwargs)
+        return run_function(
+            interpreter, f, f, args, kwargs, is_generator=id(f) in interpreter.local_generators
+        )
     if f.__code__ is CONTEXT_MANAGER:
         return contexts.generator_context(interpreter, f, args, kwargs)
     handler = builtin_calls.CALLS.get(f)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Source
+from tracejit.frontend.control.branches import names_in
+from tracejit.frontend.control.recursion import call_recursive
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 
-__all__ = ["call_rewritten", "place_of", "rewritten_code"]
+__all__ = ["call_rewritten", "place_of", "rewritten_code", "run_function"]
 _NOT_A_FUNCTION = {
     0x80: ("TJ026", "a coroutine function"),
     0x200: ("TJ026", "an asynchronous generator function"),
@@ -37,17 +40,36 @@ def call_rewritten(
         code = f.__code__
         interpreter.capture.guard_code(source, code)
     args, kwargs = _with_defaults(interpreter, f, source, args, kwargs)
+    is_generator = bool(f.__code__.co_flags & CO_GENERATOR)
+    return run_function(interpreter, f, new, args, kwargs, is_generator=is_generator)
 
-    def run() -> Any:
-        interpreter.enter(f.__code__)
+
+def run_function(
+    interpreter: Interpreter,
+    f: FunctionType,
+    new: FunctionType,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    is_generator: bool,
+) -> Any:
+    """A call of `f`, whose rewritten form is `new`, as one of the calls that are being traced."""
+    code, given = f.__code__, [*args, *kwargs.values()]
+
+    def run(values: Sequence[Any]) -> Any:
+        interpreter.enter(code)
         try:
-            return new(*args, **kwargs)
+            named = dict(zip(kwargs, values[len(args) :], strict=True))
+            return new(*values[: len(args)], **named)
         finally:
-            interpreter.leave(f.__code__)
+            interpreter.leave(code)
 
-    if f.__code__.co_flags & CO_GENERATOR:
-        return interpreter.allocate(GeneratorCall(run))
-    return run()
+    if is_generator:
+        return interpreter.allocate(GeneratorCall(lambda: run(given)))
+    if code in interpreter.capture.learned.recursive:
+        names = names_in(f if f is new else None)
+        return call_recursive(interpreter, code, run, names, given)
+    return run(given)
 
 
 def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:

@@ -23,6 +23,7 @@ from tracejit.frontend.control.branches import lifted, names_of_operands, predic
 from tracejit.frontend.control.exceptions import Exceptions
 from tracejit.frontend.control.generators import Generators
 from tracejit.frontend.control.iteration import Items, items_of
+from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
@@ -81,6 +82,8 @@ class ChosenAttribute:
 _STEPS = 300_000
 #: Calls of a function within each other, each in a region of its own; and all of its calls.
 _RECURSIONS, _CALLS = 24, 400
+#: Such calls until a function is known to call itself as often as data says; the square of all.
+_FOLLOWED = 5
 #: Calls inside each other that are followed: each takes some ten frames of Python.
 _NESTED = 400
 _NO_ITEMS: dict[Any, Any] = {}
@@ -110,6 +113,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.home = home
         self.functions: dict[int, FunctionType] = {}
         self.rolling: list[Any] = []
+        self.recursions: list[Any] = []
         self.shared: dict[int, Any] = {}
         self.steps = 0
         #: The calls that are being traced: for each function, how deep in regions each stands.
@@ -521,8 +525,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     def enter(self, code: CodeType) -> None:
         """A call of a function begins. Recursion that traced values decide is followed so far only.
 
-        Raises TraceError TJ020 where it branches, and where so many calls are inside each other
-        that the compiler cannot follow; Unreachable where it goes too deep.
+        Raises Recursive where it should be traced as a function that calls itself, TraceError TJ020
+        where it branches, and where so many calls are inside each other that the compiler cannot
+        follow; Unreachable where it goes too deep.
         """
         if self.nested >= _NESTED:
             raise TraceError("TJ020", f"{_NESTED} calls within each other", user_line())
@@ -530,6 +535,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         depth = here().depth
         self.calls[code] = self.calls.get(code, 0) + 1
         nested = len(set(outer)) if depth else 0
+        if nested >= _FOLLOWED or (len(outer) > 1 and self.calls[code] > _FOLLOWED**2):
+            if code not in self.capture.learned.inlined:
+                raise Recursive(code)
         if nested > 1 and self.calls[code] > _CALLS:
             raise TraceError("TJ020", code.co_name, user_line())
         if nested >= _RECURSIONS:

@@ -136,7 +136,7 @@ def emit_error(interpreter: Interpreter, error: Any, *cause: Any) -> NoReturn:
     """An exception leaves the program: a `raise_error` node. Raises Unreachable."""
     trace = here()
     unknown = isinstance(error, TracedError) and (error.is_linked or not error.is_exact)
-    if unknown or interpreter.state.is_changed:
+    if unknown or interpreter.state.is_changed or interpreter.recursions:
         # What is stored so far is stored by the call's repetition.
         fail(trace)
         raise Unreachable

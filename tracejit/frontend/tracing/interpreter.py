@@ -34,6 +34,11 @@ class Interpreter(Protocol):
     shared: dict[int, Any]
     #: The loops that are being rolled, the innermost last.
     rolling: list[Any]
+    #: The functions that call themselves and are being traced, the innermost last.
+    recursions: list[Any]
+    #: The blocks around the present place that exceptions may leave, and who takes items.
+    blocks: list[Any]
+    consumers: list[Any]
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 

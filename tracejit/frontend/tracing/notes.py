@@ -13,6 +13,7 @@ KINDS: dict[str, str] = {
     "compiled": "native code",
     "branch": "both sides are in the code, one of them runs",
     "rolled": "a loop in the code, whatever the number of its iterations",
+    "recursion": "a call of a native function that calls itself",
     "unrolled": "a copy of the body for each iteration; the detail says how many and why",
     "peeled": "the first iterations stand before the loop; the detail says how many and why",
     "duplicated": "the statements that follow are in the code once for each side of a branch",

@@ -53,6 +53,9 @@ def overwritable(node: Node) -> dict[Value, tuple[Value, ...]]:
     """
     if node.op.updates:
         return {node.outputs[0]: (node.inputs[0],)} if isinstance(node.op, WriteItem) else {}
+    if "written" in node.attrs:
+        pairs = [(node.outputs[k], node.inputs[operand]) for k, operand in node.attrs["written"]]
+        return {out: (v,) for out, v in pairs if node.inputs.count(v) == 1}
     if node.op.kind != "fusion":
         return {}
     (region,) = node.regions

@@ -11,6 +11,7 @@ from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
+from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
@@ -43,7 +44,13 @@ def _trace(
         chosen = specialize(leaves, history, scalars_static=scalars_static)
         function = self.__tracejit__
         captured = {} if structure.sizes_static else self._captured
-        known = Learned(read_lists=learned.read_lists) if scalars_static else learned
+        known = learned
+        if scalars_static:
+            known = Learned(
+                read_lists=learned.read_lists,
+                recursive=learned.recursive,
+                inlined=learned.inlined,
+            )
         known.plain_lists, known.grew = plain, False
         try:
             traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
@@ -52,7 +59,15 @@ def _trace(
                 raise
             learned.read_lists.add(e.label)
             return attempt(scalars_static)
+        except Recursive as e:
+            learned.recursive.add(e.code)
+            return attempt(scalars_static)
         except TraceError as e:
+            if learned.recursive:
+                # Calls may still be few enough to be inlined.
+                learned.inlined |= learned.recursive
+                learned.recursive.clear()
+                return attempt(scalars_static)
             if not known.grew or plain or e.code not in _SHARED:
                 raise
             plain = True
