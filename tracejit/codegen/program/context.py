@@ -106,7 +106,7 @@ class ProgramContext:
         self.ranges, self.int_ranges = ranges, IntRanges(graph, ranges)
         #: The nodes that need not run, since outputs are allocated as zeros.
         self.zeroed = zeroed
-        self.module = Module() if around is None else around.module
+        self.module: Module = Module() if around is None else around.module
         fb = _CheckedBuilder(
             self.module, name, [("ptr", "%in"), ("ptr", "%out")], "i32", linkage=""
         )
@@ -204,14 +204,14 @@ class ProgramContext:
         """Give a block back, or nothing if it is null."""
         self.call_block("tj_give", f"ptr {place}, ptr {block}")
 
-    def require_memory(self, block: str) -> None:
+    def require_memory(self, block: str, way_out: str = "leave") -> None:
         """Leave the program by a MemoryError where there is no block, as NumPy would."""
         fb = self.fb
         missing, after = fb.fresh_label("missing"), fb.fresh_label("allocated")
         fb.cond_br(fb.emit(f"icmp eq ptr {block}, null"), missing, after)
         fb.block(missing)
         self.call_plainly(no_memory)
-        fb.br("leave")
+        fb.br(way_out)
         fb.block(after)
 
     # Scalars ------------------------------------------------------------------------------------

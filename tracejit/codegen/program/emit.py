@@ -258,9 +258,10 @@ class _Function(_Driver):
         super()._load()
 
     def _output(self, v: Value, slot: str) -> str:
-        return emit_malloc(self.e, v, slot)
+        return emit_malloc(self.e, v, slot, "refuse")
 
-    _late_output = _output
+    def _late_output(self, v: Value, slot: str) -> str:
+        return emit_malloc(self.e, v, slot)
 
     def _ways_out(self) -> None:
         e, fb = self.e, self.e.fb

@@ -63,13 +63,13 @@ def _places(values: Sequence[Value]) -> tuple[tuple[int, ...], int]:
     return tuple(places), cursor
 
 
-def emit_malloc(e: ProgramContext, v: Value, slot: str) -> str:
+def emit_malloc(e: ProgramContext, v: Value, slot: str, way_out: str = "leave") -> str:
     """Memory for an array that is given back in a slot; the program leaves where there is none."""
     fb = e.fb
     e.declare("malloc", "ptr", ["i64"])
     count = fb.emit(f"or i64 {e.checked_dim(byte_count(v))}, 1")
     pointer = fb.emit(f"call ptr @malloc(i64 {count})")
-    e.require_memory(pointer)
+    e.require_memory(pointer, way_out)
     fb.line(f"store ptr {pointer}, ptr {slot}")
     return pointer
 
@@ -135,7 +135,9 @@ def emit_recursive_call(e: ProgramContext, node: Node) -> None:
     sizes = node.attrs["sizes"]
     numbers = [e.dim(d) for d in (sizes[0] if isinstance(node.op, RecursiveCall) else sizes)]
     for place, number in enumerate((*numbers, *_limits(e)), layout.limits - len(numbers)):
-        fb.line(f"store i64 {number}, ptr {fb.emit(f'getelementptr i64, ptr {given}, i64 {place}')}")
+        fb.line(
+            f"store i64 {number}, ptr {fb.emit(f'getelementptr i64, ptr {given}, i64 {place}')}"
+        )
     outputs = [v for k, v in enumerate(node.outputs) if k not in written]
     slots = {
         v: fb.emit(f"getelementptr i64, ptr {results}, i64 {place}")
@@ -202,4 +204,3 @@ def _take(e: ProgramContext, node: Node, slots: dict[Value, str]) -> None:
             copy_elements(e, v, source, e.pointer[v])
             _free(e, source)
             e.pointer.stores(v)
-

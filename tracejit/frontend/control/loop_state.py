@@ -50,13 +50,17 @@ from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Graph, Value, symbols
 from tracejit.ir.types import ArrayType, Type, type_substitute
 
-__all__ = ["Loop", "StaticLoop"]
+__all__ = ["Loop", "Once", "StaticLoop"]
 
 _ROUNDS = 16
 
 
 class StaticLoop(Exception):
     """An iteration computes nothing but numbers known while tracing."""
+
+
+class Once(TraceError):
+    """The first iteration never ends: there is no second one."""
 
 
 class Loop:
@@ -354,7 +358,7 @@ class Loop:
             try:
                 side.outcome, side.goes_on = self.iteration()
             except Unreachable:
-                raise TraceError("TJ008", "a loop whose body always raises", user_line()) from None
+                raise Once("TJ008", "a loop whose body always raises", user_line()) from None
             except Raising:
                 raise TraceError("TJ024", "a loop whose test raises", user_line()) from None
             except (TraceError, StaticLoop):

@@ -257,6 +257,11 @@ class PhiBuilder:
 
     def _cell(self, a: Storage | None, b: Storage | None) -> Callable[[Sequence[Value]], Storage]:
         """The memory that two storages become; None for a side without one."""
+        # A name of one side for memory that is joined is a name for what it becomes.
+        if b is None and a is not None:
+            b = self._partner.get(a)
+        elif a is None and b is not None:
+            a = self._partner.get(b)
         outer = [c for k, c in enumerate((a, b)) if c is not None and not self._is_fresh(c, k)]
         if outer:
             (storage,) = dict.fromkeys((outer[0], *(c for c in (a, b) if c is not None)))

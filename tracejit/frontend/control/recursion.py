@@ -1,4 +1,4 @@
-"""Functions that call themselves as often as data says: a node `recursive_call`, and `recurse` in it.
+"""Functions that call themselves as often as data says: `recursive_call`, and `recurse` in it.
 
 The function is traced as a region until all that its calls pass, give and store fits: first with
 the calls in it left out, as what the others give is known then. What it stores into from outside
@@ -16,7 +16,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.loop_carried import MISSING, LoopCarried, Unlike
 from tracejit.frontend.control.loop_parts import keys_in, parts_in, with_parts
-from tracejit.frontend.control.recursion_arguments import Arguments, Site, leaves_in
+from tracejit.frontend.control.recursion_arguments import Arguments, leaves_in
 from tracejit.frontend.control.regions import Names, Side, close_region, entered, fail
 from tracejit.frontend.control.unions import is_number
 from tracejit.frontend.control.widening import widened
@@ -41,11 +41,11 @@ _UNLIKE = 4
 
 
 class Recursive(TraceError):
-    """Traced values decide how often a function calls itself: `code` is the function's."""
+    """Traced values decide how often a function calls itself: `callee` is its code."""
 
     def __init__(self, code: CodeType) -> None:
         super().__init__("TJ020", code.co_name, user_line())
-        self.code = code
+        self.callee = code
 
 
 def call_recursive(
@@ -99,7 +99,6 @@ class Recursion:
         self.free: tuple[str, ...] = ()
         #: Whether a result may be memory that the caller has; then the calls tell.
         self.is_shared = False
-        self.flags: dict[Storage, Any] = {}
         #: Memory that calls pass by value.
         self.passed: set[Storage] = set()
         self.changed = False
@@ -120,15 +119,7 @@ class Recursion:
         operands += [trace.capture(v, self.parent) for v in self.captures]
         sizes = [site[s] for s in self.arguments.sizes] + list(map(symbol, self.free))
         outs = self._emit("recurse", operands, tuple(sizes), ())
-        result, flag = self._take(outs)
-        if flag is not None:
-            # It may be what was passed, which therefore must not change while it is read.
-            given = {x.storage: None for x in self.arguments.arrays(leaves)}
-            for x in self.result.arrays(result):
-                x.storage.input = -2
-                x.storage.may_alias = tuple((c, c.version) for c in given)
-                self.flags[x.storage] = flag
-        return result
+        return self._take(outs, leaves)
 
     def _state(self, trace: Trace) -> list[Value]:
         """What memory and containers hold now."""
@@ -165,8 +156,8 @@ class Recursion:
         out = [storage.value.type for storage in self.storages]
         return out + [t for types in self.numbers.values() for t in types if t is not None]
 
-    def _take(self, outs: Sequence[Value]) -> tuple[Any, Any]:
-        """What a call has given and stored; the result, and the flag of shared memory if any."""
+    def _take(self, outs: Sequence[Value], leaves: Sequence[Any]) -> Any:
+        """What a call with these leaves has given; what it has stored is stored."""
         trace, values = here(), iter(outs)
         assert self.result is not None
         results = [next(values) for _ in self.result.types]
@@ -175,7 +166,14 @@ class Recursion:
             storage.store(trace, next(values))
         for key, x in self.objects.items():
             self._put(trace, x, self.numbers[key], values)
-        return self.result.inside(self.interpreter, trace, iter(results), MISSING, True), flag
+        result = self.result.inside(self.interpreter, trace, iter(results), MISSING, True)
+        if flag is not None:
+            # It may be what was passed, which therefore must not change while it is read.
+            given = {x.storage: None for x in self.arguments.arrays(leaves)}
+            for x in self.result.arrays(result):
+                x.storage.input, x.storage.is_shared = -2, flag
+                x.storage.may_alias = tuple((c, c.version) for c in given)
+        return result
 
     def _put(
         self, trace: Trace, x: Any, types: Sequence[Type | None], values: Iterator[Value]
@@ -196,15 +194,7 @@ class Recursion:
         sizes = tuple(s.start for s in self.arguments.sizes) + tuple(map(symbol, self.free))
         self.parent.note("recursion", self.code.co_name)
         outs = self._emit("recursive_call", operands, sizes, (graph,))
-        result, flag = self._take(outs)
-        if flag is not None:
-            # The caller may tell his own array from a copy.
-            fresh = self.interpreter.not_(flag)
-            self.parent.emit_all("check", (lift(fresh).value(),), {})
-            assert self.result is not None
-            for x in self.result.arrays(result):
-                x.storage.input, x.storage.may_alias = None, ()
-        return result
+        return self._take(outs, self.arguments.start)
 
     def _settled(self) -> Side:
         """The last trace of the function, in which nothing is new."""
@@ -228,9 +218,8 @@ class Recursion:
         self.sizes.counters = symbols
         types = [*self.arguments.types, *self._state_types()]
         self.inputs = [region.builder.input(t, f"p{k}") for k, t in enumerate(types)]
-        self.flags = {}
         self.passed = set()
-        for x in self.arguments.arrays([leaf for v in self.arguments.values for leaf in leaves_in(v)]):
+        for x in self.arguments.arrays(self.arguments.start):
             self.passed |= x.storage.roots()
         before = self.names.all()
         with self._alone(), entered(region, self.names) as side:
@@ -315,7 +304,9 @@ class Recursion:
                 types.append(None)
                 continue
             if not (is_number(a) and is_number(b)) or lift(a).type != _type_of(b):
-                raise _refused(self.code, f"it stores other things than numbers in a {type(x).__name__}")
+                raise _refused(
+                    self.code, f"it stores other things than numbers in a {type(x).__name__}"
+                )
             types.append(lift(a).type)
         self.changed |= known != types
         self.objects[key], self.numbers[key] = x, types
@@ -371,7 +362,8 @@ class Recursion:
                 lambda: self._aliased(side, x.second),
             )
         if isinstance(x, TracedArray):
-            return self.flags.get(x.storage, self._is_shared_in(side)(x))
+            flag = x.storage.is_shared
+            return self._is_shared_in(side)(x) if flag is None else flag
         parts = parts_of(x)
         for part in parts[2] if parts is not None else ():
             found = self._aliased(side, part)

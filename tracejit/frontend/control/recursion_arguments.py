@@ -86,8 +86,8 @@ class Arguments:
     def __init__(self, parent: Trace, values: Sequence[Any]) -> None:
         self.parent, self.values = parent, list(values)
         self._forms = list(map(_form, values))
-        self._start = [leaf for x in values for leaf in leaves_in(x)]
-        self.kinds: list[Fixed | _Number | _Array] = [Fixed(x) for x in self._start]
+        self.start = [leaf for x in values for leaf in leaves_in(x)]
+        self.kinds: list[Fixed | _Number | _Array] = [Fixed(x) for x in self.start]
         self._sizes: dict[Dim, _Size] = {}
 
     @property
@@ -117,7 +117,7 @@ class Arguments:
 
     def first(self) -> list[Value]:
         """What the call from outside passes."""
-        return self.passed(self._start)
+        return self.passed(self.start)
 
     def passed(self, leaves: Sequence[Any]) -> list[Value]:
         """The values that a call with these leaves passes, in the present trace."""
@@ -141,7 +141,7 @@ class Arguments:
         if len(values) != len(self.values) or list(map(_form, values)) != self._forms:
             return False
         leaves = [leaf for x in values for leaf in leaves_in(x)]
-        pairs = zip(self.kinds, self._start, leaves, strict=True)
+        pairs = zip(self.kinds, self.start, leaves, strict=True)
         return all(_fits(*given) for given in pairs)
 
     def take(self, leaves: Sequence[Any]) -> tuple[Site, bool]:
@@ -153,7 +153,7 @@ class Arguments:
         new, apart = False, dict[tuple[_Size, Dim], _Size]()
         for k, (kind, x) in enumerate(zip(self.kinds, leaves, strict=True)):
             if isinstance(kind, Fixed) and not _is_same(kind.x, x):
-                kind = self.kinds[k] = self._widened(self._start[k])
+                kind = self.kinds[k] = self._widened(self.start[k])
                 new = True
             if not isinstance(kind, _Array):
                 continue

@@ -24,6 +24,7 @@ from tracejit.frontend.control.branches import (
 from tracejit.frontend.control.growth import Grows, packed_items, rolled
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.control.loop_carried import Unlike
+from tracejit.frontend.control.loop_state import Once
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
@@ -254,6 +255,11 @@ class Flow:
             if e.loop is not loop:
                 raise
             error = e
+        except Once:
+            names.put(before)
+            return self._peeled(
+                predicate(self, length > first), lambda: run(first), _nothing, names
+            )
         except TraceError as e:
             if e.code in _FINAL or not known or length - first > _UNROLLED:
                 raise _too_long(e, length - first if known else None) from e
@@ -329,6 +335,9 @@ class Flow:
             return rolled(self, make, peeled == 0)
         except StaticLoop:
             return self._static(test, run, names, info)
+        except Once:
+            names.put(before)
+            return self._peeled(holds, run, _nothing, names)
         except TraceError as e:
             if isinstance(e, Grows) and e.loop is not loop:
                 raise

@@ -66,7 +66,8 @@ def run_function(
 
     if is_generator:
         return interpreter.allocate(GeneratorCall(lambda: run(given)))
-    if code in interpreter.capture.learned.recursive:
+    # The first call is part of the program around it, which knows most of its arguments.
+    if code in interpreter.capture.learned.recursive and interpreter.active.get(code):
         names = names_in(f if f is new else None)
         return call_recursive(interpreter, code, run, names, given)
     return run(given)

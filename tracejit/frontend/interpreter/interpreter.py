@@ -536,7 +536,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.calls[code] = self.calls.get(code, 0) + 1
         nested = len(set(outer)) if depth else 0
         if nested >= _FOLLOWED or (len(outer) > 1 and self.calls[code] > _FOLLOWED**2):
-            if code not in self.capture.learned.inlined:
+            if code not in self.capture.learned.inlined | self.capture.learned.recursive:
                 raise Recursive(code)
         if nested > 1 and self.calls[code] > _CALLS:
             raise TraceError("TJ020", code.co_name, user_line())

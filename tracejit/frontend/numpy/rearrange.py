@@ -22,6 +22,7 @@ from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (
     TracedArray,
+    TracedScalar,
     Tracer,
     as_array,
     here,
@@ -310,6 +311,15 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return x[tuple(keys)]
 
 
+def _without(x: TracedArray, k: TracedScalar, axis: int) -> Any:
+    """The array without the element number `k`, known at run time; out of range it bails out."""
+    n = x.type.shape[axis]
+    # Reading it checks the index.
+    place = asarray(iota(n))[k]
+    left = asarray(iota(here().env.maximum(n - 1, 0)))
+    return in_order_of(asarray(_along(x, axis, left + (left >= place))), x)
+
+
 @handles(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """The array without one element or slice along an axis."""
@@ -317,9 +327,13 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = ravel(x), 0
     axis = normalize_axis_index(axis, x.ndim)
+    n = x.shape[axis]
+    if isinstance(obj, SymInt) and not here().env.is_known(obj.dim):
+        obj = lift(obj)
+    if isinstance(obj, TracedScalar) and dtype_of(obj.type).kind in "iu":
+        return _without(x, obj, axis)
     if not isinstance(obj, (int, np.integer, SymInt)) or isinstance(obj, bool):
         raise TraceError("TJ004", "np.delete with anything but an integer", user_line())
-    n = x.shape[axis]
     if obj < -n or obj >= n:
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     k = obj + n if obj < 0 else obj

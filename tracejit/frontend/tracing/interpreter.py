@@ -39,6 +39,8 @@ class Interpreter(Protocol):
     #: The blocks around the present place that exceptions may leave, and who takes items.
     blocks: list[Any]
     consumers: list[Any]
+    #: The calls that are being traced: for each function, how deep in regions each stands.
+    active: dict[CodeType, list[int]]
     #: id -> the rewritten form of each function that has been called.
     functions: dict[int, FunctionType]
 

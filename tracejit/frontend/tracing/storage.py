@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.trace import Trace, is_several_axes, user_line
@@ -29,7 +30,7 @@ class Storage:
 
     __slots__ = (
         *("carried", "holder", "input", "clobbered", "order", "seen", "source", "strides", "trace"),
-        *("listed", "noalias_set", "may_alias", "value", "version", "written"),
+        *("is_shared", "listed", "noalias_set", "may_alias", "value", "version", "written"),
     )
 
     def __init__(
@@ -52,6 +53,8 @@ class Storage:
             self.order = None if unknown else value.type.order
         self.source, self.seen = source, source.version if source else 0
         self.strides = strides
+        #: Of memory that may be another array's: a traced number that tells whether it is, if any.
+        self.is_shared: Any = None
         #: What a loop carries, in its body: the array of the iteration before.
         self.carried = False
         #: Memory that this may be the same as, or a view of, and the version of it that is right:
@@ -100,7 +103,9 @@ class Storage:
         Raises TraceError where other memory may have to change with it.
         """
         if self.input is not None and self.input < 0:
-            raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+            if self.is_shared is None:
+                raise TraceError("TJ005", "a store into memory that may be shared", user_line())
+            self.own(trace)
         if self.listed:
             raise TraceError("TJ005", "a store into an array that a list holds", user_line())
         for storage, _ in self.may_alias:
@@ -112,6 +117,15 @@ class Storage:
             value = laid_out(trace, value, self.order)
         self.put(trace, value)
         self.written = True
+
+    def own(self, trace: Trace) -> None:
+        """Let a run bail out here where this memory is shared: it is an array's own after that."""
+        assert self.is_shared is not None
+        flag = trace.capture(self.is_shared.value(), self.is_shared.trace)
+        false = trace.emit("constant", (), value=False, type="bool")
+        trace.emit_all("check", (trace.emit("py_equal", (flag, false)),), {})
+        if trace is self.trace:
+            self.input, self.may_alias, self.is_shared = None, (), None
 
     def lose(self, trace: Trace) -> None:
         """Note that `trace` stores under another name into what may be this memory."""

@@ -60,7 +60,7 @@ def _trace(
             learned.read_lists.add(e.label)
             return attempt(scalars_static)
         except Recursive as e:
-            learned.recursive.add(e.code)
+            learned.recursive.add(e.callee)
             return attempt(scalars_static)
         except TraceError as e:
             if learned.recursive:

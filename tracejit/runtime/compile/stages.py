@@ -324,8 +324,11 @@ def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
     the caller would see that it is none.
     """
     shared: dict[int, int] = {}
-    roots = {id(storage): len(arrays) for storage, arrays in _memory_of(tree, iter(flat)).items()}
     arrays = list({id(x): x for x in flat if isinstance(x, TracedArray)}.values())
+    for x in arrays:
+        if x.storage.is_shared is not None:
+            x.storage.own(x.storage.trace)
+    roots = {id(c): len(found) for c, found in _memory_of(tree, iter(flat)).items()}
     for x in arrays:
         shared[id(x.storage)] = shared.get(id(x.storage), 0) + 1
     for x in arrays:
