@@ -108,8 +108,8 @@ CODES: dict[str, tuple[str, str]] = {
         "pass arrays that do not overlap, or a copy of one of them",
     ),
     "TJ020": (
-        "a function calls itself too often, or to a depth that depends on data",
-        "write the recursion as a loop, or pass what decides its depth as a constant",
+        "a function that calls itself cannot become a native function",
+        "pass and give numbers and arrays alone, or write the recursion as a loop",
     ),
     "TJ021": (
         "the text of a traced value is used otherwise than for printing",

@@ -20,7 +20,8 @@ import numpy as np
 import tracejit
 from tests.support.compare import Outcome, clone, leaves
 from tracejit.errors import Bailout, TraceError
-from tracejit.frontend.capture.values import Call
+from tracejit.frontend.capture.values import Call, Learned
+from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.ir import dims
 from tracejit.ir.evaluate import evaluate
@@ -62,6 +63,7 @@ class Readers:
     def __init__(self, f: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
         self.function = tracejit.jit(f).__tracejit__
         self._captured: dict[str, list[tuple[int, ...]]] = {}
+        self._learned = Learned()
         self._histories: dict[Any, History] = {}
         self._lowered: dict[str, list[Lowered]] = {}
         for args in calls:
@@ -147,7 +149,13 @@ class Readers:
         key = _key(chosen, tree)
         with _quietly():
             try:
-                traced = trace_call(self.function, chosen, flat, tree, self._captured)
+                traced = trace_call(
+                    self.function, chosen, flat, tree, self._captured, learned=self._learned
+                )
+            except Recursive as e:
+                self._learned.recursive.add(e.callee)
+                again = specialize(flat, self._history(flat), scalars_static=False)
+                return self._trace(again, flat, tree)
             except (TraceError, Bailout):
                 raise
             except Exception as e:

@@ -52,7 +52,7 @@ def fibonacci(n):
     return fibonacci(n - 1) + fibonacci(n - 2)
 
 
-programs.add(fibonacci, (1,), (7,), (10,), (0,), eager="a recursion that branches")
+programs.add(fibonacci, (1,), (7,), (10,), (0,))
 
 
 def refine(f, a, b, depth):
@@ -91,7 +91,7 @@ def ackermann_row(m, n):
     return ackermann_row(m - 1, ackermann_row(m, n - 1))
 
 
-programs.add(ackermann_row, (0, 3), (1, 2), (2, 3), eager="a recursion that branches")
+programs.add(ackermann_row, (0, 3), (1, 2), (2, 3))
 
 
 def flatten(tree):

@@ -88,10 +88,20 @@ f(a, a.copy())
 """,
     ),
     "TJ020": Explanation(
-        "A call of a function within itself is traced into it, as far as some hundred calls. Where "
-        "only the data decide when that ends, it is followed to a smaller depth; a call of the "
-        "compiled function that goes deeper is repeated eagerly, which the report counts, and "
-        "which `strict` makes an error. A loop has no such limit.",
+        "A call of a function within itself, as often as data says, is a native function that "
+        "calls itself. Its calls pass and give numbers, arrays and tuples of these; arrays that "
+        "they store into are the same in all calls, or made in them. Where that is not so, calls "
+        "are traced into each other to a small depth; a call of the compiled function that goes "
+        "deeper is repeated eagerly, which the report counts, and which `strict` makes an error.",
+        """
+@jit
+def f(x, k):
+    if x[k] > 0:
+        print(k)
+        f(x, k + 1)
+
+f(np.ones(30), 0)
+""",
     ),
     "TJ021": Explanation(
         "Texts of traced values are made at run time, by the print or the exception that they are "

@@ -44,7 +44,7 @@ class Op:
     parity: ClassVar[str] = "exact"
     #: A node may be dropped when nothing reads it, merged with its twin, and run at compile time.
     pure: ClassVar[bool] = True
-    #: elementwise, index, reduction, scan, library, control or host: who lowers it.
+    #: elementwise, index, reduction, scan, library, control, call or host: who lowers it.
     kind: ClassVar[str] = "host"
     #: Whether the sizes that a node binds are its last results; else they are its last operands.
     gives_sizes: ClassVar[bool] = False

@@ -142,7 +142,7 @@ class Recursion:
         attrs: dict[str, Any] = {
             "name": self.name,
             "sizes": (sizes,) if regions else sizes,
-            "types": tuple(map(described, types)),
+            "types": tuple(described(t, binds) for t in types),
             "written": written,
         }
         return trace.emit_all(op, operands, attrs, regions=regions, binds=binds)
@@ -286,10 +286,11 @@ class Recursion:
         self.changed |= new is not before or shared is not self.is_shared
         self.is_shared = shared
         self._graph(side)
-        captures = [v for v in side.region.captures if v not in self.captures]
-        self.captures += captures
-        self.changed |= bool(captures)
-        if not self.changed:
+        captures = list(side.region.captures)
+        if self.changed or set(captures) - set(self.captures):
+            # What was read only for another form of the calls is left out next time.
+            self.captures, self.changed = [] if self.changed else captures, True
+        else:
             free = self._graph(side).sizes[len(self.arguments.sizes) :]
             self.changed, self.free = free != self.free, free
 

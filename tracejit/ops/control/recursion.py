@@ -4,9 +4,9 @@
     fib: s = recurse(m, name="fib", sizes=(), types=(("python", "int"),), written=())
 
 Both take what the region takes: `sizes` stand for its sizes. `types` describes the results, as in
-`host_call`; their sizes that are known only when the call returns are `binds`, whose values are the
-last results. `written` holds pairs (result, operand): such a result is that operand as the call has
-left it, and may lie in its memory.
+`host_call`; a size that is known only when the call returns is `(k,)`, number k of `binds`, whose
+values are the last results. `written` holds pairs (result, operand): such a result is that operand
+as the call has left it, and may lie in its memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from tracejit.errors import Bailout
-from tracejit.ir.dims import Dim, Poly
+from tracejit.ir.dims import Dim, Poly, symbol
 from tracejit.ir.graph import Attr, Attrs, Graph
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import (
@@ -40,10 +40,12 @@ _Run = Callable[[Graph, Sequence[Any], Mapping[str, int]], "tuple[Any, ...]"]
 _CALLED: ContextVar[dict[str, tuple[Graph, _Run]] | None] = ContextVar("called", default=None)
 
 
-def described(t: Type) -> Attr:
-    """The type of a result, for the attribute `types`."""
+def described(t: Type, binds: Sequence[str] = ()) -> Attr:
+    """The type of a result, for the attribute `types`; `binds` are the sizes that a node binds."""
     if isinstance(t, ArrayType):
-        return ("array", dtype_name(t.dtype), t.shape, t.order)
+        bound = {symbol(name): (k,) for k, name in enumerate(binds)}
+        shape = tuple(bound.get(d, d) for d in t.shape)  # type: ignore[arg-type]
+        return ("array", dtype_name(t.dtype), shape, t.order)
     if isinstance(t, NpScalar):
         return ("numpy", dtype_name(t.dtype))
     require(isinstance(t, PyScalar), f"a function that calls itself gives no {t}")
@@ -51,11 +53,12 @@ def described(t: Type) -> Attr:
     return ("python", t.kind)
 
 
-def _type(described_type: Any) -> Type:
+def _type(described_type: Any, binds: Sequence[str]) -> Type:
     match described_type:
         case ("array", str(dtype), tuple(shape), tuple(order)) if dtype in DTYPES:
-            require(all(type(d) is int or isinstance(d, Poly) for d in shape), f"{shape} no shape")
-            return ArrayType(DTYPES[dtype], shape, order)
+            sizes = [symbol(binds[d[0]]) if type(d) is tuple else d for d in shape]
+            require(all(type(d) is int or isinstance(d, Poly) for d in sizes), f"{shape} no shape")
+            return ArrayType(DTYPES[dtype], tuple(sizes), order)
         case ("numpy", str(dtype)) if dtype in DTYPES:
             return NpScalar(DTYPES[dtype])
         case ("python", str(kind)):
@@ -68,7 +71,7 @@ def _results(
     name: str, inputs: Sequence[Type], attrs: Attrs, binds: tuple[str, ...]
 ) -> tuple[Type, ...]:
     only_attrs(name, attrs, *_ATTRS)
-    types = tuple(map(_type, attrs["types"]))
+    types = [_type(t, binds) for t in attrs["types"]]
     for result, operand in attrs["written"]:
         same = types[result] == inputs[operand]
         require(same, f"{name}: result {result} is no operand {operand} that was written")
@@ -100,7 +103,7 @@ class RecursiveCall(RegionOp):
     """A call of a function that calls itself: the region."""
 
     name: ClassVar[str] = "recursive_call"
-    kind: ClassVar[str] = "control"
+    kind: ClassVar[str] = "call"
     raises: ClassVar[bool] = True
     gives_sizes: ClassVar[bool] = True
 
@@ -135,7 +138,7 @@ class Recurse(Op):
     """A call of the function around it that has this name."""
 
     name: ClassVar[str] = "recurse"
-    kind: ClassVar[str] = "control"
+    kind: ClassVar[str] = "call"
     raises: ClassVar[bool] = True
     gives_sizes: ClassVar[bool] = True
 
