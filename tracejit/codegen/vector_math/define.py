@@ -39,10 +39,12 @@ from tracejit.codegen.vector_math import (
     trigonometric,
 )
 from tracejit.codegen.vector_math.builder import VectorBuilder
-from tracejit.codegen.vector_math.formats import FORMATS, Definition, symbol
+from tracejit.codegen.vector_math.formats import F32, FORMATS
+from tracejit.codegen.vector_math.llvm_builder import LlvmBuilder
+from tracejit.codegen.vector_math.llvm_text import Definition, symbol
 from tracejit.codegen.vector_math.values import Float
 
-__all__ = ["ARITY", "SHARED", "define", "symbol"]
+__all__ = ["ARITY", "SHARED", "build", "define", "symbol"]
 
 Body = Callable[..., Float]
 
@@ -120,6 +122,19 @@ SHARED: dict[str, tuple[str, int]] = {"sin": ("sincos", 0), "cos": ("sincos", 1)
 ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
 
 
+def build(e: VectorBuilder, name: str, arguments: Sequence[Float]) -> Sequence[Float]:
+    """The results of a function, mostly one, of arguments in the format of `e`.
+
+    Raises KeyError for an unknown name.
+    """
+    if name in _SHARING:
+        return _SHARING[name](e, *arguments)
+    function = _FUNCTIONS[name]
+    if function.wide is None or e.format is not F32:
+        return [function.body(e, *arguments)]
+    return [function.wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)]
+
+
 def define(
     name: str, dtype: str, width: int, fma: bool = True, permutes: bool = False
 ) -> Definition:
@@ -133,16 +148,7 @@ def define(
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
-    e = VectorBuilder(FORMATS[dtype], width, fma, permutes)
-    arguments = [e.argument(n) for n in ("%x", "%y")[: ARITY.get(name, 1)]]
-    if name in _SHARING:
-        results = _SHARING[name](e, *arguments)
-    else:
-        function = _FUNCTIONS[name]
-        if function.wide is not None and dtype == "f32":
-            wide = function.wide(e.doubles(), *(a.widened() for a in arguments))
-            results = [wide.narrowed(e)]
-        else:
-            results = [function.body(e, *arguments)]
-    parameters = [f"{e.float_type} {a.name}" for a in arguments]
+    e = LlvmBuilder(FORMATS[dtype], width, fma, permutes)
+    parameters = ["%x", "%y"][: ARITY.get(name, 1)]
+    results = build(e, name, [Float(e, parameter) for parameter in parameters])
     return e.definition(symbol(name, dtype, width), parameters, results)

@@ -1,19 +1,18 @@
-"""Binary floating-point formats, and the text of functions over vectors of their numbers."""
+"""Binary floating-point formats."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
 
-__all__ = ["F32", "F64", "FORMATS", "Definition", "Format", "literal", "symbol"]
+__all__ = ["F32", "F64", "FORMATS", "Format"]
 
 
 @dataclass(frozen=True)
 class Format:
-    """A binary floating-point format: its LLVM types and the fields of its encoding."""
+    """A binary floating-point format: the fields of its encoding."""
 
     name: str
-    type: str
     bits: int
     mantissa: int
 
@@ -21,11 +20,6 @@ class Format:
     def bias(self) -> int:
         """Of the exponent field."""
         return (1 << (self.bits - self.mantissa - 2)) - 1
-
-    @property
-    def integer(self) -> str:
-        """The LLVM integer type of the same size."""
-        return f"i{self.bits}"
 
     @property
     def sign_mask(self) -> int:
@@ -59,43 +53,6 @@ class Format:
         return self.decode(self.encode(value))
 
 
-F64 = Format("f64", "double", 64, 52)
-F32 = Format("f32", "float", 32, 23)
+F64 = Format("f64", 64, 52)
+F32 = Format("f32", 32, 23)
 FORMATS = {"f64": F64, "f32": F32}
-
-
-def literal(value: float) -> str:
-    """LLVM's spelling of a constant; a `float` constant is written as the double it equals."""
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def symbol(name: str, dtype: str, width: int) -> str:
-    """Name of the function over `width` elements: `symbol("exp", "f64", 8)` is "tj_exp_f64x8"."""
-    return f"tj_{name}_{dtype}x{width}"
-
-
-@dataclass(frozen=True)
-class Definition:
-    """LLVM IR text of the function `symbol`, the `declare` lines that it needs, and what it calls.
-
-    A module may hold one definition of each symbol.
-    """
-
-    symbol: str
-    text: str
-    declarations: tuple[str, ...]
-    helpers: tuple[Definition, ...] = ()
-
-    def everything(self) -> dict[str, str]:
-        """The texts of this function and of all that it calls, by symbol."""
-        texts: dict[str, str] = {}
-        for helper in self.helpers:
-            texts |= helper.everything()
-        return texts | {self.symbol: self.text}
-
-    def all_declarations(self) -> dict[str, None]:
-        """The `declare` lines of this function and of all that it calls, each once."""
-        lines = dict.fromkeys(self.declarations)
-        for helper in self.helpers:
-            lines |= helper.all_declarations()
-        return lines

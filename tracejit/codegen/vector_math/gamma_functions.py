@@ -25,11 +25,11 @@ _ROOT_2_PI = math.sqrt(2 * math.pi)
 _PSI_ROOT = float.fromhex("0x1.762d86356be3fp+0"), float.fromhex("0x1.b86a722197829p-54")
 _PSI_CENTRE = 1.75
 #: Gamma(n) at n, from 1 on.
-_GAMMA_OF_INTEGERS = [
+_GAMMA_OF_INTEGERS = (
     0,
     *(F64.encode(float(math.factorial(n - 1))) for n in range(1, 172)),
     F64.encode(math.inf),
-]
+)
 
 
 def _stepped(e: VectorBuilder, x: Float, low: float) -> tuple[Float, Float, Float]:

@@ -106,8 +106,8 @@ def _special(e: VectorBuilder, x: Float, y: Float, product: Float, result: Float
     result = size.compare("oeq", 1.0).select(1.0, result)
 
     half = y * 0.5
-    is_integer = y.compare("oeq", e.intrinsic("trunc", y))
-    half_is_fraction = half.compare("one", e.intrinsic("trunc", half))
+    is_integer = y.compare("oeq", y.trunc())
+    half_is_fraction = half.compare("one", half.trunc())
     signed = result.with_sign(x.sign())
     # Halves of numbers from 2^53 on, and of infinity, are integers.
     odd = is_integer.select(half_is_fraction.select(signed, result), result)

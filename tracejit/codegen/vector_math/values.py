@@ -1,116 +1,113 @@
-"""Vectors as Python objects: each operator on a `Float`, `Int` or `Mask` becomes one instruction.
+"""Vectors as Python objects: each operator on a `Float`, `Int` or `Mask` is one operation.
 
-Width 1 gives scalars. Nothing is contracted, reordered or folded: every operation is rounded by
-itself.
+What an operation does is the `Emitter`'s: it writes an instruction, or computes arrays. Nothing is
+contracted, reordered or folded: every operation is rounded by itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Self
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
 
-from tracejit.codegen.vector_math.formats import F64, Definition, Format, literal
+from tracejit.codegen.vector_math.formats import Format
 
 __all__ = ["Emitter", "Float", "Int", "Mask"]
 
 
-@dataclass
-class _Function:
-    """What builders of one function share, whatever their format."""
+class Emitter(ABC):
+    """The operations on floats of one format, on integers of its size, and on truth values.
 
-    lines: list[str] = field(default_factory=list)
-    #: In the order of their first use.
-    declarations: dict[str, None] = field(default_factory=dict)
-    helpers: dict[str, Definition] = field(default_factory=dict)
-    block: str = "entry"
+    Operations take and give what stands for a value: a register's name, or an array. Operations
+    and predicates have LLVM's names; shifts take counts below the size.
 
-
-class Emitter:
-    """Instructions of one function over vectors of `width` elements, and their spelling.
-
-    With `fma` false the host has no fused multiply-add (LLVM would call a library function for
-    each element). With `permutes` it has AVX-512, whose permutations read small tables faster
-    than memory does.
+    With `fma` there is a fused multiply-add. `permutes` says that tables are read by AVX-512's
+    permutations where the lanes fill its registers.
     """
 
-    def __init__(
-        self,
-        fmt: Format,
-        width: int,
-        fma: bool,
-        permutes: bool = False,
-        function: _Function | None = None,
-    ) -> None:
-        self.format = fmt
-        self.width = width
-        self.fma = fma
-        self.permutes = permutes
-        self._function = function or _Function()
+    format: Format
+    fma: bool
+    permutes: bool
 
+    @abstractmethod
     def doubles(self) -> Self:
-        """A builder of the same function whose values are float64."""
-        return type(self)(F64, self.width, self.fma, self.permutes, self._function)
+        """An emitter of the same function whose values are float64."""
 
-    def vector(self, element: str) -> str:
-        """The type of a value whose elements have type `element`."""
-        return element if self.width == 1 else f"<{self.width} x {element}>"
-
-    @property
-    def float_type(self) -> str:
-        return self.vector(self.format.type)
-
-    @property
-    def int_type(self) -> str:
-        return self.vector(self.format.integer)
-
-    def constant(self, value: float) -> str:
+    @abstractmethod
+    def constant(self, value: float) -> Any:
         """`value` in every lane."""
-        text = f"{self.format.type} {literal(value)}"
-        return literal(value) if self.width == 1 else f"splat ({text})"
 
-    def int_constant(self, value: int) -> str:
+    @abstractmethod
+    def int_constant(self, value: int) -> Any:
         """`value` in every lane."""
-        return str(value) if self.width == 1 else f"splat ({self.format.integer} {value})"
 
-    def emit(self, instruction: str) -> str:
-        """Append an instruction; its result's name."""
-        lines = self._function.lines
-        name = f"%v{len(lines)}"
-        lines.append(f"  {name} = {instruction}")
-        return name
+    @abstractmethod
+    def float_operation(self, operation: str, *operands: Any) -> Any:
+        """fadd, fsub, fmul, fdiv, fneg, sqrt, trunc, fma."""
 
-    def intrinsic(self, name: str, *operands: Float) -> Float:
-        """Call an LLVM intrinsic all of whose operands have the result's type."""
-        fmt = self.format
-        suffix = fmt.name if self.width == 1 else f"v{self.width}{fmt.name}"
-        function = f"{self.float_type} @llvm.{name}.{suffix}"
-        self.declare(function, *[self.float_type] * len(operands))
-        arguments = ", ".join(f"{self.float_type} {operand.name}" for operand in operands)
-        return Float(self, self.emit(f"call {function}({arguments})"))
+    @abstractmethod
+    def int_operation(self, operation: str, left: Any, right: Any) -> Any:
+        """add, sub, mul, and, or, xor, shl, lshr, smin, smax; arithmetic wraps."""
 
-    def declare(self, function: str, *types: str) -> None:
-        """An external function, by its result's type and its name."""
-        self._function.declarations[f"declare {function}({', '.join(types)})"] = None
+    @abstractmethod
+    def mask_operation(self, operation: str, left: Any, right: Any) -> Any:
+        """and, or, xor."""
 
-    def any(self, mask: Mask) -> str:
-        """An `i1` that is true where any lane is."""
-        if self.width == 1:
-            return mask.name
-        packed = f"i{self.width}"
-        bits = self.emit(f"bitcast {self.vector('i1')} {mask.name} to {packed}")
-        return self.emit(f"icmp ne {packed} {bits}, 0")
+    @abstractmethod
+    def negated(self, mask: Any) -> Any:
+        """True where `mask` is not."""
+
+    @abstractmethod
+    def compare_floats(self, predicate: str, left: Any, right: Any) -> Any:
+        """Ordered (o) or true where either is NaN (u): eq, ne, lt, le, gt, ge; uno."""
+
+    @abstractmethod
+    def compare_ints(self, predicate: str, left: Any, right: Any) -> Any:
+        """eq, ne; signed (s) or unsigned (u): lt, le, gt, ge."""
+
+    @abstractmethod
+    def select_floats(self, mask: Any, true: Any, false: Any) -> Any:
+        """`true` where the mask is set, else `false`."""
+
+    @abstractmethod
+    def select_ints(self, mask: Any, true: Any, false: Any) -> Any:
+        """`true` where the mask is set, else `false`."""
+
+    @abstractmethod
+    def bits(self, value: Any) -> Any:
+        """The encodings of floats."""
+
+    @abstractmethod
+    def from_bits(self, value: Any) -> Any:
+        """The floats of encodings."""
+
+    @abstractmethod
+    def from_int(self, value: Any) -> Any:
+        """The floats next to signed integers."""
+
+    @abstractmethod
+    def widen(self, value: Any) -> Any:
+        """Floats of this format, float32, as those of `doubles()`."""
+
+    @abstractmethod
+    def narrow(self, value: Any) -> Any:
+        """Floats of `doubles()` rounded to this format, float32."""
+
+    @abstractmethod
+    def narrow_int(self, value: Any) -> Any:
+        """The low halves of integers of `doubles()`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mask:
     """One truth value a lane."""
 
     emitter: Emitter
-    name: str
+    value: Any
 
     def _with(self, operation: str, other: Mask) -> Mask:
         e = self.emitter
-        return Mask(e, e.emit(f"{operation} {e.vector('i1')} {self.name}, {other.name}"))
+        return Mask(e, e.mask_operation(operation, self.value, other.value))
 
     def __and__(self, other: Mask) -> Mask:
         return self._with("and", other)
@@ -122,45 +119,32 @@ class Mask:
         return self._with("xor", other)
 
     def negated(self) -> Mask:
-        e = self.emitter
-        one = "true" if e.width == 1 else "splat (i1 true)"
-        return Mask(e, e.emit(f"xor {e.vector('i1')} {self.name}, {one}"))
+        return Mask(self.emitter, self.emitter.negated(self.value))
 
     def select_int(self, true: Int, false: Int) -> Int:
         """`true` where the mask is set, else `false`."""
         e = self.emitter
-        condition = f"select {e.vector('i1')} {self.name}"
-        operands = f"{e.int_type} {true.name}, {e.int_type} {false.name}"
-        return Int(e, e.emit(f"{condition}, {operands}"))
+        return Int(e, e.select_ints(self.value, true.value, false.value))
 
     def select(self, true: Float | float, false: Float) -> Float:
         """`true` where the mask is set, else `false`."""
-        e = self.emitter
-        true = false.like(true)
-        condition = f"select {e.vector('i1')} {self.name}"
-        operands = f"{e.float_type} {true.name}, {e.float_type} {false.name}"
-        return Float(e, e.emit(f"{condition}, {operands}"))
+        e, true = self.emitter, false.like(true)
+        return Float(e, e.select_floats(self.value, true.value, false.value))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Int:
     """An integer of the format's size a lane; arithmetic wraps."""
 
     emitter: Emitter
-    name: str
+    value: Any
 
-    @property
-    def element(self) -> str:
-        return self.emitter.format.integer
-
-    @property
-    def type(self) -> str:
-        return self.emitter.int_type
+    def _value(self, other: Int | int) -> Any:
+        return other.value if isinstance(other, Int) else self.emitter.int_constant(other)
 
     def _operation(self, operation: str, other: Int | int) -> Int:
         e = self.emitter
-        right = other.name if isinstance(other, Int) else e.int_constant(other)
-        return Int(e, e.emit(f"{operation} {e.int_type} {self.name}, {right}"))
+        return Int(e, e.int_operation(operation, self.value, self._value(other)))
 
     def __add__(self, other: Int | int) -> Int:
         return self._operation("add", other)
@@ -170,7 +154,7 @@ class Int:
 
     def __rsub__(self, other: int) -> Int:
         e = self.emitter
-        return Int(e, e.emit(f"sub {e.int_type} {e.int_constant(other)}, {self.name}"))
+        return Int(e, e.int_operation("sub", e.int_constant(other), self.value))
 
     def __and__(self, other: Int | int) -> Int:
         return self._operation("and", other)
@@ -191,69 +175,45 @@ class Int:
         """Zeros come in from the left."""
         return self._operation("lshr", count)
 
-    def _extreme(self, name: str, other: int) -> Int:
-        e, function = self.emitter, f"{self.type} @llvm.{name}"
-        function += f".{self.element}" if e.width == 1 else f".v{e.width}{self.element}"
-        e.declare(function, self.type, self.type)
-        right = e.int_constant(other)
-        return Int(e, e.emit(f"call {function}({self.type} {self.name}, {self.type} {right})"))
-
     def at_least(self, low: int) -> Int:
         """The greater of the two, of signed numbers."""
-        return self._extreme("smax", low)
+        return self._operation("smax", low)
 
     def at_most(self, high: int) -> Int:
         """The smaller of the two, of signed numbers."""
-        return self._extreme("smin", high)
+        return self._operation("smin", high)
 
     def compare(self, predicate: str, other: Int | int) -> Mask:
         e = self.emitter
-        right = other.name if isinstance(other, Int) else e.int_constant(other)
-        return Mask(e, e.emit(f"icmp {predicate} {e.int_type} {self.name}, {right}"))
+        return Mask(e, e.compare_ints(predicate, self.value, self._value(other)))
 
     def narrowed(self, emitter: Emitter) -> Int:
         """The low bits, as many as `emitter`'s integers have."""
-        e = emitter
-        return Int(e, e.emit(f"trunc {self.type} {self.name} to {e.int_type}"))
+        return Int(emitter, emitter.narrow_int(self.value))
 
     def converted(self) -> Float:
         """The nearest floating-point number."""
-        e = self.emitter
-        return Float(e, e.emit(f"sitofp {e.int_type} {self.name} to {e.float_type}"))
+        return Float(self.emitter, self.emitter.from_int(self.value))
 
     def as_float(self) -> Float:
         """The number with these bits."""
-        e = self.emitter
-        return Float(e, e.emit(f"bitcast {e.int_type} {self.name} to {e.float_type}"))
+        return Float(self.emitter, self.emitter.from_bits(self.value))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Float:
     """A floating-point number a lane."""
 
     emitter: Emitter
-    name: str
-
-    @property
-    def element(self) -> str:
-        return self.emitter.format.type
-
-    @property
-    def type(self) -> str:
-        return self.emitter.float_type
-
-    def sqrt(self) -> Float:
-        return self.emitter.intrinsic("sqrt", self)
+    value: Any
 
     def widened(self) -> Float:
         """The float64 that equals this float32."""
-        e = self.emitter.doubles()
-        return Float(e, e.emit(f"fpext {self.type} {self.name} to {e.float_type}"))
+        return Float(self.emitter.doubles(), self.emitter.widen(self.value))
 
     def narrowed(self, emitter: Emitter) -> Float:
         """Rounded to `emitter`'s format, float32."""
-        e = emitter
-        return Float(e, e.emit(f"fptrunc {self.type} {self.name} to {e.float_type}"))
+        return Float(emitter, emitter.narrow(self.value))
 
     def like(self, value: Float | float) -> Float:
         """`value` itself, or the constant in every lane."""
@@ -261,10 +221,20 @@ class Float:
             return value
         return Float(self.emitter, self.emitter.constant(value))
 
-    def _operation(self, operation: str, left: Float | float, right: Float | float) -> Float:
+    def _operation(self, operation: str, *operands: Float | float) -> Float:
         e = self.emitter
-        operands = f"{self.like(left).name}, {self.like(right).name}"
-        return Float(e, e.emit(f"{operation} {e.float_type} {operands}"))
+        return Float(e, e.float_operation(operation, *(self.like(x).value for x in operands)))
+
+    def sqrt(self) -> Float:
+        return self._operation("sqrt", self)
+
+    def trunc(self) -> Float:
+        """The next integer towards zero."""
+        return self._operation("trunc", self)
+
+    def fused(self, factor: Float | float, summand: Float | float) -> Float:
+        """self * factor + summand, rounded once; where the emitter has `fma`."""
+        return self._operation("fma", self, factor, summand)
 
     def __add__(self, other: Float | float) -> Float:
         return self._operation("fadd", self, other)
@@ -285,16 +255,14 @@ class Float:
         return self._operation("fdiv", self, other)
 
     def __neg__(self) -> Float:
-        e = self.emitter
-        return Float(e, e.emit(f"fneg {e.float_type} {self.name}"))
+        return self._operation("fneg", self)
 
     def __abs__(self) -> Float:
         return (self.bits() & (self.emitter.format.sign_mask - 1)).as_float()
 
     def compare(self, predicate: str, other: Float | float) -> Mask:
         e = self.emitter
-        right = self.like(other).name
-        return Mask(e, e.emit(f"fcmp {predicate} {e.float_type} {self.name}, {right}"))
+        return Mask(e, e.compare_floats(predicate, self.value, self.like(other).value))
 
     def at_least(self, low: float) -> Float:
         """The greater of the two; NaN stays. One instruction on x86, whose `max` is this select."""
@@ -306,8 +274,7 @@ class Float:
 
     def bits(self) -> Int:
         """The encoding."""
-        e = self.emitter
-        return Int(e, e.emit(f"bitcast {e.float_type} {self.name} to {e.int_type}"))
+        return Int(self.emitter, self.emitter.bits(self.value))
 
     def sign(self) -> Int:
         """The sign bit alone."""
