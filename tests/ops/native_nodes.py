@@ -150,7 +150,7 @@ class NativeNode:
         scalars = {v.name: x for v, x in zip(kernel.scalars, numbers, strict=True)}
         named = dict(zip((p.name for p in kernel.params), buffers, strict=True))
         try:
-            run_kernel(kernel, named, known, scalars)  # type: ignore[arg-type]
+            run_kernel(kernel, named, known, scalars, host_target())  # type: ignore[arg-type]
         except OutOfRange:
             raise Bailout("an index is out of range") from None
         return result.checked()

@@ -194,7 +194,7 @@ def run_both(
         if native:
             assert compiled(k, target)(mine, sizes, scalars) == 0
         else:
-            run_kernel(k, mine, sizes, scalars)
+            run_kernel(k, mine, sizes, scalars, TARGETS[target])
         for name, (whole, _) in guarded.items():
             length = len(buffers[name])
             assert same_bits(whole[:length], buffers[name])

@@ -4,7 +4,8 @@
     run_kernel(kernel, {"x": x, "out": out}, {"n": 100}, {})
 
 The print is plain Python: loops are `for` over `range`, a buffer is a flat list of elements, a
-scalar function is NumPy's ufunc of that name on NumPy scalars. `run_kernel` executes that print.
+scalar function is NumPy's ufunc of that name on NumPy scalars. `run_kernel` executes that print;
+elementary functions of floats are there those of `vector_math`, with the bits of the native code.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.codegen.llvm.engine import libm_address
+from tracejit.codegen.llvm.engine import HostTarget, libm_address
 from tracejit.codegen.scalar.math import C_FUNCTIONS
+from tracejit.codegen.vector_math.define import ARITY
+from tracejit.codegen.vector_math.evaluate import evaluate
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.fma import fma
 from tracejit.ir.kernel import (
@@ -39,6 +42,7 @@ from tracejit.ir.kernel import (
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES
 from tracejit.ops.array.elementwise import Elementwise
+from tracejit.ops.array.numpy_formulas import UNIFORM_POWERS
 from tracejit.ops.host.special import special_op
 
 __all__ = ["OutOfRange", "print_kernel", "run_kernel"]
@@ -239,16 +243,30 @@ def _op(name: str) -> Callable[..., Any]:
     return lambda *args: OPS[name].evaluate(args, {})[0]
 
 
-def _functions() -> dict[str, Any]:
+def _elementary(name: str, target: HostTarget | None) -> Callable[..., Any]:
+    """A function of `vector_math`; power is one of integers, too."""
+    host = {} if target is None else {"fma": target.has_fma, "permutes": target.permutes}
+
+    def call(*args: Any) -> Any:
+        of_floats = args[0].dtype.kind == "f"
+        return evaluate(name, *args, **host) if of_floats else OPS[name].evaluate(args, {})[0]
+
+    return call
+
+
+def _functions(target: HostTarget | None) -> dict[str, Any]:
     ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
+    own = {name: _elementary(name, target) for name in ARITY}
+    special = {name: own.get(name) or _op(name) for name in OPS if special_op(name)}
     return {
         **{name: _op(name) for name, op in OPS.items() if isinstance(op, Elementwise)},
         **ufuncs,
-        "special": SimpleNamespace(**{name: _op(name) for name in OPS if special_op(name)}),
+        **own,
+        "special": SimpleNamespace(**special),
         "np": np,
         "wrap_index": _wrap_index,
         "fma": fma,
-        "power": _op("power"),
+        "uniform_power": lambda x, y: UNIFORM_POWERS.get(float(y), lambda x: own["power"](x, y))(x),
         **{f"libm_{name}": _libm(name) for name in C_FUNCTIONS},
         "select": _select,
         "cast": _cast,
@@ -366,14 +384,15 @@ def run_kernel(
     buffers: Mapping[str, np.ndarray[Any, Any]],
     sizes: Mapping[str, int],
     scalars: Mapping[str, Any] | None = None,
+    target: HostTarget | None = None,
 ) -> None:
     """Execute the print of a kernel on flat views of memory; outputs are written in place.
 
     `buffers` maps each parameter to a one-dimensional array that begins at the buffer's first
-    element. Raises OutOfRange where the native function returns 1, and KeyError for a missing
-    argument.
+    element. Elementary functions have the bits of `target`, or those without fused multiply-add.
+    Raises OutOfRange where the native function returns 1, KeyError for a missing argument.
     """
-    env = _functions()
+    env = _functions(target)
     exec(compile(print_kernel(kernel), f"<kernel {kernel.name}>", "exec"), env)
     given = scalars or {}
     arguments: list[Any] = [buffers[p.name] for p in kernel.params]

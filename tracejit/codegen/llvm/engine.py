@@ -64,6 +64,11 @@ class HostTarget:
         """Whether this is 64-bit x86."""
         return self.triple.startswith(("x86_64", "amd64"))
 
+    @property
+    def permutes(self) -> bool:
+        """Whether there are AVX-512's permutations, which read small tables."""
+        return self.is_x86 and "avx512f" in self.features
+
 
 def _llvm() -> Any:
     import llvmlite.binding as llvm

@@ -62,8 +62,7 @@ def _defined(s: Lanes, name: str, dtype: str) -> str:
 
     def build() -> None:
         target = module.target
-        permutes = target.is_x86 and "avx512f" in target.features
-        definition = define(name, dtype, s.width, target.has_fma, permutes)
+        definition = define(name, dtype, s.width, target.has_fma, target.permutes)
         for line in definition.all_declarations():
             module.declare_line(line)
         for key, text in definition.everything().items():

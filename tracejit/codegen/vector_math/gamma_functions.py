@@ -89,7 +89,8 @@ def gamma(e: VectorBuilder, x: Float) -> Float:
     tabulated = integer.compare("oeq", v)
 
     def others() -> tuple[Float]:
-        n = (integer.at_most(172.0) + 2.0**F64.mantissa).bits() & 255
+        # NaN's low bits may be any.
+        n = ((integer.at_most(172.0) + 2.0**F64.mantissa).bits() & 255).at_most(172)
         exact = e.lookup(_GAMMA_OF_INTEGERS, n).as_float()
         fraction, sign = _fraction(v)
         size = math.pi / (v * _sine(e, fraction))

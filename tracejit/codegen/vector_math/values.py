@@ -98,7 +98,7 @@ class Emitter(ABC):
         """The low halves of integers of `doubles()`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Mask:
     """One truth value a lane."""
 
@@ -128,11 +128,11 @@ class Mask:
 
     def select(self, true: Float | float, false: Float) -> Float:
         """`true` where the mask is set, else `false`."""
-        e, true = self.emitter, false.like(true)
-        return Float(e, e.select_floats(self.value, true.value, false.value))
+        e = self.emitter
+        return Float(e, e.select_floats(self.value, false.like(true).value, false.value))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Int:
     """An integer of the format's size a lane; arithmetic wraps."""
 
@@ -200,7 +200,7 @@ class Int:
         return Float(self.emitter, self.emitter.from_bits(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Float:
     """A floating-point number a lane."""
 
@@ -217,52 +217,55 @@ class Float:
 
     def like(self, value: Float | float) -> Float:
         """`value` itself, or the constant in every lane."""
-        if isinstance(value, Float):
-            return value
-        return Float(self.emitter, self.emitter.constant(value))
+        return (
+            value if isinstance(value, Float) else Float(self.emitter, self.emitter.constant(value))
+        )
 
-    def _operation(self, operation: str, *operands: Float | float) -> Float:
+    def _value(self, other: Float | float) -> Any:
+        return other.value if isinstance(other, Float) else self.emitter.constant(other)
+
+    def _operation(self, operation: str, *operands: Any) -> Float:
         e = self.emitter
-        return Float(e, e.float_operation(operation, *(self.like(x).value for x in operands)))
+        return Float(e, e.float_operation(operation, *operands))
 
     def sqrt(self) -> Float:
-        return self._operation("sqrt", self)
+        return self._operation("sqrt", self.value)
 
     def trunc(self) -> Float:
         """The next integer towards zero."""
-        return self._operation("trunc", self)
+        return self._operation("trunc", self.value)
 
     def fused(self, factor: Float | float, summand: Float | float) -> Float:
         """self * factor + summand, rounded once; where the emitter has `fma`."""
-        return self._operation("fma", self, factor, summand)
+        return self._operation("fma", self.value, self._value(factor), self._value(summand))
 
     def __add__(self, other: Float | float) -> Float:
-        return self._operation("fadd", self, other)
+        return self._operation("fadd", self.value, self._value(other))
 
     def __sub__(self, other: Float | float) -> Float:
-        return self._operation("fsub", self, other)
+        return self._operation("fsub", self.value, self._value(other))
 
     def __rsub__(self, other: float) -> Float:
-        return self._operation("fsub", other, self)
+        return self._operation("fsub", self._value(other), self.value)
 
     def __mul__(self, other: Float | float) -> Float:
-        return self._operation("fmul", self, other)
+        return self._operation("fmul", self.value, self._value(other))
 
     def __rtruediv__(self, other: float) -> Float:
-        return self._operation("fdiv", other, self)
+        return self._operation("fdiv", self._value(other), self.value)
 
     def __truediv__(self, other: Float) -> Float:
-        return self._operation("fdiv", self, other)
+        return self._operation("fdiv", self.value, other.value)
 
     def __neg__(self) -> Float:
-        return self._operation("fneg", self)
+        return self._operation("fneg", self.value)
 
     def __abs__(self) -> Float:
         return (self.bits() & (self.emitter.format.sign_mask - 1)).as_float()
 
     def compare(self, predicate: str, other: Float | float) -> Mask:
         e = self.emitter
-        return Mask(e, e.compare_floats(predicate, self.value, self.like(other).value))
+        return Mask(e, e.compare_floats(predicate, self.value, self._value(other)))
 
     def at_least(self, low: float) -> Float:
         """The greater of the two; NaN stays. One instruction on x86, whose `max` is this select."""
