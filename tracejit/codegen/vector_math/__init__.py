@@ -1,1 +1,1 @@
-"""Elementary functions of any width: a name and a format become LLVM IR text over vectors."""
+"""Elementary functions: one definition each, LLVM IR text of any width or computed by NumPy."""
