@@ -39,6 +39,7 @@ HOSTS: dict[str, HostTarget] = {
     "host": HOST,
     "plain": replace(HOST, has_fma=False),
     "256": replace(HOST, vector_bits=256, features=NO_AVX512),
+    "128": replace(HOST, vector_bits=128, features=frozenset()),
     "scalar": replace(HOST, vector_bits=8, features=NO_AVX512, has_fma=False),
 }
 COUNT = 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,20 @@ import tracejit
 from benchmarks._vector_math_contenders import Array, ours
 from benchmarks.vector_math import defined, operands
 from benchmarks.vector_math_sweep import DTYPES, NAMES, points, special_points
+from tests.support.native_kernels import (
+    TARGETS,
+    N,
+    NativeKernel,
+    P,
+    call,
+    inputs,
+    kernel,
+    load,
+    output,
+)
 from tracejit.codegen.llvm import engine
 from tracejit.codegen.vector_math.define import ARITY
+from tracejit.ir.kernel import Const, Expr, For, Store
 
 FUSED = [True, False]
 _RISING = (
@@ -144,3 +157,20 @@ def test_uses_share_one_definition(name: str) -> None:
         assert len(re.findall(rf"call [^@]*@tj_{name}_", text)) >= uses
         sizes[uses] = len(re.findall(r"^define ", text, re.MULTILINE))
     assert len(set(sizes.values())) == 1
+
+
+def test_ten_functions_compile_in_sixty_milliseconds() -> None:
+    """Text, machine code and linking, by the CPU's time; other work on the machine slows some."""
+    names = "exp log sin cos tan tanh arctan arcsinh cbrt log1p".split()
+
+    def seconds(k: int) -> float:
+        total: Expr = Const(float(k), "f64")
+        for name in names:
+            total = call("add", total, call(name, load("a", P)))
+        loop = For("i", N, (Store("out", (P,), total),), True)
+        start = time.thread_time()
+        NativeKernel(kernel([*inputs("f64"), output()], loop), TARGETS["host"])
+        return time.thread_time() - start
+
+    seconds(0)
+    assert any(seconds(k) < 0.06 for k in range(1, 30))
