@@ -142,6 +142,20 @@ def test_sizes_change_without_a_compile() -> None:
     assert len(g.report().compiles) == 2
 
 
+def test_what_is_left_of_an_array_behind_a_place() -> None:
+    def distinct(x: Any, n: int, m: int) -> float:
+        total = 0.0
+        for k in range(n):
+            total += np.unique(x[k:]).sum() + np.fft.rfft(x[m - k :]).real.sum()
+        return total
+
+    g = tracejit.jit(distinct)
+    for n, m in ((3, 3), (2, 2), (4, 5), (5, 6)):
+        x = RNG.integers(0, 4, size=7).astype(float)
+        close(g(x, n, m), distinct(x, n, m))
+    assert not g.report().fallbacks and not g.report().bailouts, str(g.report())
+
+
 # What is left to eager execution -----------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 #: Sizes up to this one are taken as they are: three coordinates, two columns.
 _SMALL = 4
 _SIZES = ((9, 14, 6, 11, 17, 8, 13, 22), (17, 6, 12, 7, 10, 19, 5, 15))
+_SMALLER = (1, 2, 3, 5, 9)
 _UNKNOWN = 5
 #: Elements of all operands together, for calls on the sizes or values that there are.
 _MUCH = 2**17
@@ -68,11 +69,6 @@ class _Case:
 
     def size(self, d: Dim) -> int:
         return self.constants.get(d, d) if isinstance(d, int) else evaluate(d, self.symbols)
-
-    @property
-    def sizes(self) -> tuple[Any, Any]:
-        """Equal for cases of the same sizes."""
-        return tuple(self.symbols.items()), tuple(self.constants.items())
 
 
 def infer_by_example(
@@ -134,15 +130,31 @@ def _cases(
     if not names and not constants:
         yield [_Case({}, kind=k) for k in range(4)]
         return
-    small = []
-    for sizes in _SIZES:
-        many = iter([*sizes, *range(23, 23 + 2 * len(used), 2)])
-        chosen = {s: next(many) for s in names}
-        table = {d: next(many) for d in constants}
-        small += [_Case(chosen, table, kind) for kind in range(4)]
-    yield small
+    first, second = _small_sizes(names, constants, used)
+    yield [_Case(*sizes, kind) for sizes in (first, second) for kind in range(4)]
     elements = sum(_elements(t, present) for t in types)
     yield [_Case(present, kind=k) for k in range(4 if elements < _MUCH else 1)]
+
+
+def _small_sizes(
+    names: Sequence[str], constants: Sequence[int], used: Sequence[Dim]
+) -> list[tuple[dict[str, int], dict[int, int]]]:
+    """Two choices of what symbols and constants are, such that each size differs, if they can be.
+
+    What is left of an array behind a place is nothing where the place is too large.
+    """
+    usual: list[tuple[dict[str, int], dict[int, int]]] = []
+    for smaller in _SMALLER:
+        pair = []
+        for sizes in _SIZES:
+            many = iter([*sizes, *range(23, 23 + 2 * len(used), 2)])
+            chosen = {s: next(many) // smaller for s in names}
+            pair.append((chosen, {d: next(many) for d in constants}))
+        lengths = [[evaluate(d, chosen) for chosen, _ in pair] for d in used if isinstance(d, Poly)]
+        if all(min(two) > 0 and two[0] != two[1] for two in lengths):
+            return pair
+        usual = pair if smaller == 1 else usual
+    return usual
 
 
 def _elements(t: Type, symbols: Mapping[str, int]) -> int:
@@ -260,8 +272,7 @@ def _fitted(
     lengths: Sequence[int], cases: Sequence[_Case], bases: Sequence[Dim], env: ShapeEnv
 ) -> Dim | None:
     """The size that is `lengths` in these cases, of those that results have; None for none."""
-    settled = len({c.sizes for c in cases}) > 1 or not any(isinstance(d, Poly) for d in bases)
-    if not settled:
+    if any(isinstance(d, Poly) and len({c.size(d) for c in cases}) == 1 for d in bases):
         return None
     if len(set(lengths)) == 1:
         return lengths[0]
