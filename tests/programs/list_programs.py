@@ -683,6 +683,36 @@ def primes(x):
     return found
 
 
+@_program
+def on_one_side_of_a_branch(x):
+    out = [1.0]
+    if x.sum() > 0:
+        k = 0.5
+        while k < len(x) / 2:
+            k += 1
+            out.append(k)
+    out.append(5.0)
+    return out
+
+
+@_program
+def on_both_sides_of_a_branch(x):
+    out = []
+    if x.sum() > 0:
+        k = 0.5
+        while k < len(x) / 2:
+            k += 1
+            out.append((k, 2))
+    else:
+        k = len(x) / 4
+        while k > 0.5:
+            k -= 1
+            out.append((k, 3))
+        if len(out) > 2:
+            out.pop()
+    return out, len(out)
+
+
 # Elements that others hold ------------------------------------------------------------------------
 
 

@@ -381,18 +381,22 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
     (form,) = forms
     assert form is not None
     rooms = [x[0].capacity if is_grown(x) else len(x) for x in (a, b)]
-    whole = isinstance(rooms[0], int) and isinstance(rooms[1], int)
-    capacity = max(rooms) if whole else rooms[0] + rooms[1]
-    if whole and capacity > _JOINED:
-        return None
+    if all(isinstance(room, int) for room in rooms):
+        rooms = [max(rooms)] * 2
+        if rooms[0] > _JOINED:
+            return None
+    elif phis.parent.env.is_known(*rooms):
+        rooms = [rooms[0] + rooms[1]] * 2
     learned.grew = True
     sides = []
-    for x, side in zip((a, b), phis.sides, strict=True):
+    for x, side, room in zip((a, b), phis.sides, rooms, strict=True):
         with side.reopened():
-            sides.append(packed(interpreter, x, form, capacity))
+            sides.append(packed(interpreter, x, form, room))
     (first, before), (second, after) = sides
     pairs = zip(first.arrays, second.arrays, strict=True)
     places = [phis.operand(phis.lifted(p, 0), phis.lifted(q, 1)) for p, q in pairs]
+    if rooms[0] != rooms[1]:
+        phis.both_sizes(*rooms)
     length, owned = phis.merge(before, after), first.owned and second.owned
 
     def made(outs: Sequence[Value]) -> list[Any]:
