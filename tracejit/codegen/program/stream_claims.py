@@ -27,12 +27,15 @@ __all__ = ["emit_begin", "emit_give_back", "emit_release", "is_claimed", "stream
 
 _STATE_BYTES = 2560
 #: The place of a claim: whether it is made, the lock, the state and its length, what a RandomState
-#: has besides it and 16 bytes of that, then the bytes of the state.
+#: has besides it and 16 bytes of that, then the bytes of the state. In place of the lock
+#: Python's `Random` has itself there, and then the second of two normal numbers.
 _HEAD_BYTES = 56
+_TWISTER_BYTES = 2500
 #: Where CPython's classes keep the size of their objects and their flags, and that of classes made
 #: by a class statement, whose objects hold more than a state.
 _NUMBERS = {
     "STATE_BYTES": _STATE_BYTES,
+    "TWISTER_BYTES": _TWISTER_BYTES,
     "HEAD_BYTES": _HEAD_BYTES,
     "SIZE": CLASS_SIZE,
     "FLAGS": CLASS_FLAGS,
@@ -82,15 +85,8 @@ try:
   %lock = load ptr, ptr %lock.place
   %gil = call i32 @PyGILState_Ensure()
   %result = call ptr (ptr, ptr, ...) @PyObject_CallMethodObjArgs(ptr %lock, ptr @tj_acquire, ptr @_Py_FalseStruct, ptr null)
-  %raised = icmp eq ptr %result, null
-  br i1 %raised, label %clear, label %look
-clear:
   call void @PyErr_Clear()
-  br label %taken
-look:
   call void @Py_DecRef(ptr %result)
-  br label %taken
-taken:
   call void @PyGILState_Release(i32 %gil)
   %got = icmp eq ptr %result, @_Py_TrueStruct
   br i1 %got, label %save, label %busy
@@ -120,31 +116,6 @@ done:
   ret i64 0
 }
 """  # noqa: E501
-_GIVE_BACK = """
-define internal void @tj_give_state_back(ptr %place) {
-entry:
-  %claimed = load i64, ptr %place
-  %is = icmp ne i64 %claimed, 0
-  br i1 %is, label %copy, label %done
-copy:
-  %s2 = getelementptr i8, ptr %place, i64 16
-  %state = load ptr, ptr %s2
-  %s3 = getelementptr i8, ptr %place, i64 24
-  %length = load i64, ptr %s3
-  %s4 = getelementptr i8, ptr %place, i64 32
-  %extra = load ptr, ptr %s4
-  %s5 = getelementptr i8, ptr %place, i64 40
-  %s7 = getelementptr i8, ptr %place, i64 HEAD_BYTES
-  call ptr @memcpy(ptr %state, ptr %s7, i64 %length)
-  %none = icmp eq ptr %extra, null
-  br i1 %none, label %done, label %more
-more:
-  call ptr @memcpy(ptr %extra, ptr %s5, i64 16)
-  br label %done
-done:
-  ret void
-}
-"""
 #: Python's `Random` has no lock; the second of two normal numbers is an attribute of it.
 _CLAIM_TWISTER = """
 define internal i64 @tj_claim(ptr %place, i64 %stream, i64 %at) {
@@ -165,82 +136,68 @@ save:
   store ptr %object, ptr %s1
   %s2 = getelementptr i8, ptr %place, i64 16
   store ptr %state, ptr %s2
+  %s3 = getelementptr i8, ptr %place, i64 24
+  store i64 TWISTER_BYTES, ptr %s3
   %s4 = getelementptr i8, ptr %place, i64 32
   store ptr %kept, ptr %s4
   %s7 = getelementptr i8, ptr %place, i64 HEAD_BYTES
-  call ptr @memcpy(ptr %s7, ptr %state, i64 2500)
+  call ptr @memcpy(ptr %s7, ptr %state, i64 TWISTER_BYTES)
   store i64 1, ptr %place
   ret i64 0
 }
 """
-_GIVE_TWISTER_BACK = """
-define internal void @tj_give_state_back(ptr %place) {
+#: What is done where there is a claim.
+_WHERE_CLAIMED = """
+define internal void @NAME(ptr %place) {
 entry:
   %claimed = load i64, ptr %place
   %is = icmp ne i64 %claimed, 0
-  br i1 %is, label %copy, label %done
-copy:
+  br i1 %is, label %begin, label %done
+begin:
   %s1 = getelementptr i8, ptr %place, i64 8
-  %object = load ptr, ptr %s1
+  %owner = load ptr, ptr %s1
+  %s4 = getelementptr i8, ptr %place, i64 32
+  %rest = load ptr, ptr %s4
+BODY
+  br label %done
+done:
+  ret void
+}
+"""
+_COPY_BACK = """
   %s2 = getelementptr i8, ptr %place, i64 16
   %state = load ptr, ptr %s2
-  %s4 = getelementptr i8, ptr %place, i64 32
-  %kept = load ptr, ptr %s4
+  %s3 = getelementptr i8, ptr %place, i64 24
+  %length = load i64, ptr %s3
   %s7 = getelementptr i8, ptr %place, i64 HEAD_BYTES
-  call ptr @memcpy(ptr %state, ptr %s7, i64 2500)
-  %gil = call i32 @PyGILState_Ensure()
-  %set = call i32 @PyObject_SetAttr(ptr %object, ptr @tj_gauss_next, ptr %kept)
-  call void @PyGILState_Release(i32 %gil)
-  br label %done
-done:
-  ret void
-}
+  call ptr @memcpy(ptr %state, ptr %s7, i64 %length)
 """
-_RELEASE_TWISTER = """
-define internal void @tj_release_stream(ptr %place) {
-entry:
-  %claimed = load i64, ptr %place
-  %is = icmp ne i64 %claimed, 0
-  br i1 %is, label %free, label %done
-free:
-  store i64 0, ptr %place
-  %s4 = getelementptr i8, ptr %place, i64 32
-  %kept = load ptr, ptr %s4
+_COPY_REST_BACK = """
+  %none = icmp eq ptr %rest, null
+  br i1 %none, label %done, label %more
+more:
+  %s5 = getelementptr i8, ptr %place, i64 40
+  call ptr @memcpy(ptr %rest, ptr %s5, i64 16)
+"""
+_SET_KEPT = """
   %gil = call i32 @PyGILState_Ensure()
-  call void @Py_DecRef(ptr %kept)
+  %set = call i32 @PyObject_SetAttr(ptr %owner, ptr @tj_gauss_next, ptr %rest)
   call void @PyGILState_Release(i32 %gil)
-  br label %done
-done:
-  ret void
-}
+"""
+_UNLOCK = """
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallMethodObjArgs(ptr %owner, ptr @tj_release, ptr null)
+  call void @PyErr_Clear()
+  call void @Py_DecRef(ptr %result)
+"""  # noqa: E501
+_DROP_KEPT = """
+  call void @Py_DecRef(ptr %rest)
 """
 _RELEASE = """
-define internal void @tj_release_stream(ptr %place) {
-entry:
-  %claimed = load i64, ptr %place
-  %is = icmp ne i64 %claimed, 0
-  br i1 %is, label %free, label %done
-free:
   store i64 0, ptr %place
-  %s1 = getelementptr i8, ptr %place, i64 8
-  %lock = load ptr, ptr %s1
   %gil = call i32 @PyGILState_Ensure()
-  %result = call ptr (ptr, ptr, ...) @PyObject_CallMethodObjArgs(ptr %lock, ptr @tj_release, ptr null)
-  %raised = icmp eq ptr %result, null
-  br i1 %raised, label %clear, label %drop
-clear:
-  call void @PyErr_Clear()
-  br label %end
-drop:
-  call void @Py_DecRef(ptr %result)
-  br label %end
-end:
+FREE
   call void @PyGILState_Release(i32 %gil)
-  br label %done
-done:
-  ret void
-}
-"""  # noqa: E501
+"""
 
 
 def stream_of(e: ProgramContext, node: Node) -> tuple[Value | str, str, str]:
@@ -329,26 +286,30 @@ def _claim(e: ProgramContext, address: str, cls: str) -> str:
         e.symbols[name] = id(obj)
         e.keep.append(obj)
     given = ", ".join(f"i64 {x}" for x in (address, *parts))
-    claim = _helper(e, "tj_claim", _CLAIM, _CLAIM_TWISTER)
+    claim = _helper(e, "tj_claim", _CLAIM_TWISTER if e.claims_python else _CLAIM)
     return e.fb.emit(f"call i64 {claim}(ptr {e.claim}, {given})")
 
 
-def _helper(e: ProgramContext, name: str, numpys: str, pythons: str) -> str:
-    text = pythons if e.claims_python else numpys
+def _helper(e: ProgramContext, name: str, text: str) -> str:
     for word, number in _NUMBERS.items():
         text = text.replace(word, str(number))
     return e.module.helper(name, lambda: e.module.add_function(name, text))
 
 
+def _where_claimed(e: ProgramContext, name: str, body: str) -> None:
+    helper = _helper(e, name, _WHERE_CLAIMED.replace("NAME", name).replace("BODY", body))
+    e.fb.line(f"call void {helper}(ptr {e.claim})")
+
+
 def emit_give_back(e: ProgramContext) -> None:
     """Where the run bails out: as if nothing had been drawn."""
     if e.claim is not None:
-        name = _helper(e, "tj_give_state_back", _GIVE_BACK, _GIVE_TWISTER_BACK)
-        e.fb.line(f"call void {name}(ptr {e.claim})")
+        rest = _SET_KEPT if e.claims_python else _COPY_REST_BACK
+        _where_claimed(e, "tj_give_state_back", _COPY_BACK + rest)
 
 
 def emit_release(e: ProgramContext) -> None:
     """Before the program returns in whatever way."""
     if e.claim is not None:
-        name = _helper(e, "tj_release_stream", _RELEASE, _RELEASE_TWISTER)
-        e.fb.line(f"call void {name}(ptr {e.claim})")
+        free = _DROP_KEPT if e.claims_python else _UNLOCK
+        _where_claimed(e, "tj_release_stream", _RELEASE.replace("FREE", free))
