@@ -10,7 +10,7 @@ import pytest
 
 import tracejit
 from benchmarks.vector_math import defined
-from benchmarks.vector_math_sweep import DTYPES, points
+from benchmarks.vector_math.sweep import DTYPES, points
 
 HUGE = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e4, -1e6, 1e22, 3e38])
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from benchmarks.vector_math_sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors
+from benchmarks.vector_math.sweep import DTYPES, NAMES, Floats, points, reference, ulp_errors
 from tracejit.codegen.llvm import engine
 from tracejit.codegen.vector_math.define import ARITY, define, symbol
 from tracejit.codegen.vector_math.tables import TABLES

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tracejit
-from benchmarks._vector_math_contenders import Array, ours
 from benchmarks.vector_math import defined, operands
-from benchmarks.vector_math_sweep import DTYPES, NAMES, points, special_points
+from benchmarks.vector_math.contenders import Array, ours
+from benchmarks.vector_math.sweep import DTYPES, NAMES, points, special_points
 from tests.support.native_kernels import (
     TARGETS,
     N,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from benchmarks.special_sweep import NAMES, PRECISE, errors, points, rounded_and_rest
-from benchmarks.vector_math_sweep import DTYPES, ulp_errors
+from benchmarks.vector_math.special_sweep import NAMES, PRECISE, errors, points, rounded_and_rest
+from benchmarks.vector_math.sweep import DTYPES, ulp_errors
 from tests.codegen.test_vector_math import (
     CPUS,
     WIDTHS,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.special_sweep import PRECISE
+from benchmarks.vector_math.special_sweep import PRECISE
 from tests.ops.native_op_cases import special
 from tests.ops.op_parity import parity_bound, tolerance, zeros_are_open
 from tests.ops.op_references import REFERENCES

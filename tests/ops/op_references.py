@@ -17,7 +17,7 @@ import mpmath
 import numpy as np
 from scipy import special
 
-from benchmarks.special_sweep import PRECISE, rounded
+from benchmarks.vector_math.special_sweep import PRECISE, rounded
 from tracejit.ir.graph import ConstArray
 from tracejit.ir.types import DTYPES
 

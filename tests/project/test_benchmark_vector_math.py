@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import vector_math, vector_math_errors, vector_math_table
-from benchmarks._vector_math_contenders import LABELS, precise
-from benchmarks.special_sweep import rounded_and_rest
-from benchmarks.vector_math_sweep import special_points
+from benchmarks import vector_math
+from benchmarks.vector_math import errors as measured
+from benchmarks.vector_math import table
+from benchmarks.vector_math.contenders import LABELS, precise
+from benchmarks.vector_math.special_sweep import rounded_and_rest
+from benchmarks.vector_math.sweep import special_points
 from tracejit.codegen.vector_math.define import ARITY
 
 
@@ -16,16 +18,16 @@ def test_results_that_are_off_are_seen() -> None:
     right = np.array([1.0, 1 + 2**-25, 0.0, np.inf, 2.0**128, np.nan, 5.0, -0.0])
     got = np.array([1.0, 1.0, -0.0, 1.0, np.inf, np.nan, np.nan, -0.0], np.float32)
     with np.errstate(all="ignore"):
-        at, errors = vector_math_errors.off(got, right, np.float32)
+        at, errors = measured.off(got, right, np.float32)
         last = np.array([np.finfo(np.float32).max])
-        assert vector_math_errors.off(last, np.array([2.0**128]), np.float32)[1].tolist() == [1.0]
+        assert measured.off(last, np.array([2.0**128]), np.float32)[1].tolist() == [1.0]
     assert dict(zip(at.tolist(), errors.tolist(), strict=True)) == {2: np.inf, 3: np.inf, 6: np.inf}
     up = np.nextafter(np.float32(3), np.float32(4)).reshape(1)
-    assert vector_math_errors.off(up, np.array([3.0]), np.float32)[1].tolist() == [1.0]
+    assert measured.off(up, np.array([3.0]), np.float32)[1].tolist() == [1.0]
 
 
 def test_every_float32_is_asked_for_once() -> None:
-    seen = np.concatenate([x.view(np.uint32) for x in vector_math_errors.numbers(99_991)])
+    seen = np.concatenate([x.view(np.uint32) for x in measured.numbers(99_991)])
     assert np.array_equal(seen, np.arange(0, 2**32, 99_991))
 
 
@@ -33,7 +35,7 @@ def test_every_float32_is_asked_for_once() -> None:
 def test_symmetric_functions_are_judged_at_all_numbers() -> None:
     for name in ("sin", "cos"):
         total = 0
-        for (x,), right in vector_math_errors.judged(name, "f32", 99_991, 0, np.positive):
+        for (x,), right in measured.judged(name, "f32", 99_991, 0, np.positive):
             total += x.size
             number = ~np.isnan(x)
             expected = x if name == "sin" else np.abs(x)
@@ -56,7 +58,7 @@ def test_long_doubles_are_good_to_their_last_bits(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), [("exp", "f32"), ("log", "f64"), ("power", "f64")])
 def test_a_sweep_finds_errors_of_all(name: str, dtype: str) -> None:
-    total, worst = vector_math_errors.sweep(name, dtype, 99_991, 1_000, list(LABELS))
+    total, worst = measured.sweep(name, dtype, 99_991, 1_000, list(LABELS))
     assert total > 10_000 and {"ours", "NumPy", "libm"} <= set(worst)
     for label, results in worst.items():
         ulp, at = results.judged_again(name)
@@ -66,9 +68,9 @@ def test_a_sweep_finds_errors_of_all(name: str, dtype: str) -> None:
 def test_speeds_are_measured_and_shown() -> None:
     (row,) = vector_math.rows("cbrt", "f32", (1_000,), rounds=1)
     assert row["size"] == 1_000 and row["times numpy"] > 0
-    assert {f"`{name}`" for name in ARITY} <= set("".join(vector_math_table.tables({})).split())
+    assert {f"`{name}`" for name in ARITY} <= set("".join(table.tables({})).split())
 
 
 def test_the_page_shows_the_figures() -> None:
-    text = "".join(vector_math_table.tables(vector_math_errors.figures()))
-    assert text in vector_math_table.PAGE.read_text(encoding="utf-8")
+    text = "".join(table.tables(measured.figures()))
+    assert text in table.PAGE.read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from tracejit.codegen.vector_math.values import Float, Int
 __all__ = ["cosh", "expm1", "sinh"]
 
 #: How many units in the last place p is from 2^(j / 16): the first whose reciprocal is a number to
-#: 2^-31, in float64 to 2^-60, as `python -m benchmarks.vector_math_coefficients` finds them.
+#: 2^-31, in float64 to 2^-60, as `python -m benchmarks.vector_math.coefficients` finds them.
 _PLACES = {
     "f32": (0, -5, 4, -21, 3, 39, -118, 28, -2642, -31, 140, -50, -4, 33, -7, 10),
     "f64": (0, 83, -50, -6, 16, 35, 103, -86, (1 << 36) - 15016, 94, -122, -45, -22, 10, 84, -152),

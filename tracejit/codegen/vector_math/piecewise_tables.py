@@ -1,4 +1,4 @@
-"""tanh of float32 in 32 pieces, as printed by `python -m benchmarks.piecewise_coefficients`.
+"""tanh of float32 in 32 pieces, as printed by `python -m benchmarks.vector_math.tanh_pieces`.
 
 Nothing here was taken from another library.
 """

@@ -1,6 +1,6 @@
 """Coefficients of `vector_math`: a polynomial for each function and format, lowest degree first.
 
-Printed by `python -m benchmarks.vector_math_coefficients`, which says what each approximates and on
+Printed by `python -m benchmarks.vector_math.coefficients`, which says what each approximates and on
 which interval, and how they were found: minimax by the exchange algorithm of Remez. A comment
 `error 2^k` gives the greatest error that the polynomial leaves in the function, relative to the
 function (for erfc: to 1). Nothing here was taken from another library.

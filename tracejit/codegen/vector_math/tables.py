@@ -1,6 +1,6 @@
 """Numbers behind `vector_math`: polynomials and split constants of both formats.
 
-Printed by `benchmarks/vector_math_coefficients.py`, which says how they were found: minimax
+Printed by `benchmarks/vector_math/coefficients.py`, which says how they were found: minimax
 polynomials by the exchange algorithm of Remez, and constants as sums of short parts. Nothing here
 was taken from another library.
 """

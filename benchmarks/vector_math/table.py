@@ -1,6 +1,6 @@
-"""`python -m benchmarks.vector_math_table [--write]`: the tables of docs/vector_math.md.
+"""`python -m benchmarks.vector_math.table [--write]`: the tables of docs/vector_math.md.
 
-Errors are the figures that `python -m benchmarks.vector_math_errors` keeps; speeds are the results
+Errors are the figures that `python -m benchmarks.vector_math.errors` keeps; speeds are the results
 of the last `python -m benchmarks vector_math`, which are kept beside them. `--write` puts the
 tables into the page, between its two marks; without it they are printed.
 """
@@ -16,12 +16,12 @@ from typing import Any
 
 from tracejit.codegen.vector_math.define import ARITY
 
-from .vector_math import JUDGED, SIZES
-from .vector_math_errors import figures, store
+from . import JUDGED, SIZES
+from .errors import figures, store
 
-PAGE = Path(__file__).parents[1] / "docs" / "vector_math.md"
-RESULTS = Path(__file__).parent / "results" / "vector_math.json"
-MARKS = ("<!-- generated: benchmarks.vector_math_table -->\n", "<!-- end -->\n")
+PAGE = Path(__file__).parents[2] / "docs" / "vector_math.md"
+RESULTS = Path(__file__).parents[1] / "results" / "vector_math.json"
+MARKS = ("<!-- generated: benchmarks.vector_math.table -->\n", "<!-- end -->\n")
 _ERRORS = ("ours", "ours without FMA", "NumPy", "libm", "JAX")
 _TITLES = {"f64": "float64", "f32": "float32"}
 

@@ -1,7 +1,7 @@
 """Elementary functions on vectors: one jitted call beside NumPy's own, and beside JAX and Numba.
 
 A call is `def f(x): return np.exp(x)` on 1e3, 1e5 and 1e7 numbers, and makes its result's array,
-as NumPy's does. Their errors are `python -m benchmarks.vector_math_errors`.
+as NumPy's does. Their errors are `python -m benchmarks.vector_math.errors`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import scipy.special
 import tracejit
 from tracejit.codegen.vector_math.define import ARITY
 
-from ._vector_math_contenders import Array, jaxs
-from .harness import Contender, Table, absent, check, measure, peer
-from .vector_math_sweep import DTYPES
+from ..harness import Contender, Table, absent, check, measure, peer
+from .contenders import Array, jaxs
+from .sweep import DTYPES
 
 SIZES = (1_000, 100_000, 10_000_000)
 #: The size that is required to be no slower than NumPy.

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import scipy.special
 
-from benchmarks.vector_math_sweep import ulp_errors
+from benchmarks.vector_math.sweep import ulp_errors
 
 __all__ = ["NAMES", "PRECISE", "errors", "points", "rounded", "rounded_and_rest"]
 

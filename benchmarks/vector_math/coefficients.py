@@ -6,7 +6,7 @@ rounded to the target format one by one, lowest degree first, and the rest is fi
 is left after each rounding (Muller, "Elementary Functions", section 4.4), so that the rounding of
 a coefficient does not show in the error.
 
-    python -m benchmarks.vector_math_coefficients
+    python -m benchmarks.vector_math.coefficients
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _gaussian_of_offset(t: mp.mpf) -> mp.mpf:
 
 def specs() -> list[Fit]:
     """All tables; each weight makes the error relative to the function's own result."""
-    from benchmarks.special_coefficients import special_specs
+    from benchmarks.vector_math.special_coefficients import special_specs
 
     erfc = (_erfcx_of_offset, _gaussian_of_offset, 1 - ERFC_CENTRE)
     fits = []

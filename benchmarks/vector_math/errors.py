@@ -1,11 +1,11 @@
-"""`python -m benchmarks.vector_math_errors [name ...]`: errors of elementary functions in ULP.
+"""`python -m benchmarks.vector_math.errors [name ...]`: errors of elementary functions in ULP.
 
 float32 functions of one argument are asked for every `--stride`-th of the 2**32 numbers (1: all);
 what they return is judged by NumPy's or SciPy's float64 function. float64 functions, and those of
 two arguments, are given `--points` random and structured arguments, and judged in long double. The
 worst of either are judged again by mpmath, which alone judges where there is no long double
 function. Beside ours stand NumPy's or SciPy's, libm's and, where it is installed, JAX's.
-The figures are kept in benchmarks/vector_math_figures.json; docs/vector_math.md shows them.
+The figures are kept in benchmarks/vector_math/figures.json; docs/vector_math.md shows them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 
 from tracejit.codegen.vector_math.define import ARITY
 
-from ._vector_math_contenders import LABELS, Array, contenders, numpys, precise
+from .contenders import LABELS, Array, contenders, numpys, precise
 from .special_sweep import PRECISE, rounded_and_rest
-from .vector_math_sweep import (
+from .sweep import (
     DTYPES,
     NAMES,
     pairs,
@@ -35,7 +35,7 @@ from .vector_math_sweep import (
     ulp_errors,
 )
 
-FIGURES = Path(__file__).parent / "vector_math_figures.json"
+FIGURES = Path(__file__).parent / "figures.json"
 CHUNK = 1 << 17
 EVEN = ("cos", "cosh")
 ODD = ("sin", "tan", "sinh", "tanh", "cbrt", "arcsin", "arctan", "arcsinh", "arctanh")

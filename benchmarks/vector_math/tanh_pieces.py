@@ -2,12 +2,12 @@
 
 Interval i > 0 holds the float32 numbers whose encodings, without their low 21 bits, are FIRST + i;
 interval 0 begins at 0. About a centre c, tanh(a) = tanh(c) + d * q(d), d = a - c, q minimax by the
-exchange of `vector_math_coefficients`. The centre is the number near the middle whose tanh is
+exchange of `coefficients`. The centre is the number near the middle whose tanh is
 closest to a float32, within 2^-9 of a unit in the last place (the idea is Gal's, "Computing
 elementary functions: a new approach for achieving high accuracy and good performance", 1986), so
 that tanh(c) needs no second part. In interval 0 the constant is 0, and q is less by 1: a is added.
 
-    python -m benchmarks.piecewise_coefficients
+    python -m benchmarks.vector_math.tanh_pieces
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 
-from .vector_math_coefficients import minimax
+from .coefficients import minimax
 
 COUNT = 32
 DEGREE = 4

@@ -1,6 +1,6 @@
 """What the polynomials of the special functions approximate, and on which intervals.
 
-Part of `benchmarks.vector_math_coefficients`, which fits and prints them. All are for float64: the
+Part of `benchmarks.vector_math.coefficients`, which fits and prints them. All are for float64: the
 functions of float32 are computed with them.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from benchmarks.vector_math_coefficients import Fit, Function
+from benchmarks.vector_math.coefficients import Fit, Function
 
 __all__ = ["special_specs"]
 

@@ -16,7 +16,7 @@ import scipy.special
 from tracejit.codegen.llvm import engine
 from tracejit.codegen.vector_math.define import ARITY, define, symbol
 
-from .harness import peer
+from ..harness import peer
 
 __all__ = ["LABELS", "contenders", "jaxs", "numpys", "ours", "precise"]
 
