@@ -7,63 +7,22 @@ a handful of positions is written out.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.early_exits import only_reads
 from tracejit.codegen.kernel.expressions import KernelValue, Values
+from tracejit.codegen.kernel.slots import Slots
 from tracejit.codegen.kernel.vectorize import is_short
-from tracejit.codegen.llvm.lanes import Lanes, bits, memory_type, register_type
+from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.ir.dims import floordiv, symbol
 from tracejit.ir.kernel import Reduce, Stmt
 
-__all__ = ["Form", "Nested", "Parts", "Slots"]
+__all__ = ["Form", "Nested", "Parts"]
 
 #: One accumulator a target: its parts, each a register.
 Parts = list[list[str]]
-
-
-def _slot_type(dtype: str) -> str:
-    # A b1 is a byte in memory; an f16 stays the float that its register is.
-    return memory_type(dtype) if dtype == "b1" else register_type(dtype)
-
-
-class Slots:
-    """The accumulators of one target on the stack: `count` slots of `s.width` lanes each."""
-
-    def __init__(self, s: Lanes, combine: Combine, count: int) -> None:
-        self._combine = combine
-        self._arrays = [
-            s.fb.alloca(
-                f"[{count * s.width} x {_slot_type(d)}]",
-                align=max(1, s.width * bits("f32" if d == "f16" else d) // 8),
-            )
-            for d in combine.dtypes
-        ]
-
-    def _addresses(self, s: Lanes, element: str) -> list[tuple[str, str, str]]:
-        return [
-            (
-                d,
-                s.of(_slot_type(d)),
-                s.fb.emit(f"getelementptr {_slot_type(d)}, ptr {array}, i64 {element}"),
-            )
-            for d, array in zip(self._combine.dtypes, self._arrays, strict=True)
-        ]
-
-    def load(self, s: Lanes, element: str) -> list[str]:
-        """The parts of the slot that begins at an element."""
-        out = []
-        for dtype, kind, address in self._addresses(s, element):
-            raw = s.fb.emit(f"load {kind}, ptr {address}")
-            out.append(s.convert("trunc", raw, "i8", "i1") if dtype == "b1" else raw)
-        return out
-
-    def store(self, s: Lanes, element: str, parts: Sequence[str]) -> None:
-        """Write the parts of the slot that begins at an element."""
-        for (dtype, kind, address), part in zip(self._addresses(s, element), parts, strict=True):
-            raw = s.convert("zext", part, "i1", "i8") if dtype == "b1" else part
-            s.fb.line(f"store {kind} {raw}, ptr {address}")
 
 
 class Form:
@@ -279,14 +238,29 @@ class Nested(Form):
         return any(isinstance(s, Reduce) for s in self.reduce.body)
 
     @property
-    def _finds_row(self) -> bool:
-        """Whether it finds the row of an extreme by itself: nothing may be more extreme."""
+    def _stops_at_extreme(self) -> bool:
+        """Whether it looks after each position if nothing later is more extreme in any lane.
+
+        Truths decide soon, rows take longer than the test.
+        """
+        (combine, *others) = self.combines
+        alone = self.result_lanes.width == self.streams == 1
         return (
-            self._has_rows
-            and self.result_lanes.width == self.streams == len(self.combines) == 1
-            and self.combines[0].with_position
+            not others
+            and combine.with_position
+            and (combine.dtype == "b1" or (alone and self._has_rows))
             and only_reads((self.reduce,))
         )
+
+    def _saturated(self, state: Sequence[str]) -> str:
+        """Whether no term can change an accumulator in any lane of any stream."""
+        s, (combine,) = self.result_lanes, self.combines
+        found = [combine.saturated(s, best) for ((best, _),) in self._nested(state)]
+        if s.width == 1 == len(found):
+            return found[0]
+        undecided = [s.op("xor", "b1", x, s.const(True, "b1")) for x in found]
+        either = functools.reduce(functools.partial(s.op, "or", "b1"), undecided)
+        return self.fb.emit(f"xor i1 {s.any(either)}, true")
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb = self.values, self.fb
@@ -346,7 +320,7 @@ class Nested(Form):
             return after + self._count(state[count:], divisors)
 
         carried += [("i64", start) for d in divisors for start in self._divided(begin, d)]
-        until = (lambda state: self.combines[0].saturated(s, state[0])) if self._finds_row else None
+        until = (lambda state: self._saturated(state[:count])) if self._stops_at_extreme else None
         after = self._nested(self.fb.do_while(begin, end, "1", carried, one, until=until)[:count])
         self.counted = None
         return after

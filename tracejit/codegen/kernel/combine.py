@@ -12,7 +12,7 @@ from tracejit.codegen.llvm.lanes import Lanes, bits, is_float, is_signed
 from tracejit.codegen.scalar.functions import emit_call
 from tracejit.ir.kernel import Target
 
-__all__ = ["Combine", "extreme_value"]
+__all__ = ["Combine", "NumberOrNan", "extreme_value"]
 
 _FUNCTIONS = {
     "sum": "add",
@@ -153,3 +153,25 @@ class Combine:
 
     def _call(self, s: Lanes, function: str, a: str, b: str) -> str:
         return emit_call(s, function, (a, b), (self.dtype, self.dtype), self.dtype)
+
+
+class NumberOrNan(Combine):
+    """The extreme of the numbers among floats, and whether there was a NaN.
+
+    A NaN that had to stay in one accumulator would make each step wait for a test of it.
+    """
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.dtypes = (self.dtype, "b1")
+        self.identity = (self.identity[0], False)
+
+    def step(self, s: Lanes, acc: Sequence[str], x: str, position: str) -> list[str]:
+        return self.merge(s, acc, [x, s.compare("uno", self.dtype, x, x)])
+
+    def merge(self, s: Lanes, left: Sequence[str], right: Sequence[str]) -> list[str]:
+        beats = s.compare("ogt" if self.kind == "max" else "olt", self.dtype, right[0], left[0])
+        return [
+            s.select(beats, self.dtype, right[0], left[0]),
+            s.op("or", "b1", left[1], right[1]),
+        ]

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejit.codegen.kernel.accumulate import Form, Parts, Slots
+from tracejit.codegen.kernel.accumulate import Form, Parts
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.expressions import Values
+from tracejit.codegen.kernel.slots import Slots
 from tracejit.codegen.kernel.vectorize import is_short
 from tracejit.ir.kernel import Let, Reduce
 

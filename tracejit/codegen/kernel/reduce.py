@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tracejit.codegen.kernel.accumulate import Form, Nested, Parts, Slots
+from tracejit.codegen.kernel.accumulate import Form, Nested, Parts
 from tracejit.codegen.kernel.arg_reduce import Extreme
-from tracejit.codegen.kernel.combine import Combine
+from tracejit.codegen.kernel.combine import Combine, NumberOrNan
 from tracejit.codegen.kernel.count_reduce import Counting
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
+from tracejit.codegen.kernel.slots import Slots
 from tracejit.codegen.kernel.vectorize import VectorPlan
-from tracejit.codegen.llvm.lanes import Lanes, vector_type
+from tracejit.codegen.llvm.lanes import Lanes, is_float, vector_type
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
 __all__ = ["Reductions"]
@@ -59,7 +60,8 @@ class Reductions:
         if not reduce.finds_extreme:
             return _Vector(values, statements, reduce, combines, plan)
         found = reduce.without_position()
-        extreme = _Vector(values, statements, found, [Combine(t) for t in found.targets], plan)
+        kind = NumberOrNan if is_float(combines[0].dtype) else Combine
+        extreme = _Vector(values, statements, found, [kind(t) for t in found.targets], plan)
         return Extreme(values, statements, reduce, combines[0], plan, extreme)
 
 

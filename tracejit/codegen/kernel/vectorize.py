@@ -159,13 +159,22 @@ def plan_loop(
 
 
 def _streams(loop: For | Reduce, survey: _Survey, width: int) -> int:
-    """The adjacent columns of an inner loop share its control and its cache lines."""
-    if not survey.has_inner_loop or survey.weight > 8:
+    """Adjacent vectors share a loop's control: its own if it is light, or that of an inner one.
+
+    The columns of an inner loop share its cache lines, too.
+    """
+    streaming = _is_light(loop, survey) and not isinstance(loop, Reduce) and not survey.separate
+    if survey.weight > 8 if survey.has_inner_loop else not streaming:
         return 1
     streams = 4
     while streams > 1 and isinstance(loop.size, int) and loop.size < streams * width:
         streams //= 2
     return streams
+
+
+def _is_light(loop: For | Reduce, survey: _Survey) -> bool:
+    """Whether a loop mostly waits for memory."""
+    return survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
 
 
 def _register_slots(loop: For | Reduce, survey: _Survey) -> int:
@@ -194,7 +203,7 @@ def _vector_bits(loop: For | Reduce, survey: _Survey, target: HostTarget) -> int
     bits = target.vector_bits
     if survey.has_inner_loop:
         return bits
-    light = survey.weight <= (8 if isinstance(loop, Reduce) else 2) and not survey.calls
+    light = _is_light(loop, survey)
     most = 4 * bits if bits == 512 or not survey.truths else bits
     if light and not isinstance(loop, Reduce):
         least = bits if survey.separate and target.gathers else 256
