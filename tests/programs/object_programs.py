@@ -325,6 +325,22 @@ class Counted:
         return self.total * self.made
 
 
+class Descent:
+    """A list from outside gets longer in a loop whose number of iterations is an attribute."""
+
+    def __init__(self) -> None:
+        self.steps, self.losses, self.shift = 4, [], 0.0
+
+    def fit(self, x: Any) -> Any:
+        self.shift = 0.0
+        for _ in range(self.steps):
+            a = x + self.shift
+            self.losses.append(np.mean(a))
+            self.shift -= np.sum(a)
+        self.steps += 7
+        return self
+
+
 class Bandit:
     """Methods that call methods, class attributes, static and class methods."""
 
@@ -458,6 +474,7 @@ SCENARIOS = {
         Keeps,
         [*[("move", (np.ones(2),))] * 2, *(("either", (v,)) for v in (0.5, 2.0, 0.5, 3.0))],
     ),
+    "descent": Scenario(Descent, [("fit", (_numbers(5 - k, 2),)) for k in range(3)]),
     "bandit": Scenario(lambda: Bandit(4), [("pull", (_numbers(4, seed=k),)) for k in range(5)]),
 }
 
