@@ -717,6 +717,42 @@ def on_both_sides_of_a_branch(x):
 
 
 @_sharing
+def rows_of_products(x):
+    out = []
+    for i in range(len(x)):
+        out.append((np.ones((2, 3)) * x[i])[1])
+    return out
+
+
+@_sharing
+def rows_of_arrays_that_change(x):
+    out = []
+    for i in range(len(x)):
+        table = np.ones((2, 3)) * x[i]
+        out.append(table[1])
+        table[1] = 7.0
+    return out
+
+
+@_sharing
+def rows_twice(x):
+    out = []
+    for i in range(len(x)):
+        table = np.ones((2, 3)) * x[i]
+        out.append(table[1])
+        out.append(table[1])
+    return out
+
+
+@_sharing
+def columns_of_products(x):
+    out = []
+    for i in range(len(x)):
+        out.append((np.ones((2, 3)) * x[i])[:, 1])
+    return out
+
+
+@_sharing
 def path_of_names(x):
     n = 12
     path = []

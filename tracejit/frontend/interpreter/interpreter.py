@@ -99,6 +99,7 @@ _ITERATORS: tuple[type, ...] = (
     *(type(iter(x)) for x in _EMPTY),
     *(type(reversed(x)) for x in _EMPTY if hasattr(x, "__reversed__")),
 )
+_WITHOUT_ITEMS = (type(None), bool, int, float, complex)
 _SEQUENCES = (list, tuple, dict, str, bytes, range, *VIEWS)
 
 
@@ -462,6 +463,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return self.capture.object_source(x[key], str(key)).value
         method = objects.special(self, x, "__getitem__")
         if method is None:
+            if cls in _WITHOUT_ITEMS:
+                return operator.getitem(x, key)  # which raises TypeError
             raise TraceError("TJ002", f"an item of a {cls.__name__}", user_line())
         return self.call(method, key)
 
@@ -514,6 +517,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     def _special_item(self, x: Any, name: str, *args: Any) -> None:
         method = objects.special(self, x, name)
         if method is None:
+            if type(x) in _WITHOUT_ITEMS:
+                getattr(operator, name)(x, *args)  # which raises TypeError
             raise TraceError("TJ027", f"an item of a {type(x).__name__}", user_line())
         self.call(method, *args)
 

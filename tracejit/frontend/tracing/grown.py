@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.ir.dims import Dim
-from tracejit.ir.types import NpScalar, PyScalar
+from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 
 __all__ = [
     "Element",
@@ -207,7 +207,7 @@ def release(x: Any, body: Any) -> bool:
     """
     if isinstance(x, TracedArray):
         storage = x.storage
-        alone = not (storage.listed or x.views or storage.carried or storage.may_alias)
+        alone = not (storage.listed or storage.carried or storage.may_alias) and _is_block(x)
         alone = alone and storage.input is None and (body is None or body.encloses(storage.trace))
         if (
             storage.carried
@@ -228,6 +228,28 @@ def release(x: Any, body: Any) -> bool:
     for part in parts:
         alone = release(part, body) and alone
     return alone
+
+
+def _is_block(x: TracedArray) -> bool:
+    """Whether an array is one stretch of its memory, as a copy of it would be."""
+    t = x.storage.value.type
+    if not x.views:
+        return True
+    if not isinstance(t, ArrayType) or not t.is_c or x.storage.value in x.trace.unordered:
+        return False
+    shape: Sequence[Dim] = t.shape
+    for view in x.views:
+        if view.op == "reshape":
+            shape = cast(Sequence[Dim], view.attrs["shape"])
+            continue
+        if view.op != "slice" or any(step != 1 for step in cast(Any, view.attrs["step"])):
+            return False
+        sizes = cast(Sequence[Dim], view.attrs["size"])
+        first = next((k for k, d in enumerate(sizes) if d != 1), len(sizes))
+        if sizes[first + 1 :] != shape[first + 1 :]:
+            return False
+        shape = sizes
+    return True
 
 
 def _regions(storage: Storage) -> Iterator[Any]:
