@@ -99,18 +99,22 @@ def _wrap_index(s: Lanes, index: str, size: str) -> str:
     return wrapped
 
 
-def emit_dim(fb: FunctionBuilder, dim: Dim, env: Mapping[str, str]) -> str:
+def emit_dim(
+    fb: FunctionBuilder, dim: Dim, env: Mapping[str, str], known: dict[Atom, str] | None = None
+) -> str:
     """The i64 value of a size, with symbols bound by `env`: a register or a literal.
 
-    floordiv and mod follow Python's sign rule; a division by zero gives 0.
+    floordiv and mod follow Python's sign rule; a division by zero gives 0. `known` are registers of
+    atoms that dominate this place; those that are written are added.
     """
     if isinstance(dim, int):
         return str(dim)
+    known = {} if known is None else known
     total = "0"
     for monomial, coefficient in dim.terms:
         term = str(coefficient)
         for atom in monomial:
-            value = env[atom] if isinstance(atom, str) else _emit_atom(fb, atom, env)
+            value = env[atom] if isinstance(atom, str) else _emit_atom(fb, atom, env, known)
             term = fb.integer("mul", value, term)
         total = fb.integer("add", total, term)
     return total
@@ -125,9 +129,14 @@ ATOM_FUNCTIONS = {
 }
 
 
-def _emit_atom(fb: FunctionBuilder, atom: Atom, env: Mapping[str, str]) -> str:
-    args = [emit_dim(fb, a, env) for a in atom.args]
-    return emit_call(Lanes(fb), ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
+def _emit_atom(
+    fb: FunctionBuilder, atom: Atom, env: Mapping[str, str], known: dict[Atom, str]
+) -> str:
+    # A size that follows from itself again and again holds the same atoms many times.
+    if atom not in known:
+        args = [emit_dim(fb, a, env, known) for a in atom.args]
+        known[atom] = emit_call(Lanes(fb), ATOM_FUNCTIONS[atom.fn], args, ("i64", "i64"), "i64")
+    return known[atom]
 
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {

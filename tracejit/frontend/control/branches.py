@@ -7,7 +7,7 @@ A block of statements ends in an outcome: None where it runs to its end, BREAK, 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tracejit.errors import TraceError
@@ -263,7 +263,7 @@ def _changed(
         and interpreter.is_outermost
         and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
     )
-    left = {id(x) for side in (first, second) for x in _reachable(side.outcome)}
+    left = _reachable((first.outcome, second.outcome)) if ends else {}
     for key in dict.fromkeys((*first.changed, *second.changed)):
         x = (first.changed.get(key) or second.changed[key])[0]
         if ends and not first.dead and not second.dead and id(x) not in left:
@@ -281,17 +281,23 @@ def _changed(
     return out
 
 
-def _reachable(x: Any) -> Iterator[Any]:
-    """A value and everything in it."""
-    yield x
-    inner = [x.first, x.second] if isinstance(x, Union) else []
-    parts = parts_of(x)
-    if parts is not None:
-        inner = parts[2]
-    elif not isinstance(x, (Tracer, SymInt)):
-        inner += list(getattr(x, "__dict__", {}).values()) if not callable(x) else []
-    for part in inner:
-        yield from _reachable(part)
+def _reachable(x: Any) -> dict[int, Any]:
+    """A value and everything in it, by id."""
+    seen: dict[int, Any] = {}
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        if id(x) in seen:
+            continue
+        seen[id(x)] = x
+        parts = parts_of(x)
+        if isinstance(x, Union):
+            todo += [x.first, x.second]
+        elif parts is not None:
+            todo += parts[2]
+        elif not isinstance(x, (Tracer, SymInt)) and not callable(x):
+            todo += getattr(x, "__dict__", {}).values()
+    return seen
 
 
 def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recipe:
