@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim, symbol
 from tracejit.ir.graph import Graph, GraphBuilder, Node, Value, attr_substitute, sizes_read, symbols
 
-__all__ = ["Region", "close", "copy_node", "fresh_sizes", "nested"]
+__all__ = ["Region", "close", "copy_node", "fresh_sizes", "nested", "on_stacks"]
 
 
 def fresh_sizes(graph: Graph, prefix: str = "d") -> Callable[[], str]:
@@ -96,6 +97,18 @@ def nested(nodes: Sequence[Node]) -> Iterator[Node]:
         yield node
         for region in node.regions:
             yield from nested(region.nodes)
+
+
+def on_stacks(node: Node, names: Mapping[str, str]) -> Node:
+    """A node, and those in its regions, on the stacks of other names."""
+    attrs = dict(node.attrs)
+    if node.op.kind == "stack":
+        attrs["stack"] = names[attrs["stack"]]
+    regions = tuple(
+        dataclasses.replace(r, nodes=tuple(on_stacks(n, names) for n in r.nodes))
+        for r in node.regions
+    )
+    return Node(node.op, node.inputs, attrs, node.outputs, regions, node.binds, node.where)
 
 
 def copy_node(

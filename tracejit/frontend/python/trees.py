@@ -3,6 +3,9 @@
 Lists, tuples, dicts, namedtuples and dataclasses hold parts; their leaves are arrays and numbers.
 An instance holds its attributes, and only its arrays of floats are leaves: its numbers are
 settings. An array that several attributes are is one leaf. All else is carried along.
+
+The transforms take apart `values`: there, every array and every traced number of an instance is a
+leaf too.
 """
 
 from __future__ import annotations
@@ -12,16 +15,33 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import build_dataclass, is_namedtuple
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
 
-__all__ = ["Structure", "flattened", "mapped", "named", "rebuilt"]
+__all__ = [
+    "Branch",
+    "Carried",
+    "Leaf",
+    "Structure",
+    "fitted",
+    "flattened",
+    "mapped",
+    "named",
+    "rebuilt",
+    "walk",
+]
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -37,79 +57,145 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Structure) and _alike(self.root, other.root, set())
 
+    def attributes(self) -> set[int]:
+        """The numbers of the leaves that instances and dataclasses hold."""
+        found: set[int] = set()
+        seen: set[int] = set()
+
+        def walk(node: Any, inside: bool) -> None:
+            if isinstance(node, Leaf) and inside:
+                found.add(node.number)
+            if isinstance(node, Branch) and id(node) not in seen:
+                seen.add(id(node))
+                for part in node.parts:
+                    walk(part, inside or not issubclass(node.cls, (list, tuple, dict)))
+
+        walk(self.root, False)
+        return found
+
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Structure({self.count} leaves)"
 
 
-class _Leaf:
-    def __init__(self, number: int) -> None:
-        self.number = number
+class Leaf:
+    """A part that is a leaf: its number among these, and whether it belongs to an instance."""
+
+    __slots__ = ("in_object", "number")
+
+    def __init__(self, number: int, in_object: bool) -> None:
+        self.number, self.in_object = number, in_object
 
 
-class _Carried:
+class Carried:
+    """A part that is carried along."""
+
+    __slots__ = ("value",)
+
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-class _Node:
-    def __init__(self, cls: type, keys: Sequence[Any], parts: list[Any], whole: bool) -> None:
-        #: Whether it is an instance.
+class Branch:
+    """A container, or an instance where it is `whole`; its keys, where it has some, name parts."""
+
+    __slots__ = ("cls", "keys", "owner", "parts", "whole")
+
+    def __init__(
+        self, cls: type, keys: Sequence[Any], parts: list[Any], whole: bool, owner: Any
+    ) -> None:
         self.cls, self.keys, self.parts, self.whole = cls, tuple(keys), parts, whole
+        #: What was taken apart.
+        self.owner = owner
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The names of the parts; none for lists and tuples."""
+        return self.cls._fields if is_namedtuple(self.cls) else self.keys  # type: ignore[attr-defined]
 
 
 def _alike(a: Any, b: Any, seen: set[tuple[int, int]]) -> bool:
     if (id(a), id(b)) in seen:
         return True
     seen.add((id(a), id(b)))
-    if isinstance(a, _Node) and isinstance(b, _Node):
+    if isinstance(a, Branch) and isinstance(b, Branch):
         same = a.cls is b.cls and a.keys == b.keys and len(a.parts) == len(b.parts)
         return same and all(_alike(x, y, seen) for x, y in zip(a.parts, b.parts, strict=True))
-    if isinstance(a, _Leaf) and isinstance(b, _Leaf):
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
         return a.number == b.number
-    if isinstance(a, _Carried) and isinstance(b, _Carried):
+    if isinstance(a, Carried) and isinstance(b, Carried):
         x, y = a.value, b.value
         return x is y or type(x) is type(y) and type(x) in (*_NUMBERS, str) and x == y
     return False
 
 
+def walk(node: Any) -> Iterator[Any]:
+    """A part and all that it holds, instances once."""
+    seen: set[int] = set()
+    left = [node]
+    while left:
+        node = left.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            left += reversed(node.parts) if isinstance(node, Branch) else ()
+
+
 class _Taker:
     """Takes trees apart; with an interpreter those of a traced program."""
 
-    def __init__(self, interpreter: Interpreter | None) -> None:
-        self.interpreter = interpreter
+    def __init__(self, interpreter: Interpreter | None, values: bool) -> None:
+        self.interpreter, self.values = interpreter, values
         self.leaves: list[Any] = []
-        self._numbers: dict[int, _Leaf] = {}
-        self._instances: dict[int, _Node] = {}
+        self._numbers: dict[int, Leaf] = {}
+        self._instances: dict[int, Branch] = {}
+        self._around: set[int] = set()
 
     def node(self, x: Any, in_object: bool = False) -> Any:
-        """The tree of a part. Raises RecursionError for a container that holds itself."""
+        """The tree of a part. Raises ValueError for a container that holds itself."""
+        if isinstance(x, Union) or is_grown(x):
+            what = (
+                "a list that grows with data" if is_grown(x) else "a part of one of several kinds"
+            )
+            raise TraceError("TJ031", what, user_line())
         if self._is_leaf(x, in_object):
             return self._leaf(x, in_object)
-        found = None if isinstance(x, (Tracer, SymInt)) else parts_of(x)
+        opaque = isinstance(x, (Tracer, SymInt, TracedText, TracedError, Raised))
+        found = None if opaque else parts_of(x)
         if found is not None:
-            cls, keys, children = found
-            return _Node(cls, keys, [self.node(v, in_object) for v in children], False)
-        if isinstance(x, Tracer) or not is_instance(x):
-            return _Carried(x)
+            return self._container(x, *found, in_object)
+        if opaque or not is_instance(x):
+            return Carried(x)
         if id(x) not in self._instances:
             names = self._names(x)
-            node = self._instances[id(x)] = _Node(type(x), names, [], True)
+            node = self._instances[id(x)] = Branch(type(x), names, [], True, x)
             node.parts += [self.node(self._attribute(x, n), True) for n in names]
         return self._instances[id(x)]
 
-    def _is_leaf(self, x: Any, in_object: bool) -> bool:
-        if in_object:
-            if isinstance(x, TracedArray):
-                return differentiable(x.type)
-            return type(x) is np.ndarray and x.dtype.kind in "fc"
-        return isinstance(x, (Tracer, SymInt, np.ndarray, np.generic)) or type(x) in _NUMBERS
+    def _container(
+        self, x: Any, cls: type, keys: Sequence[Any], children: list[Any], in_object: bool
+    ) -> Branch:
+        if id(x) in self._around:
+            raise ValueError(f"a {cls.__name__} that holds itself is no tree")
+        self._around.add(id(x))
+        parts = [self.node(v, in_object) for v in children]
+        self._around.remove(id(x))
+        return Branch(cls, keys, parts, False, x)
 
-    def _leaf(self, x: Any, in_object: bool) -> _Leaf:
+    def _is_leaf(self, x: Any, in_object: bool) -> bool:
+        if not in_object:
+            return isinstance(x, (Tracer, SymInt, np.ndarray, np.generic)) or type(x) in _NUMBERS
+        if self.values:
+            return isinstance(x, (Tracer, np.ndarray))
+        if isinstance(x, TracedArray):
+            return differentiable(x.type)
+        return type(x) is np.ndarray and x.dtype.kind in "fc"
+
+    def _leaf(self, x: Any, in_object: bool) -> Leaf:
         known = self._numbers.get(id(x)) if in_object else None
         if known is None:
-            known = _Leaf(len(self.leaves))
+            known = Leaf(len(self.leaves), in_object)
             self.leaves.append(x)
             if in_object:
                 self._numbers[id(x)] = known
@@ -125,17 +211,54 @@ class _Taker:
         return getattr(x, name) if self.interpreter is None else self.interpreter.attribute(x, name)
 
 
-def flattened(tree: Any, interpreter: Interpreter | None = None) -> tuple[list[Any], Structure]:
-    """The leaves of a tree, and what is around them."""
-    taker = _Taker(interpreter)
+def flattened(
+    tree: Any, interpreter: Interpreter | None = None, values: bool = False
+) -> tuple[list[Any], Structure]:
+    """The leaves of a tree (with `values`, all that transforms may change), what is around them.
+
+    Raises ValueError for a container that holds itself, TraceError for a part that is no one value.
+    """
+    taker = _Taker(interpreter, values)
     root = taker.node(tree)
     return taker.leaves, Structure(root, len(taker.leaves))
+
+
+def fitted(structure: Structure, other: Any, interpreter: Interpreter) -> list[Any] | None:
+    """What a tree has in the places of the leaves of another's structure; None if it is unlike.
+
+    What instances carry may differ.
+    """
+    leaves, given = flattened(other, interpreter, values=True)
+    out: list[Any] = [None] * structure.count
+    seen: set[int] = set()
+
+    def fits(node: Any, part: Any, in_object: bool) -> bool:
+        if isinstance(node, Leaf):
+            found = isinstance(part, (Leaf, Carried))
+            out[node.number] = leaves[part.number] if isinstance(part, Leaf) else None
+            return found and (isinstance(part, Leaf) or in_object)
+        if isinstance(node, Carried):
+            return in_object or _alike(node, part, set())
+        if id(node) in seen:
+            return True
+        seen.add(id(node))
+        same = isinstance(part, Branch) and node.cls is part.cls and node.keys == part.keys
+        return (
+            same
+            and len(node.parts) == len(part.parts)
+            and all(
+                fits(x, y, in_object or node.whole)
+                for x, y in zip(node.parts, part.parts, strict=True)
+            )
+        )
+
+    return out if fits(structure.root, given.root, False) else None
 
 
 def rebuilt(
     structure: Structure, leaves: Sequence[Any], interpreter: Interpreter | None = None
 ) -> Any:
-    """A tree of a structure around leaves; instances are made without `__init__`.
+    """A tree of a structure around leaves; instances that have some are made without `__init__`.
 
     Raises ValueError for another number of leaves.
     """
@@ -145,11 +268,13 @@ def rebuilt(
     made: dict[int, Any] = {}
 
     def build(node: Any) -> Any:
-        if isinstance(node, _Leaf):
+        if isinstance(node, Leaf):
             return leaves[node.number]
-        if isinstance(node, _Carried):
+        if isinstance(node, Carried):
             return node.value
         if node.whole:
+            if id(node) not in made and not any(isinstance(part, Leaf) for part in walk(node)):
+                made[id(node)] = node.owner
             if id(node) not in made:
                 new = made[id(node)] = allocate(build_dataclass(node.cls, {}))
                 for name, part in zip(node.keys, node.parts, strict=True):
@@ -194,9 +319,9 @@ def named(tree: Any) -> list[tuple[str, Any]]:
     seen: set[int] = set()
 
     def walk(node: Any, path: str) -> None:
-        if isinstance(node, _Leaf):
+        if isinstance(node, Leaf):
             paths.setdefault(node.number, path)
-        elif isinstance(node, _Node) and id(node) not in seen:
+        elif isinstance(node, Branch) and id(node) not in seen:
             seen.add(id(node))
             for step, part in zip(_steps(node), node.parts, strict=True):
                 walk(part, path + step)
@@ -205,7 +330,7 @@ def named(tree: Any) -> list[tuple[str, Any]]:
     return [(paths[k], leaf) for k, leaf in enumerate(leaves)]
 
 
-def _steps(node: _Node) -> Iterator[str]:
+def _steps(node: Branch) -> Iterator[str]:
     fields = node.cls._fields if is_namedtuple(node.cls) else ()  # type: ignore[attr-defined]
     for k in range(len(node.parts)):
         if fields:

@@ -148,13 +148,30 @@ def require_floats(x: Any, what: str, name: str, advice: str, carries: bool = Fa
         )
 
 
+def _holds_values(x: Any, around: tuple[Any, ...]) -> bool:
+    """Whether an object has an array, or a number that was computed, somewhere."""
+    if isinstance(x, (Tracer, np.ndarray)):
+        return True
+    if any(x is outer for outer in around):
+        return False
+    found = parts_of(x)
+    inner = found[2] if found else list(contents_of(x).values()) if is_instance(x) else []
+    return any(_holds_values(part, (*around, x)) for part in inner)
+
+
 def require_results(x: Any, what: str) -> None:
-    """Raise TypeError where a part of a function's result is neither a number, nor an array."""
+    """Raise TypeError where a part of a function's result is neither a number, nor an array.
+
+    Objects may hold anything beside their arrays, and dataclasses constants.
+    """
     for path, part in _parts(narrow(x), "result"):
-        if part is not None and not _is_number(part):
+        attribute = path != "result" and not path.endswith("]")
+        if _is_number(part) or part is None or attribute and is_constant(part):
+            continue
+        if not _holds_values(part, ()):
             raise TypeError(
-                f"{what} takes a function that gives numbers and arrays, or lists, tuples, dicts, "
-                f"namedtuples or dataclasses of them, and its {path} is {kind_of(part)}; "
+                f"{what} takes a function that gives numbers and arrays, or containers and objects "
+                f"of them, and its {path} is {kind_of(part)}; "
                 "return it as auxiliary, with has_aux=True"
             )
 

@@ -8,10 +8,11 @@ from types import MethodType
 from typing import Any
 
 from tracejit.errors import Underivable
+from tracejit.frontend.python.trees import Structure
 from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.traceable import Traceable, part_of
-from tracejit.transforms.api.arguments import has_floats, require_floats
+from tracejit.transforms.api.arguments import has_floats, require_floats, require_results
 from tracejit.transforms.api.primal import as_error
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "argument_places",
     "chosen_places",
     "float_places",
+    "require_tree",
 ]
 
 
@@ -161,3 +163,16 @@ def argument_places(
         if found in out[:k]:
             raise TypeError(f"argument {found!r} is named twice among those to be derived by")
     return out
+
+
+def require_tree(
+    function: Callable[..., Any], result: Any, structure: Structure, transform: str
+) -> set[int]:
+    """As `require_results`; gives the numbers of the leaves that are carried if they are no floats.
+
+    A transform's result carries along what its argument does.
+    """
+    if isinstance(getattr(function, "__tracejit__", function), Transformed):
+        return set(range(structure.count))
+    require_results(result, transform)
+    return structure.attributes()

@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from tracejit.frontend.control.unions import narrow
+from tracejit.frontend.python.trees import flattened, rebuilt
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import TreeDef, flatten_state, unflatten
 from tracejit.frontend.tracing.symint import unwrap
 from tracejit.frontend.tracing.trace import here
 from tracejit.frontend.tracing.traceable import Traceable
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
+from tracejit.frontend.tracing.tracer import Tracer, lift
 from tracejit.ir.derivatives import differentiable
 from tracejit.ir.dims import Dim, prod
+from tracejit.ir.graph import Value
 from tracejit.ir.types import dtype_of, shape_of
-from tracejit.transforms.api.function import Transformed, chosen_places
+from tracejit.transforms.api.function import Transformed, chosen_places, require_tree
 from tracejit.transforms.api.gradient import Gradient
-from tracejit.transforms.api.primal import fresh_copy, settled
-from tracejit.transforms.api.products import Jvp, Vjp
-from tracejit.transforms.api.vmap import Vmap, one_dtype
+from tracejit.transforms.api.primal import call_primal, like
+from tracejit.transforms.api.products import Jvp, Pulled, direction, results_of
+from tracejit.transforms.api.variables import Variables
+from tracejit.transforms.api.vmap import Vmap
 
 __all__ = ["HessianProduct", "Jacobian"]
 
@@ -93,20 +94,24 @@ class Jacobian(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        places = chosen_places(self.transform, function, self.argnums, (), args, kwargs)
-        chosen = tuple(narrow(kwargs[p] if type(p) is str else args[p]) for p in places)  # type: ignore[index]
-        f = interpreter.allocate(_Chosen(function, args, kwargs, places))
-        leaves, tree = flatten_state(chosen)
-        inputs = [lift(x) for x in leaves]
-        self._check(inputs, "argument")
-        build = self._forward if self.mode == "forward" and inputs else self._reverse
-        blocks, results, aux = build(interpreter, f, chosen, inputs, tree)
-        out = unflatten(
-            results,
-            [self._by_argument(interpreter, tree, row) for row in blocks],
-            interpreter.allocate,
+        chosen = self.argnums, ()
+        places = chosen_places(self.transform, function, *chosen, args, kwargs, carries=True)
+        primal = call_primal(
+            interpreter, function, args, kwargs, places, self.transform, self.has_aux
         )
-        return (out, aux) if self.has_aux else out
+        leaves, structure = flattened(primal.settled, interpreter, values=True)
+        inputs = [x for variables in primal.variables for x in variables.given]
+        results = results_of(leaves)
+        self._check(inputs, "argument")
+        own = require_tree(function, primal.result, structure, self.transform)
+        taken = (lift(x) for k, x in enumerate(leaves) if k in results or k not in own)
+        self._check(list(taken), "result")
+        pulled = Pulled(interpreter, primal, places, len(args))
+        blocks = self._blocks(interpreter, pulled, inputs)
+        for k, row in zip(results, blocks, strict=True):
+            leaves[k] = self._by_argument(interpreter, primal.variables, row)
+        out = rebuilt(structure, leaves, interpreter)
+        return (out, primal.aux) if self.has_aux else out
 
     def _check(self, values: Sequence[Tracer], what: str) -> None:
         for x in values:
@@ -117,91 +122,53 @@ class Jacobian(Transformed):
                     f"{self.transform}: a complex {what}; say holomorphic=True if the function is"
                 )
 
-    def _by_argument(self, interpreter: Interpreter, tree: TreeDef, row: Sequence[Any]) -> Any:
-        parts = unflatten(tree, row, interpreter.allocate)
-        return parts[0] if isinstance(self.argnums, int) else parts
+    def _by_argument(
+        self, interpreter: Interpreter, variables: Sequence[Variables], row: Sequence[Any]
+    ) -> Any:
+        left = iter(row)
+        parts = [x.rebuilt(interpreter, [next(left) for _ in x.given]) for x in variables]
+        return parts[0] if isinstance(self.argnums, int) else tuple(parts)
 
-    def _forward(
-        self,
-        interpreter: Interpreter,
-        f: Callable[..., Any],
-        chosen: tuple[Any, ...],
-        inputs: Sequence[Tracer],
-        tree: TreeDef,
-    ) -> tuple[list[list[Any]], TreeDef, Any]:
-        """Column by column: for each argument, along every direction at once."""
-        rows: list[list[Any]] = []
-        found = around = None
-        before, stored = [fresh_copy(here(), x) for x in inputs], False
-        for k, x in enumerate(inputs):
+    def _blocks(
+        self, interpreter: Interpreter, pulled: Pulled, inputs: Sequence[Tracer]
+    ) -> list[list[Any]]:
+        """For each result a matrix for each value of the arguments."""
+        outputs = list(pulled.results.values())
+        if self.mode == "forward":
+            columns = [self._columns(interpreter, pulled, k, x) for k, x in enumerate(inputs)]
+            return [[column[j] for column in columns] for j in range(len(outputs))]
+        return [self._rows(interpreter, pulled, k, y) for k, y in enumerate(outputs)]
 
-            def along(interpreter: Interpreter, direction: Any, k: int = k) -> Any:
-                zeros = [None if j != k else direction for j in range(len(inputs))]
-                tangents = unflatten(tree, zeros, interpreter.allocate)
-                jvp = interpreter.allocate(Jvp(f, self.has_aux))
-                copies = [fresh_copy(here(), v) for v in before]
-                given = unflatten(tree, copies, interpreter.allocate)
-                result, tangent, *aux = jvp.record(interpreter, f, (given, tangents), {})
-                nonlocal stored, around
-                stored |= any(isinstance(v, TracedArray) and v.storage.written for v in copies)
-                self._check([lift(v) for v in flatten_state(result)[0]], "result")
-                # What is auxiliary may have other containers and objects for each direction.
-                kept, around = flatten_state(settled(interpreter, tuple(aux), one_dtype))
-                return tangent, kept
+    def _columns(self, interpreter: Interpreter, pulled: Pulled, k: int, x: Tracer) -> list[Any]:
+        """Forwards along every direction of an argument at once."""
 
-            mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(along)), 0, (-1, None)))
-            tangent, aux = interpreter.call(mapped, _basis(interpreter, x))
-            parts, found = flatten_state(tangent)
-            shape = _shape(x)
-            rows.append([np.reshape(p, (*p.shape[:-1], *shape)) for p in parts])
-        if stored:
-            interpreter.call(f, *chosen)
-        assert found is not None and around is not None
-        blocks = [list(column) for column in zip(*rows, strict=True)]
-        kept = unflatten(around, aux, interpreter.allocate)
-        return blocks, found, kept[0] if kept else None
+        def along(interpreter: Interpreter, tangent: Any) -> Any:
+            given: list[Value | None] = [None] * len(pulled.primal.values)
+            given[k] = direction(tangent, x.type, "a tangent")
+            found = zip(pulled.results.values(), pulled.push(given), strict=True)
+            return tuple(like(y, v) for y, v in found)
 
-    def _reverse(
-        self,
-        interpreter: Interpreter,
-        f: Callable[..., Any],
-        chosen: tuple[Any, ...],
-        inputs: Sequence[Tracer],
-        tree: TreeDef,
-    ) -> tuple[list[list[Any]], TreeDef, Any]:
-        """Row by row: for each result, back from every element at once."""
-        # The calls for the rows begin with what the arguments are before this one.
-        before = [fresh_copy(here(), x) for x in inputs]
-        vjp = interpreter.allocate(Vjp(f, self.has_aux))
-        _, pullback, *aux = vjp.record(interpreter, f, chosen, {})
-        outputs, found = pullback.results, pullback.tree
-        self._check(outputs, "result")
-        rows = []
-        for k, y in enumerate(outputs):
+        mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(along)), 0, -1))
+        parts = interpreter.call(mapped, _basis(interpreter, x))
+        return [np.reshape(p, (*p.shape[:-1], *_shape(x))) for p in parts]
 
-            def back(interpreter: Interpreter, cotangent: Any, k: int = k) -> Any:
-                given = [
-                    _zero(interpreter, v) if j != k else cotangent for j, v in enumerate(outputs)
-                ]
-                inner = interpreter.allocate(Vjp(f, self.has_aux))
-                fresh = [fresh_copy(here(), v) for v in before]
-                copies = unflatten(tree, fresh, interpreter.allocate)
-                _, pulled, *_ = inner.record(interpreter, f, copies, {})
-                return interpreter.call(pulled, unflatten(found, given, interpreter.allocate))
+    def _rows(self, interpreter: Interpreter, pulled: Pulled, k: int, y: Tracer) -> list[Any]:
+        """Back from every element of a result at once."""
 
-            mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(back)), 0, 0))
-            parts, _ = flatten_state(interpreter.call(mapped, _basis(interpreter, y)))
-            rows.append([np.reshape(p, (*_shape(y), *p.shape[1:])) for p in parts])
-        return rows, found, aux[0] if aux else None
+        def back(interpreter: Interpreter, cotangent: Any) -> Any:
+            given: list[Value | None] = [None] * len(pulled.values)
+            given[k] = direction(cotangent, y.type, "a cotangent")
+            leaves = [x for variables in pulled.primal.variables for x in variables.given]
+            return tuple(like(x, v) for x, v in zip(leaves, pulled.pull(given), strict=True))
+
+        mapped = interpreter.allocate(Vmap(interpreter.allocate(_Call(back)), 0, 0))
+        parts = interpreter.call(mapped, _basis(interpreter, y))
+        return [np.reshape(p, (*_shape(y), *p.shape[1:])) for p in parts]
 
 
 def _shape(x: Tracer) -> tuple[Any, ...]:
     env = here().env
     return tuple(unwrap(d, env) for d in shape_of(x.type))
-
-
-def _zero(interpreter: Interpreter, x: Tracer) -> Any:
-    return interpreter.call(np.zeros, _shape(x), dtype=dtype_of(x.type))
 
 
 def _basis(interpreter: Interpreter, x: Tracer) -> Any:
@@ -232,7 +199,9 @@ class HessianProduct(Transformed):
         if len(args) < 2:
             raise TypeError("hvp takes the arguments of the function, and then a direction")
         *given, along = args
-        (place,) = chosen_places(self.transform, function, self.argnums, (), given, kwargs)
+        (place,) = chosen_places(
+            self.transform, function, self.argnums, (), given, kwargs, carries=True
+        )
         f = interpreter.allocate(_Chosen(function, given, kwargs, (place,)))
         gradient = interpreter.allocate(Gradient(f, 0, None, False, False))
         jvp = interpreter.allocate(Jvp(gradient))

@@ -18,10 +18,15 @@ from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
-from tracejit.ir.graph import Value
-from tracejit.ir.types import ArrayType, PyScalar, dtype_name, dtype_of
+from tracejit.ir.derivatives import DerivativeBuilder
+from tracejit.ir.dims import Dim
+from tracejit.ir.graph import Node, Value
+from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
+from tracejit.ops.array.creation import BindSize
+from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
+from tracejit.transforms.regions import copy_node, nested, on_stacks
 
 __all__ = [
     "Primal",
@@ -75,6 +80,35 @@ class Primal:
     def values(self) -> list[Value]:
         """The values that it is to be derived by."""
         return [v for x in self.variables for v in x.values]
+
+    def again(self, nodes: Sequence[Node]) -> tuple[Segment, Callable[[Value], Value]]:
+        """Record `nodes`, those of the call, once more: in the present trace, a region perhaps.
+
+        Gives what was recorded, and what stands there for a value of the call. Raises TraceError
+        for effects, which are not repeated.
+        """
+        trace = here()
+        start = len(trace.builder.nodes)
+        c = DerivativeBuilder(trace.builder, fresh_name(trace))
+        table: dict[Value, Value] = {}
+        sizes: dict[str, Dim] = {}
+
+        def at(v: Value) -> Value:
+            if v not in table and v.type == TOKEN:
+                raise TraceError("TJ031", "a derivative of effects is taken twice", user_line())
+            return table[v] if v in table else trace.capture(v, self.trace)
+
+        used = {str(n.attrs["stack"]) for n in nested(nodes) if n.op.kind == "stack"}
+        stacks = {name: stack_name(trace) for name in sorted(used)}
+        for node in nodes:
+            if isinstance(node.op, (BindSize, Check)):
+                continue  # it holds what it held before
+            if not node.op.pure:
+                raise TraceError("TJ031", "a derivative of effects is taken twice", node.where)
+            given = [at(v) for v in node.inputs]
+            outs = copy_node(c, on_stacks(node, stacks) if stacks else node, given, sizes)
+            table.update(zip(node.outputs, outs, strict=True))
+        return Segment(trace.builder, start), at
 
 
 def call_primal(

@@ -7,9 +7,10 @@ from typing import Any
 
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.control.unions import narrow
+from tracejit.frontend.python.trees import fitted, flattened, rebuilt
 from tracejit.frontend.tracing.concrete_trace import LostGradient
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state, unflatten
+from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.traceable import Traceable
 from tracejit.frontend.tracing.tracer import Tracer, lift
@@ -17,8 +18,8 @@ from tracejit.ir.derivatives import DerivativeBuilder, differentiable, tangent_t
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Value
 from tracejit.ir.types import ArrayType, Type, dtype_of, shape_of
-from tracejit.transforms.api.arguments import require_no_tangent, require_results
-from tracejit.transforms.api.function import Transformed, argument_name, float_places
+from tracejit.transforms.api.arguments import require_no_tangent
+from tracejit.transforms.api.function import Transformed, argument_name, float_places, require_tree
 from tracejit.transforms.api.primal import (
     Primal,
     as_error,
@@ -30,10 +31,18 @@ from tracejit.transforms.api.primal import (
 from tracejit.transforms.api.vmap import count_leaves
 from tracejit.transforms.autodiff.forward import push_forward
 from tracejit.transforms.autodiff.reverse import Pullback
-from tracejit.transforms.autodiff.segments import Segment
-from tracejit.transforms.regions import copy_node
 
-__all__ = ["Jvp", "JvpOfAny", "Pulled", "Vjp", "direction", "matching", "with_zeros"]
+__all__ = [
+    "Jvp",
+    "JvpOfAny",
+    "Pulled",
+    "Vjp",
+    "direction",
+    "matching",
+    "results_of",
+    "tangent_of",
+    "with_zeros",
+]
 
 
 def direction(x: Any, t: Type, what: str) -> Value:
@@ -135,23 +144,25 @@ class Jvp(Transformed):
         primal = call_primal(
             interpreter, function, primals, {}, places, self.transform, self.has_aux
         )
-        require_results(primal.result, self.transform)
-        trace = primal.trace
-        nodes = primal.segment.nodes
+        leaves, structure = flattened(primal.settled, interpreter, values=True)
+        own = require_tree(function, primal.result, structure, self.transform)
+        trace, nodes = primal.trace, primal.segment.nodes
         # Tangents given by the caller are computed before the call.
         primal.segment.replace([])
         table: dict[Value, Value] = {}
         for place, x in zip(places, primal.variables, strict=True):
-            leaves = x.directions(tangents[place], "a tangent")
-            for v, leaf in zip(x.values, leaves, strict=True):
+            found = x.directions(tangents[place], "a tangent")
+            for v, leaf in zip(x.values, found, strict=True):
                 if leaf is not None:
                     table[v] = direction(leaf, v.type, "a tangent")
         c = DerivativeBuilder(trace.builder, fresh_name(trace))
         push_forward(c, nodes, table)
         result, aux = primal.result, primal.aux
-        leaves, tree = flatten_state(primal.settled)
-        out = [_tangent(c, lift(x), table) for x in leaves]
-        tangent = unflatten(tree, out, interpreter.allocate)
+        floats = results_of(leaves)
+        for k, y in floats.items():
+            leaves[k] = like(y, tangent_of(c, y.value(), table))
+        leaves = [x if k in floats or k in own else 0 for k, x in enumerate(leaves)]
+        tangent = rebuilt(structure, leaves, interpreter)
         return (result, tangent, aux) if self.has_aux else (result, tangent)
 
 
@@ -175,15 +186,18 @@ class JvpOfAny(Traceable):
         )
 
 
-def _tangent(c: DerivativeBuilder, x: Tracer, table: dict[Value, Value]) -> Any:
-    """The tangent of a result; of an integer zero."""
-    v = x.value()
-    if not differentiable(v.type):
-        return 0
+def results_of(leaves: Sequence[Any]) -> dict[int, Tracer]:
+    """The results that have derivatives, by their places among the leaves."""
+    lifted = enumerate(map(lift, leaves))
+    return {k: x for k, x in lifted if differentiable(x.type)}
+
+
+def tangent_of(c: DerivativeBuilder, v: Value, table: dict[Value, Value]) -> Value:
+    """The tangent of a value, laid out as it is. Raises Underivable where it is not known."""
     if v in c.unknown:
         raise Underivable(c.unknown[v])
     found = table.get(v)
-    return like(x, c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type)))
+    return c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type))
 
 
 class Vjp(Transformed):
@@ -206,9 +220,9 @@ class Vjp(Transformed):
         primal = call_primal(
             interpreter, function, args, kwargs, places, self.transform, self.has_aux
         )
-        require_results(primal.result, self.transform)
         result, aux = primal.result, primal.aux
-        pulled = interpreter.allocate(Pulled(primal, places, len(args), primal.settled))
+        pulled = interpreter.allocate(Pulled(interpreter, primal, places, len(args)))
+        require_tree(function, result, pulled.structure, self.transform)
         return (result, pulled, aux) if self.has_aux else (result, pulled)
 
 
@@ -219,11 +233,18 @@ class Pulled(Traceable):
     in the trace that it was made in.
     """
 
-    def __init__(self, primal: Primal, places: Sequence[int], count: int, result: Any) -> None:
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        primal: Primal,
+        places: Sequence[int | str],
+        count: int,
+    ) -> None:
         self.primal, self.places, self.count = primal, tuple(places), count
-        leaves, self.tree = flatten_state(result)
-        self.results = [lift(x) for x in leaves]
-        self.values = [x.value() for x in self.results]
+        leaves, self.structure = flattened(primal.settled, interpreter, values=True)
+        #: The results that have derivatives, by their places among the leaves.
+        self.results = results_of(leaves)
+        self.values = [x.value() for x in self.results.values()]
         self.calls = 0
         #: The nodes as they were recorded, for further calls.
         self.nodes = primal.segment.nodes
@@ -237,45 +258,46 @@ class Pulled(Traceable):
         self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         (cotangent,) = args
-        trace = self.primal.trace
-        if here() is not trace:
-            raise TraceError("TJ031", "a pullback is called in a branch or a loop", user_line())
-        leaves = matching(cotangent, self.tree, len(self.results), "a cotangent")
-        try:
-            found = iter(self._pull(interpreter, leaves))
-        except LostGradient:
-            raise
-        except Underivable as e:
-            raise as_error(e) from None
+        if not self.primal.trace.encloses(here()):
+            raise TraceError("TJ031", "a pullback is called outside its function", user_line())
+        leaves = fitted(self.structure, narrow(cotangent), interpreter)
+        if leaves is None:
+            raise TypeError("a cotangent has another structure than what it belongs to")
+        directions = [
+            None if leaves[k] is None else direction(leaves[k], x.type, "a cotangent")
+            for k, x in self.results.items()
+        ]
+        found = iter(self.pull(directions))
         parts = {
             place: x.rebuilt(interpreter, [like(leaf, next(found)) for leaf in x.given])
             for place, x in zip(self.places, self.primal.variables, strict=True)
         }
         return tuple(parts.get(k) for k in range(self.count))
 
-    def _pull(self, interpreter: Interpreter, leaves: Sequence[Any]) -> list[Value]:
-        primal, trace = self.primal, self.primal.trace
-        given = [
-            direction(leaf, v.type, "a cotangent") if differentiable(v.type) else None
-            for leaf, v in zip(leaves, self.values, strict=True)
-        ]
-        values, segment = self.values, primal.segment
-        if self.calls and any(n.regions for n in self.nodes):
-            start, values = len(trace.builder.nodes), self._again()
-            segment = Segment(trace.builder, start)
-        self.calls += 1
-        pull = Pullback(segment, primal.values, fresh_name(trace), stack_name(trace))
-        return pull.run(values, given)
+    def pull(self, cotangents: Sequence[Value | None]) -> list[Value]:
+        """The cotangents of all that the call is derived by, for those of `results`."""
+        trace, primal = here(), self.primal
+        segment, values, wrt = primal.segment, self.values, primal.values
+        if trace is not primal.trace or self.calls and any(n.regions for n in self.nodes):
+            # What a pass has kept for its end is gone after it.
+            segment, at = primal.again(self.nodes)
+            values, wrt = [at(v) for v in values], [at(v) for v in wrt]
+        self.calls += trace is primal.trace
+        pull = Pullback(segment, wrt, fresh_name(trace), stack_name(trace))
+        try:
+            return pull.run(values, cotangents)
+        except LostGradient:
+            raise
+        except Underivable as e:
+            raise as_error(e) from None
 
-    def _again(self) -> list[Value]:
-        """Record the call once more: what a pass has kept for its end is gone after it."""
-        if any(not n.op.pure and not n.binds for n in self.nodes):
-            raise TraceError("TJ031", "a pullback of effects is called twice", user_line())
-        trace = self.primal.trace
-        c = DerivativeBuilder(trace.builder, fresh_name(trace))
-        table: dict[Value, Value] = {}
-        sizes: dict[str, Dim] = {}
-        for node in self.nodes:
-            outs = copy_node(c, node, [table.get(v, v) for v in node.inputs], sizes)
-            table.update(zip(node.outputs, outs, strict=True))
-        return [table.get(v, v) for v in self.values]
+    def push(self, tangents: Sequence[Value | None]) -> list[Value]:
+        """The tangents of `results`, for those of what the call is derived by."""
+        segment, at = self.primal.again(self.nodes)
+        nodes = segment.nodes
+        segment.replace([])
+        pairs = zip(self.primal.values, tangents, strict=True)
+        table = {at(v): t for v, t in pairs if t is not None}
+        c = DerivativeBuilder(here().builder, fresh_name(here()))
+        push_forward(c, nodes, table)
+        return [tangent_of(c, at(v), table) for v in self.values]
