@@ -106,7 +106,7 @@ class Jacobian(Transformed):
         own = require_tree(function, primal.result, structure, self.transform)
         taken = (lift(x) for k, x in enumerate(leaves) if k in results or k not in own)
         self._check(list(taken), "result")
-        pulled = Pulled(interpreter, primal, places, len(args))
+        pulled = Pulled(interpreter, function, primal, places, len(args))
         blocks = self._blocks(interpreter, pulled, inputs)
         for k, row in zip(results, blocks, strict=True):
             leaves[k] = self._by_argument(interpreter, primal.variables, row)

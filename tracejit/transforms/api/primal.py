@@ -22,8 +22,6 @@ from tracejit.ir.derivatives import DerivativeBuilder
 from tracejit.ir.dims import Dim
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import TOKEN, ArrayType, PyScalar, dtype_name, dtype_of
-from tracejit.ops.array.creation import BindSize
-from tracejit.ops.control.effects import Check
 from tracejit.transforms.api.variables import Variables, has_union, variables
 from tracejit.transforms.autodiff.segments import Segment
 from tracejit.transforms.regions import copy_node, nested, on_stacks
@@ -84,8 +82,8 @@ class Primal:
     def again(self, nodes: Sequence[Node]) -> tuple[Segment, Callable[[Value], Value]]:
         """Record `nodes`, those of the call, once more: in the present trace, a region perhaps.
 
-        Gives what was recorded, and what stands there for a value of the call. Raises TraceError
-        for effects, which are not repeated.
+        Gives what was recorded, and what stands there for a value of the call. Effects are not
+        repeated; raises TraceError for branches and loops that have some.
         """
         trace = here()
         start = len(trace.builder.nodes)
@@ -101,10 +99,8 @@ class Primal:
         used = {str(n.attrs["stack"]) for n in nested(nodes) if n.op.kind == "stack"}
         stacks = {name: stack_name(trace) for name in sorted(used)}
         for node in nodes:
-            if isinstance(node.op, (BindSize, Check)):
-                continue  # it holds what it held before
-            if not node.op.pure:
-                raise TraceError("TJ031", "a derivative of effects is taken twice", node.where)
+            if not node.op.pure or node.op.kind == "effect":
+                continue  # what was printed, drawn or checked stands
             given = [at(v) for v in node.inputs]
             outs = copy_node(c, on_stacks(node, stacks) if stacks else node, given, sizes)
             table.update(zip(node.outputs, outs, strict=True))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tracejit.errors import TraceError, Underivable
 from tracejit.frontend.control.unions import narrow
+from tracejit.frontend.eager.arguments import in_containers
 from tracejit.frontend.python.trees import fitted, flattened, rebuilt
-from tracejit.frontend.tracing.concrete_trace import LostGradient
+from tracejit.frontend.tracing.concrete_trace import ConcreteTrace, LostGradient, concrete_trace
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import LEAF, Static, TreeDef, flatten_state
 from tracejit.frontend.tracing.trace import here, user_line
@@ -200,6 +202,15 @@ def tangent_of(c: DerivativeBuilder, v: Value, table: dict[Value, Value]) -> Val
     return c.zeros(v.type) if found is None else c.laid_out(found, tangent_type(v.type))
 
 
+def _plain(trace: ConcreteTrace, x: Any) -> Any:
+    """What a cotangent is in a run, for a pullback of another one."""
+    if not isinstance(x, Tracer):
+        return x
+    if trace.is_active(x.value()):
+        raise LostGradient("a pullback of a run that has ended")
+    return trace.concrete(x.value())
+
+
 class Vjp(Transformed):
     """The arguments -> (result, the function that pulls a cotangent of it back)."""
 
@@ -221,7 +232,7 @@ class Vjp(Transformed):
             interpreter, function, args, kwargs, places, self.transform, self.has_aux
         )
         result, aux = primal.result, primal.aux
-        pulled = interpreter.allocate(Pulled(interpreter, primal, places, len(args)))
+        pulled = interpreter.allocate(Pulled(interpreter, function, primal, places, len(args)))
         require_tree(function, result, pulled.structure, self.transform)
         return (result, pulled, aux) if self.has_aux else (result, pulled)
 
@@ -230,16 +241,21 @@ class Pulled(Traceable):
     """The function that takes a cotangent of a result to those of the arguments, a tuple.
 
     The cotangent of an argument without derivative is None. It may be called any number of times,
-    in the trace that it was made in.
+    in the trace that it was made in and in the regions of that; after an eager run, anywhere.
     """
+
+    __name__ = __qualname__ = "pullback"
 
     def __init__(
         self,
         interpreter: Interpreter,
+        function: Callable[..., Any],
         primal: Primal,
         places: Sequence[int | str],
         count: int,
     ) -> None:
+        #: What was called.
+        self.function = function
         self.primal, self.places, self.count = primal, tuple(places), count
         leaves, self.structure = flattened(primal.settled, interpreter, values=True)
         #: The results that have derivatives, by their places among the leaves.
@@ -258,7 +274,11 @@ class Pulled(Traceable):
         self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         (cotangent,) = args
-        if not self.primal.trace.encloses(here()):
+        present, made_in = concrete_trace(), self.primal.trace
+        ended = isinstance(made_in, ConcreteTrace) and made_in.ended
+        if present is not None and present is not made_in and ended:
+            return self(in_containers(functools.partial(_plain, present), cotangent))
+        if not made_in.encloses(here()):
             raise TraceError("TJ031", "a pullback is called outside its function", user_line())
         leaves = fitted(self.structure, narrow(cotangent), interpreter)
         if leaves is None:
