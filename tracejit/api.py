@@ -117,7 +117,7 @@ def grad(
     The result takes the arguments of `function` and gives the derivative by the argument `argnums`
     (the first by default), of its structure, shapes and dtypes; a tuple of them where `argnums` is
     a sequence, or names are given. These arguments are floats, complex numbers, arrays of them, or
-    lists, tuples, dicts and dataclasses of such, in which None stays None. With `has_aux` the
+    containers and objects that hold some; what else these hold is carried along. With `has_aux` the
     function gives a pair (value, auxiliary), and the result a pair (gradient, auxiliary).
 
     It is compiled when it is called, like a function under `jit`, through branches, loops and
@@ -134,8 +134,8 @@ def grad(
     arrays, of which nothing but whole rows is read, outside loops and branches.
 
     Raises TypeError for a result that is not one real floating-point number, for chosen arguments
-    in which anything else is (integers, texts, other objects; the error names it, `p[0].w`), and
-    where the derivative of an operation is not known.
+    without floats or with some that cannot be seen (the error names them, `p[0].w`), and where the
+    derivative of an operation is not known.
     """
     return _transformed(
         "gradient", "Gradient", function, argnums, argnames, has_aux, False, sparse_rows
@@ -171,8 +171,8 @@ def jvp(
     arguments that are no floats. With `has_aux` the function gives a pair (result, auxiliary), and
     a third value is the auxiliary one. Compiled as by `jit`, once for each function.
 
-    Raises TypeError for tangents that do not fit, for an argument or a result with other objects
-    beside its floats, and where a derivative is not known.
+    Raises TypeError for tangents that do not fit, for a result with texts or functions beside its
+    floats in containers, and where a derivative is not known.
     """
     return _compiled_jvp(function, has_aux)(tuple(primals), tuple(tangents))
 
@@ -185,9 +185,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     number of times; what is done to the arguments after `vjp` does not change what it gives. With
     `has_aux` the function gives a pair (result, auxiliary), and a third value is the auxiliary one.
 
-    Inside a compiled function all of it is compiled. A call from plain Python runs the function
-    operation by operation. Raises TypeError for cotangents that do not fit, for an argument or a
-    result with other objects beside its floats, and where a derivative is not known.
+    Inside a compiled function all of it is compiled, calls of the pullback in its branches, loops
+    and batches too. A call from plain Python runs the function operation by operation. Raises
+    TypeError as `jvp`.
     """
     found = importlib.import_module("tracejit.transforms.api.products")
     return found.Vjp(function, has_aux)(*primals)
@@ -222,8 +222,8 @@ def jacobian(
 ) -> Jitted:
     """The derivative of each element of the result by each element of an argument.
 
-    For a result of shape R and an argument of shape A it has the shape (*R, *A); containers of
-    results hold containers of arguments. `mode` is "reverse" (a backward pass for each element of
+    For a result of shape R and an argument of shape A it has the shape (*R, *A); containers and
+    objects of results hold those of arguments. The function is called once. `mode` is "reverse" (a backward pass for each element of
     the result) or "forward" (a forward pass for each element of the argument). Complex numbers are
     taken only with `holomorphic=True`.
 
@@ -264,15 +264,18 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> J
 
     `in_axes` is the axis of the arguments that is mapped over, or None for those that are the same
     for all; or a tuple of such, one for each positional argument, which may be containers that
-    follow those of the argument. `out_axes` says in the same way where the new axis of the results
-    is; None for results that do not differ. A row of a vector is a NumPy scalar. Arguments given by
-    name are mapped over axis 0; texts, functions and constants among them are the same for all.
+    follow those of the argument, and for an object a dict of its attributes or an object like it.
+    `out_axes` says in the same way where the new axis of the results is; None for results that do
+    not differ. A row of a vector is a NumPy scalar. Arguments given by name are mapped over axis 0;
+    texts, functions and constants among them are the same for all, and so is what objects and dicts
+    hold that is no array.
 
     The result is that of a Python loop over the elements, effects in that order; it is vectorised
     where every element takes the same branches, and a compiled loop where not.
 
-    Raises TypeError for axes that do not fit, for numbers and objects that have none, and for
-    results that are not alike; ValueError for unlike sizes.
+    Raises TypeError for axes that do not fit, for numbers and objects that have none, for changes
+    of what is mapped over other than in arrays, and for results that are not alike; ValueError for
+    unlike sizes.
     """
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     return _transformed("vmap", "Vmap", function, axes, out_axes)

@@ -46,7 +46,7 @@ class Arguments:
         self._kept = is_inner
         #: Lists, dicts, dataclasses and instances, their stand-ins, and what these held at first.
         self.containers: list[tuple[Any, Any, Any]] = []
-        #: id -> what stands for an instance, or for an array that is its attribute.
+        #: id -> what stands for a container, an instance, or an array that is its attribute.
         self._in_objects: dict[int, Any] = {}
         #: What the caller gets for memory, and (with the tracer itself) for a tracer.
         self._memories: dict[Storage, Any] = {}
@@ -60,11 +60,15 @@ class Arguments:
             return self._array(x) if x.dtype in TRACED_DTYPES else self._other(x)
         if cls is tuple or is_namedtuple(cls):
             return tuple.__new__(cls, map(self._placeholder, x))
+        if id(x) in self._in_objects:
+            return self._in_objects[id(x)]
         new: Any
         if cls is list:
-            new = list(map(self._placeholder, x))
+            new = self._in_objects[id(x)] = []
+            new += map(self._placeholder, x)
         elif cls is dict:
-            new = {k: self._placeholder(v) for k, v in x.items()}
+            new = self._in_objects[id(x)] = {}
+            new.update((k, self._placeholder(v)) for k, v in x.items())
         elif is_plain_dataclass(x):
             names = dataclass_fields(x) or ()
             new = build_dataclass(cls, {n: self._placeholder(getattr(x, n)) for n in names})
@@ -73,6 +77,7 @@ class Arguments:
         else:
             self.objects.append(x)
             return x
+        self._in_objects[id(x)] = new
         self.containers.append((x, new, dict(_items(new))))
         return new
 
@@ -197,25 +202,30 @@ class Arguments:
         return self._memories[storage]
 
 
-def in_containers(f: Callable[[Any], Any], x: Any) -> Any:
-    """`x` with `f` of its parts; containers are made anew where `f` does not replace them."""
+def in_containers(f: Callable[[Any], Any], x: Any, seen: dict[int, Any] | None = None) -> Any:
+    """`x` with `f` of its parts; containers are made anew where `f` does not replace them.
+
+    `seen` are objects that are being changed, by identity.
+    """
     new = f(x)
     if new is not x:
         return new
     cls = type(x)
+    seen = {} if seen is None else seen
     if cls is list:
-        return [in_containers(f, v) for v in x]
+        return [in_containers(f, v, seen) for v in x]
     if cls is tuple or is_namedtuple(cls):
-        return tuple.__new__(cls, [in_containers(f, v) for v in x])
+        return tuple.__new__(cls, [in_containers(f, v, seen) for v in x])
     if cls is dict:
-        return {k: in_containers(f, v) for k, v in x.items()}
+        return {k: in_containers(f, v, seen) for k, v in x.items()}
     if is_plain_dataclass(x):
         names = dataclass_fields(x) or ()
-        return build_dataclass(cls, {n: in_containers(f, getattr(x, n)) for n in names})
-    if is_instance(x) and _holds_tracer(x, set()):
+        return build_dataclass(cls, {n: in_containers(f, getattr(x, n), seen) for n in names})
+    if id(x) not in seen and is_instance(x) and _holds_tracer(x, set()):
         # One that the program has made.
+        seen[id(x)] = x
         for name, part in contents_of(x).items():
-            object.__setattr__(x, name, in_containers(f, part))
+            object.__setattr__(x, name, in_containers(f, part, seen))
     return x
 
 

@@ -4,13 +4,13 @@ Lists, tuples, dicts, namedtuples and dataclasses hold parts; their leaves are a
 An instance holds its attributes, and only its arrays of floats are leaves: its numbers are
 settings. An array that several attributes are is one leaf. All else is carried along.
 
-The transforms take apart `values`: there, every array and every traced number of an instance is a
-leaf too.
+The transforms take apart `values`: there, every array of an instance, and every number that NumPy
+gave or that is traced, is a leaf too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ __all__ = [
     "flattened",
     "mapped",
     "named",
+    "paths",
     "rebuilt",
     "walk",
 ]
@@ -187,7 +188,7 @@ class _Taker:
         if not in_object:
             return isinstance(x, (Tracer, SymInt, np.ndarray, np.generic)) or type(x) in _NUMBERS
         if self.values:
-            return isinstance(x, (Tracer, np.ndarray))
+            return isinstance(x, (Tracer, np.ndarray, np.generic))
         if isinstance(x, TracedArray):
             return differentiable(x.type)
         return type(x) is np.ndarray and x.dtype.kind in "fc"
@@ -256,39 +257,70 @@ def fitted(structure: Structure, other: Any, interpreter: Interpreter) -> list[A
 
 
 def rebuilt(
-    structure: Structure, leaves: Sequence[Any], interpreter: Interpreter | None = None
+    structure: Structure,
+    leaves: Sequence[Any],
+    interpreter: Interpreter | None = None,
+    replaced: Collection[int] | None = None,
+    made: list[Any] | None = None,
 ) -> Any:
     """A tree of a structure around leaves; instances that have some are made without `__init__`.
 
-    Raises ValueError for another number of leaves.
+    With `replaced`, the numbers of the leaves that are other ones, what holds none of these stays
+    itself. `made` gets the lists, dicts and objects that are new. Raises ValueError for another
+    number of leaves.
     """
     if len(leaves) != structure.count:
         raise ValueError(f"{len(leaves)} leaves for a tree of {structure.count}")
-    allocate: Callable[[Any], Any] = interpreter.allocate if interpreter else lambda x: x
-    made: dict[int, Any] = {}
+    builder = _Builder(leaves, interpreter, replaced, [] if made is None else made)
+    return builder.build(structure.root)
 
-    def build(node: Any) -> Any:
+
+class _Builder:
+    """Puts a tree together."""
+
+    def __init__(
+        self,
+        leaves: Sequence[Any],
+        interpreter: Interpreter | None,
+        replaced: Collection[int] | None,
+        made: list[Any],
+    ) -> None:
+        self.leaves, self.replaced, self.made = leaves, replaced, made
+        self._allocate: Callable[[Any], Any] = interpreter.allocate if interpreter else lambda x: x
+        self._instances: dict[int, Any] = {}
+
+    def build(self, node: Any) -> Any:
+        """The value of a part."""
         if isinstance(node, Leaf):
-            return leaves[node.number]
+            return self.leaves[node.number]
         if isinstance(node, Carried):
             return node.value
+        if id(node) in self._instances:
+            return self._instances[id(node)]
+        if self._stays(node):
+            return node.owner
         if node.whole:
-            if id(node) not in made and not any(isinstance(part, Leaf) for part in walk(node)):
-                made[id(node)] = node.owner
-            if id(node) not in made:
-                new = made[id(node)] = allocate(build_dataclass(node.cls, {}))
-                for name, part in zip(node.keys, node.parts, strict=True):
-                    object.__setattr__(new, name, build(part))
-            return made[id(node)]
-        parts = list(map(build, node.parts))
+            new = self._instances[id(node)] = self._new(build_dataclass(node.cls, {}))
+            for name, part in zip(node.keys, node.parts, strict=True):
+                object.__setattr__(new, name, self.build(part))
+            return new
+        parts = list(map(self.build, node.parts))
         if node.cls is list:
-            return allocate(parts)
+            return self._new(parts)
         if issubclass(node.cls, tuple):
             return tuple.__new__(node.cls, parts)
         pairs = dict(zip(node.keys, parts, strict=True))
-        return allocate(pairs if node.cls is dict else build_dataclass(node.cls, pairs))
+        return self._new(pairs if node.cls is dict else build_dataclass(node.cls, pairs))
 
-    return build(structure.root)
+    def _stays(self, node: Branch) -> bool:
+        found = (part.number for part in walk(node) if isinstance(part, Leaf))
+        if self.replaced is None:
+            return node.whole and not any(True for _ in found)
+        return not any(number in self.replaced for number in found)
+
+    def _new(self, x: Any) -> Any:
+        self.made.append(x)
+        return self._allocate(x)
 
 
 def mapped(
@@ -315,19 +347,24 @@ def mapped(
 def named(tree: Any) -> list[tuple[str, Any]]:
     """The leaves of a tree, each with its first path from there: `.layers[0].w`, `['a']`."""
     leaves, structure = flattened(tree)
-    paths: dict[int, str] = {}
+    return list(zip(paths(structure), leaves, strict=True))
+
+
+def paths(structure: Structure) -> list[str]:
+    """The first path to each leaf of a tree."""
+    found: dict[int, str] = {}
     seen: set[int] = set()
 
-    def walk(node: Any, path: str) -> None:
+    def follow(node: Any, path: str) -> None:
         if isinstance(node, Leaf):
-            paths.setdefault(node.number, path)
+            found.setdefault(node.number, path)
         elif isinstance(node, Branch) and id(node) not in seen:
             seen.add(id(node))
             for step, part in zip(_steps(node), node.parts, strict=True):
-                walk(part, path + step)
+                follow(part, path + step)
 
-    walk(structure.root, "")
-    return [(paths[k], leaf) for k, leaf in enumerate(leaves)]
+    follow(structure.root, "")
+    return [found[k] for k in range(structure.count)]
 
 
 def _steps(node: Branch) -> Iterator[str]:

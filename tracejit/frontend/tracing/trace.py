@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Hashable, Sequence
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
+#: Files whose frames are no lines of the user's.
+_OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
 _LIMIT = 16_000
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
@@ -64,7 +67,7 @@ def here() -> Trace:
 def user_frame() -> FrameType | None:
     """The innermost frame on the stack that is neither tracejit's nor NumPy's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, _NUMPY)):
+    while frame is not None and frame.f_code.co_filename.startswith(_OTHERS):
         frame = frame.f_back
     return frame
 

@@ -30,7 +30,6 @@ from tracejit.transforms.api.primal import (
     like,
     stack_name,
 )
-from tracejit.transforms.api.vmap import count_leaves
 from tracejit.transforms.autodiff.forward import push_forward
 from tracejit.transforms.autodiff.reverse import Pullback
 
@@ -109,6 +108,13 @@ def _spread(given: Any, node: Any, leaves: Iterator[Any], what: str) -> list[Any
             require_no_tangent(found, what)
         return [found] if node is LEAF else []
     return [] if given == node else None
+
+
+def count_leaves(node: Any) -> int:
+    """The number of leaves below a node of a tree."""
+    if isinstance(node, tuple):
+        return sum(map(count_leaves, node[2]))
+    return int(isinstance(node, str))
 
 
 def _alike(a: Any, b: Any) -> bool:

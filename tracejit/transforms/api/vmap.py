@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -14,17 +14,22 @@ from tracejit.frontend.control.kinds import as_machine
 from tracejit.frontend.control.regions import Names, entered
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.operations import settled as in_program
-from tracejit.frontend.tracing.concrete_trace import concrete_trace
-from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.pytree import (
-    Identity,
-    Static,
-    TreeDef,
-    flatten_state,
-    is_constant,
-    unflatten,
+from tracejit.frontend.python.trees import (
+    Carried,
+    Leaf,
+    Structure,
+    flattened,
+    paths,
+    rebuilt,
+    walk,
 )
+from tracejit.frontend.tracing.concrete_trace import concrete_trace
+from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.pytree import is_constant
+from tracejit.frontend.tracing.raised import Raised, TracedError
 from tracejit.frontend.tracing.storage import Storage, set_effect_token
+from tracejit.frontend.tracing.text import TracedText
 from tracejit.frontend.tracing.trace import Trace, here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
@@ -37,15 +42,18 @@ from tracejit.ops.array.complex_parts import Imag, Real
 from tracejit.ops.array.indexing import Gather
 from tracejit.ops.array.shape import BroadcastTo, Reshape, Slice, Transpose
 from tracejit.transforms.api.arguments import kind_of
-from tracejit.transforms.api.function import Transformed
+from tracejit.transforms.api.axes import Axes, frozen
+from tracejit.transforms.api.function import Transformed, argument_name
 from tracejit.transforms.api.primal import fresh_name, settled
 from tracejit.transforms.batching.batch import batch_nodes
 
-__all__ = ["Vmap", "count_leaves", "one_dtype"]
+__all__ = ["Vmap"]
 
 _VIEWS = (BroadcastTo, Gather, Imag, Real, Reshape, Slice, Transpose)
 #: What is the same for all elements wherever it is given.
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, np.ufunc, type, ModuleType)
+#: What is made of traced numbers, and is none itself.
+_TRACED = (TracedText, TracedError, Raised)
 _DIFFERS = "vmap: out_axes=None for a result that differs between elements"
 
 
@@ -56,7 +64,7 @@ class Vmap(Transformed):
 
     def __init__(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> None:
         super().__init__(function)
-        self.in_axes, self.out_axes = in_axes, out_axes
+        self.in_axes, self.out_axes = frozen(in_axes), frozen(out_axes)
 
     def record(
         self,
@@ -65,80 +73,129 @@ class Vmap(Transformed):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        leaves, tree = flatten_state(tuple(map(narrow, (*args, *kwargs.values()))))
-        axes = self._axes(args, kwargs, tree)
-        given = [x if a is None else lift(x) for x, a in zip(leaves, axes, strict=True)]
-        axes = [_axis(x, a) for x, a in zip(given, axes, strict=True)]
-        size = _batch_size(given, axes)
+        given = list(map(narrow, (*args, *kwargs.values())))
+        places, structure, leaves, axes = self._mapped(interpreter, given, len(args))
+        leaves = [x if a is None else lift(x) for x, a in zip(leaves, axes, strict=True)]
+        axes = [_axis(x, a) for x, a in zip(leaves, axes, strict=True)]
+        size = _batch_size(leaves, axes, lambda k: _named(function, places, paths(structure)[k]))
+        replaced = {k for k, a in enumerate(axes) if a is not None}
 
         def called(lanes: Sequence[Any]) -> Any:
-            parts = unflatten(tree, lanes, interpreter.allocate)
-            named = dict(zip(kwargs, parts[len(args) :], strict=True))
-            return settled(
-                interpreter, interpreter.call(function, *parts[: len(args)], **named), one_dtype
+            made: list[Any] = []
+            parts = rebuilt(structure, lanes, interpreter, replaced, made)
+            before = [(x, contents_of(x)) for x in made]
+            new = dict(zip(places, parts, strict=True))
+            x = [new.get(k, x) for k, x in enumerate(given)]
+            named = dict(zip(kwargs, x[len(args) :], strict=True))
+            found = interpreter.call(function, *x[: len(args)], **named)
+            for x, held in before:
+                _require_unchanged(x, held)
+            return settled(interpreter, found, _one_dtype)
+
+        def results(lanes: Sequence[Any]) -> _Results:
+            return _Results(interpreter, called(lanes), self.out_axes)
+
+        if concrete_trace() is not None:
+            return _one_by_one(interpreter, results, leaves, axes, size)
+        batch = _Batch(here(), size)
+        lanes = [x if a is None else batch.lane(x, a) for x, a in zip(leaves, axes, strict=True)]
+        return batch.run(interpreter, lanes, results)
+
+    def _mapped(
+        self, interpreter: Interpreter, given: Sequence[Any], positional: int
+    ) -> tuple[list[int], Structure, list[Any], list[int | None]]:
+        """The arguments that are mapped over: their places, structure, leaves and axes.
+
+        Those given by name are mapped along axis 0.
+        """
+        spec = self.in_axes
+        if isinstance(spec, tuple):
+            if len(spec) != positional:
+                raise TypeError(f"vmap: {len(spec)} in_axes for {positional} arguments")
+            parts = [*spec]
+        else:
+            parts = [spec] * positional
+        parts += [0] * (len(given) - positional)
+        # There is no in_axes for what is given by name.
+        places = [
+            k
+            for k, (x, part) in enumerate(zip(given, parts, strict=True))
+            if part is not None and not (k >= positional and _is_same(x))
+        ]
+        leaves, structure = flattened(tuple(given[k] for k in places), interpreter, values=True)
+        axes = Axes(leaves, "in_axes")
+        for k, node in zip(places, structure.root.parts, strict=True):
+            axes.spread(parts[k], node)
+        return places, structure, leaves, axes.found
+
+
+def _is_same(x: Any) -> bool:
+    """Whether an argument is a text or another constant, or a function, class or module."""
+    number = isinstance(x, (bool, int, float, complex))
+    return is_constant(x) and not number or isinstance(x, _FUNCTIONS)
+
+
+def _require_unchanged(x: Any, held: Any) -> None:
+    """Raise TypeError where a container or an object for one element is not what it was."""
+    now = contents_of(x)
+    parts = [dict(enumerate(c)) if type(c) is list else c for c in (held, now)]
+    for key in dict.fromkeys((*parts[0], *parts[1])):
+        if parts[0].get(key, held) is not parts[1].get(key, held):
+            attribute = not isinstance(x, (list, dict))
+            part = f"attribute {key}" if attribute else f"entry {key!r}"
+            raise TypeError(
+                f"vmap: the function changes the {part} of {kind_of(x)} that is mapped over; "
+                "let it return what changes, or give in_axes=None"
             )
 
-        if getattr(here().builder, "active", None) is not None:
-            return self._one_by_one(interpreter, called, given, axes, size)
-        batch = _Batch(here(), size)
-        lanes = [x if a is None else batch.lane(x, a) for x, a in zip(given, axes, strict=True)]
-        results, shape = batch.run(lanes, lambda found: self._results(called(found)))
-        return unflatten(shape, results, interpreter.allocate)
 
-    def _axes(self, args: Sequence[Any], kwargs: dict[str, Any], tree: TreeDef) -> list[int | None]:
-        """The mapped axis of each leaf. Arguments given by name are mapped along axis 0."""
-        spec = self.in_axes
-        if isinstance(spec, (list, tuple)):
-            if len(spec) != len(args):
-                raise TypeError(f"vmap: {len(spec)} in_axes for {len(args)} arguments")
-            parts = list(spec)
-        else:
-            parts = [spec] * len(args)
-        parts += [0] * len(kwargs)
-        out: list[int | None] = []
-        for k, (part, node) in enumerate(zip(parts, tree.root[2], strict=True)):
-            # There is no in_axes for what is given by name.
-            same = k >= len(args) and not count_leaves(node) and _is_function(node)
-            out += [] if same else _spread(part, node, "in_axes")
-        return out
+class _Results:
+    """What a function gives for one element, taken apart."""
 
-    def _results(self, result: Any) -> tuple[list[tuple[Tracer, int | None]], TreeDef]:
-        leaves, tree = flatten_state(result)
-        axes = _spread(self.out_axes, tree.root, "out_axes")
-        return [(lift(x), a) for x, a in zip(leaves, axes, strict=True)], tree
+    def __init__(self, interpreter: Interpreter, result: Any, spec: Any) -> None:
+        leaves, self.structure = flattened(result, interpreter, values=True)
+        axes = Axes(leaves, "out_axes")
+        axes.spread(spec, self.structure.root)
+        own = {n.number for n in walk(self.structure.root) if isinstance(n, Leaf) and n.in_object}
+        self.given, self.leaves, self.axes = leaves, list(map(lift, leaves)), axes.found
+        #: Those that are numbers of an object.
+        self.settings = {k for k in own if not isinstance(self.leaves[k], TracedArray)}
+        for node in walk(self.structure.root):
+            if isinstance(node, Carried) and isinstance(node.value, _TRACED):
+                raise TypeError(f"vmap: {kind_of(node.value)} that differs between elements")
 
-    def _one_by_one(
-        self,
-        interpreter: Interpreter,
-        called: Callable[[Sequence[Any]], Any],
-        given: Sequence[Any],
-        axes: Sequence[int | None],
-        size: Dim,
-    ) -> Any:
-        """Where values are concrete: one call for each element, in order."""
-        rows: list[list[tuple[Tracer, int | None]]] = []
-        tree = None
-        assert isinstance(size, int)
-        if size == 0:
-            raise TypeError("vmap of a batch of no elements is not run eagerly")
-        for i in range(size):
-            lanes = [
-                x if a is None else x[(slice(None),) * a + (i,)]
-                for x, a in zip(given, axes, strict=True)
-            ]
-            found, other = self._results(called(lanes))
-            if tree is not None and other != tree:
-                raise TypeError("vmap: elements give results of unlike structure, or other objects")
-            tree = other
-            rows.append(found)
-        out = [
-            _unlike_none([x for x, _ in column])
-            if column[0][1] is None
-            else np.stack([x for x, _ in column], axis=column[0][1])
-            for column in zip(*rows, strict=True)
+
+def _one_by_one(
+    interpreter: Interpreter,
+    results: Callable[[Sequence[Any]], _Results],
+    given: Sequence[Any],
+    axes: Sequence[int | None],
+    size: Dim,
+) -> Any:
+    """Where values are concrete: one call for each element, in order."""
+    rows: list[_Results] = []
+    assert isinstance(size, int)
+    if size == 0:
+        raise TypeError("vmap of a batch of no elements is not run eagerly")
+    for i in range(size):
+        lanes = [
+            x if a is None else x[(slice(None),) * a + (i,)]
+            for x, a in zip(given, axes, strict=True)
         ]
-        assert tree is not None
-        return unflatten(tree, out, interpreter.allocate)
+        rows.append(results(lanes))
+        if rows[-1].structure != rows[0].structure:
+            raise TypeError("vmap: elements give results of unlike structure, or other objects")
+    out: list[Any] = []
+    replaced = set()
+    for k, axis in enumerate(rows[0].axes):
+        given, column = rows[0].given[k], [row.leaves[k] for row in rows]
+        same = size > 1 and all(row.given[k] is given for row in rows)
+        if same and (axis is None or k in rows[0].settings):
+            out.append(given)
+            continue
+        replaced.add(k)
+        out.append(_unlike_none(column) if axis is None else np.stack(column, axis=axis))
+    return rebuilt(rows[0].structure, out, interpreter, replaced)
 
 
 def _unlike_none(lanes: Sequence[Tracer]) -> Any:
@@ -151,50 +208,6 @@ def _unlike_none(lanes: Sequence[Tracer]) -> Any:
     return in_program(trace, lanes[0])
 
 
-def _spread(part: Any, node: Any, what: str) -> list[int | None]:
-    """An axis, or a container of axes, for every leaf of a tree. Raises TypeError."""
-    if part is None or type(part) is int:
-        for x in _constants(node) if part is not None else ():
-            verb = "map over" if what == "in_axes" else "stack results along"
-            raise TypeError(
-                f"vmap: {kind_of(x)} has no axis {part} to {verb}; give {what}=None for it"
-            )
-        return [part] * count_leaves(node)
-    children = node[2] if isinstance(node, tuple) else ()
-    if isinstance(part, dict) and isinstance(node, tuple) and node[0] is dict:
-        parts = [part.get(getattr(k, "value", k)) for k in node[1]]
-    elif isinstance(part, (list, tuple)) and len(part) == len(children):
-        parts = list(part)
-    else:
-        raise TypeError(f"vmap: {what}={part!r} does not fit what it is given")
-    return [
-        axis for p, child in zip(parts, children, strict=True) for axis in _spread(p, child, what)
-    ]
-
-
-def _constants(node: Any) -> Iterator[Any]:
-    """What a tree has in the place of leaves, and is no None."""
-    if isinstance(node, tuple):
-        for child in node[2]:
-            yield from _constants(child)
-    elif isinstance(node, Identity):
-        yield node.get()
-    elif isinstance(node, Static) and node.value is not None:
-        yield node.value
-
-
-def _is_function(node: Any) -> bool:
-    """Whether a part of a tree is a text or another constant, or a function, class or module."""
-    return all(is_constant(x) or isinstance(x, _FUNCTIONS) for x in _constants(node))
-
-
-def count_leaves(node: Any) -> int:
-    """The number of leaves below a node of a tree."""
-    if isinstance(node, tuple):
-        return sum(map(count_leaves, node[2]))
-    return int(isinstance(node, str))
-
-
 def _axis(x: Any, axis: int | None) -> int | None:
     """The mapped axis of an array, counted from the front. Raises TypeError."""
     if axis is None:
@@ -205,23 +218,34 @@ def _axis(x: Any, axis: int | None) -> int | None:
     return axis % x.ndim
 
 
-def _batch_size(given: Sequence[Any], axes: Sequence[int | None]) -> Dim:
-    """The size of the mapped axes. Raises TypeError, and ValueError where they differ."""
+def _named(function: Callable[..., Any], places: Sequence[int], path: str) -> str:
+    """What a message calls a part of the arguments at `places`, from its path in their tuple."""
+    number, _, rest = path[1:].partition("]")
+    return argument_name(function, places[int(number)]) + rest
+
+
+def _batch_size(
+    given: Sequence[Any], axes: Sequence[int | None], name: Callable[[int], str]
+) -> Dim:
+    """The size of the mapped axes. Raises TypeError, and ValueError where they differ.
+
+    `name` gives what a message calls one of those given.
+    """
     env = here().env
     size: Dim | None = None
-    for x, a in zip(given, axes, strict=True):
+    for k, (x, a) in enumerate(zip(given, axes, strict=True)):
         if a is None:
             continue
         d = x.type.shape[a]
         if size is not None and not env.expect(size, "==", d):
-            raise ValueError(f"vmap: the mapped axes have the sizes {size} and {d}")
+            raise ValueError(f"vmap: the mapped axes have the sizes {size} and {d}, of {name(k)}")
         size = d if size is None or isinstance(d, int) else size
     if size is None:
         raise TypeError("vmap takes at least one argument with an axis to map over")
     return size
 
 
-def one_dtype(interpreter: Interpreter, x: Union) -> Any:
+def _one_dtype(interpreter: Interpreter, x: Union) -> Any:
     """A union between numbers of one dtype, which arrays hold alike, as one NumPy scalar."""
     leaves = list(leaves_of(x))
     if not all(map(is_number, leaves)) or len({dtype_of(lift(n).type) for n in leaves}) > 1:
@@ -255,18 +279,20 @@ class _Batch:
 
     def run(
         self,
+        interpreter: Interpreter,
         lanes: Sequence[Any],
-        call: Callable[[Sequence[Any]], tuple[list[tuple[Tracer, int | None]], TreeDef]],
-    ) -> tuple[list[Tracer], TreeDef]:
-        """The results for all elements, and the containers around them.
+        results: Callable[[Sequence[Any]], _Results],
+    ) -> Any:
+        """The results for all elements.
 
         `lanes` are values of the region, and what is the same for all.
         """
         trace, region = self.trace, self.region
         with entered(region, Names((), ())) as side:
             inner = [wrap(region, x) if isinstance(x, Value) else x for x in lanes]
-            found, tree = call(inner)
-            values = [(x.value(), a) for x, a in found]
+            found = results(inner)
+            outside = [not region.encloses(x.trace) for x in found.leaves]
+            values = [x.value() for x in found.leaves]
             stores = [
                 (*self.mapped[lane], x.value())
                 for lane, x in zip(lanes, inner, strict=True)
@@ -274,22 +300,31 @@ class _Batch:
             ]
         effects = trace.root.effects
         if side.changed or side.clobbered or any(storage is not effects for storage in side.stored):
+            changed = [kind_of(x) for x, _ in side.changed.values()]
+            what = changed[0] if changed else "an array"
             raise TraceError(
-                "TJ005", "a function under vmap stores into what is not its own", user_line()
+                "TJ005", f"a function under vmap changes {what} that is not its own", user_line()
             )
         self._require_apart([x for x, _, _ in stores], lanes)
         self.table |= {inner: (outer, False) for outer, inner in region.captures.items()}
-        wanted = [v for v, _ in values] + [v for _, _, v in stores] + list(side.stored.values())
+        wanted = [*values, *(v for _, _, v in stores), *side.stored.values()]
         try:
             batch_nodes(self.c, region.builder.nodes, self.table, self.size, wanted)
         except Unbatchable as e:
             raise TraceError("TJ004", f"vmap: {e}", user_line()) from None
         for v in side.stored.values():
             set_effect_token(trace, self.table[v][0])
-        out = [self._stacked(v, a) for v, a in values]
+        out: list[Any] = []
+        replaced = set()
+        for k, (x, v, axis) in enumerate(zip(found.leaves, values, found.axes, strict=True)):
+            if outside[k] and (axis is None or k in found.settings):
+                out.append(x)
+            else:
+                out.append(self._stacked(v, axis))
+                replaced.add(k)
         for x, axis, v in stores:
             x.store(self._stacked(v, axis).value())
-        return out, tree
+        return rebuilt(found.structure, out, interpreter, replaced)
 
     def _require_apart(self, stored: Sequence[TracedArray], lanes: Sequence[Any]) -> None:
         """Raise TraceError where an array whose elements are stored into has a second name."""
