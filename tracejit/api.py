@@ -223,9 +223,9 @@ def jacobian(
     """The derivative of each element of the result by each element of an argument.
 
     For a result of shape R and an argument of shape A it has the shape (*R, *A); containers and
-    objects of results hold those of arguments. The function is called once. `mode` is "reverse" (a backward pass for each element of
-    the result) or "forward" (a forward pass for each element of the argument). Complex numbers are
-    taken only with `holomorphic=True`.
+    objects of results hold those of arguments. The function is called once. `mode` is "reverse" (a
+    backward pass for each element of the result) or "forward" (a forward pass for each element of
+    the argument). Complex numbers are taken only with `holomorphic=True`.
 
     Raises TypeError for arguments and results that have no derivative, ValueError for another mode.
     """
