@@ -112,8 +112,8 @@ CODES: dict[str, tuple[str, str]] = {
         "pass and give numbers and arrays alone, or write the recursion as a loop",
     ),
     "TJ021": (
-        "the text of a traced value is used otherwise than for printing",
-        "only print the text, or return the value and make the text outside",
+        "the characters of a traced value's text are needed while tracing",
+        "only print, keep or return the text, or make it outside",
     ),
     "TJ022": (
         "an object or container is changed differently by the two sides of a branch",

@@ -105,7 +105,8 @@ f(np.ones(30), 0)
     ),
     "TJ021": Explanation(
         "Texts of traced values are made at run time, by the print or the exception that they are "
-        "for. Anything else that looks at the text needs it while tracing.",
+        "for, or with the results that hold them. What compares texts, takes them apart or looks "
+        "something up by them needs their characters while tracing.",
         """
 @jit
 def f(x):

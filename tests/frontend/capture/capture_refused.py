@@ -1,4 +1,4 @@
-# ruff: noqa: B006, UP032
+# ruff: noqa: B006
 """Functions whose result must never be frozen: capture refuses them."""
 
 from __future__ import annotations
@@ -165,32 +165,12 @@ def identity_of_object(x):
     return x + id(MODEL) % 2
 
 
-def formats_array(x):
-    return f"{x}"
-
-
-def formats_list(x):
-    return f"{[x]}"
-
-
-def formats_percent(x):
-    return "%s" % [x]
-
-
-def formats_method(x):
-    return "{}".format([x])
-
-
 def formats_shape(x):
     return f"{x.shape[0]:03d} {x.ndim!r}"
 
 
 def formats_shape_tuple(x):
     return str(x.shape)
-
-
-def text_of_array(x):
-    return str(x) + repr(x)
 
 
 def contains_array(x):

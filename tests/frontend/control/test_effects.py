@@ -316,8 +316,7 @@ def test_exceptions_hold_arrays_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("f", "code"),
     [
-        (lambda x: f"{x}", "TJ021"),
-        (lambda x: str(x[0]).upper(), "TJ021"),
+        (lambda x: str(x[0]).split("."), "TJ021"),
         (lambda x: {f"{x[0]}": x}, "TJ021"),
         (lambda x: f"{x[0]}" == "1.0", "TJ021"),
         (lambda x: len(f"{x[0]}"), "TJ021"),
@@ -325,7 +324,7 @@ def test_exceptions_hold_arrays_of_their_own() -> None:
         (lambda x: [c + "" for c in str(x)], "TJ021"),
     ],
 )
-def test_texts_are_only_for_printing(f, code: str) -> None:
+def test_texts_whose_characters_are_needed(f, code: str) -> None:
     jitted = tracejit.jit(f)
     x = np.ones(2)
     assert repr(jitted(x)) == repr(f(x))

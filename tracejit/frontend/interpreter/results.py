@@ -20,12 +20,13 @@ from tracejit.frontend.tracing.pytree import (
     Boxed,
     Flattener,
     Identity,
+    Rendered,
     Shared,
     Static,
     TreeDef,
 )
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.text import TracedText
+from tracejit.frontend.tracing.text import TracedText, never_raises
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, here, user_line, wrap
 from tracejit.frontend.tracing.union import UNBOUND
 
@@ -136,7 +137,9 @@ class _ResultFlattener(Flattener):
         if isinstance(x, np.ndarray):
             raise TraceError("TJ006", "an array in the result", user_line())
         if isinstance(x, TracedText):
-            x = x.known("a result")
+            x = x.settled()
+        if isinstance(x, TracedText):
+            return self.text(x)
         if isinstance(x, Union):
             return self.choice(x)
         if x is UNBOUND:
@@ -161,6 +164,14 @@ class _ResultFlattener(Flattener):
         held = [wrap(here(), array.copy().value()) for array in prefixes(x)]
         self.leaves += held
         return Boxed(_boxed_form(x[0].form), len(held))
+
+    def text(self, x: TracedText) -> Rendered:
+        """A text: made when the run is over, so making it must not raise."""
+        template, operands = x.parts()
+        if not never_raises(template, operands):
+            x.refuse("a result")
+        self.leaves += operands
+        return Rendered(template, len(operands))
 
     def choice(self, x: Union) -> Alternative:
         """One of the two sides comes out of a call."""

@@ -32,7 +32,15 @@ from tracejit.frontend.tracing.text import (
 from tracejit.frontend.tracing.tracer import Tracer, lift, user_line
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["format_text", "formatted", "has_text", "join", "percent", "text_operator", "to_text"]
+__all__ = [
+    "format_text",
+    "formatted",
+    "has_text",
+    "join",
+    "percent",
+    "text_operator",
+    "to_text",
+]
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii}
 

@@ -32,6 +32,7 @@ from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import StreamMethod, TracedGenerator
 from tracejit.frontend.python.streams import STREAMS, StandardStream
+from tracejit.frontend.python.text_methods import text_method
 from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
@@ -76,7 +77,9 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if isinstance(x, SymInt):
         return getattr(int(x), name)
     if isinstance(x, TracedText):
-        x = x.known(f"the attribute {name}")
+        x = x.settled()
+    if isinstance(x, TracedText):
+        return text_method(x, name)
     if x is sys and name in STREAMS:
         return STREAMS[name]
     if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):

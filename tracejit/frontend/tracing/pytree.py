@@ -20,6 +20,7 @@ from tracejit.frontend.tracing.instances import is_placed
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
+from tracejit.ops.control.templates import Text, render
 
 __all__ = [
     "LEAF",
@@ -29,15 +30,17 @@ __all__ = [
     "Boxed",
     "Flattener",
     "Identity",
+    "Rendered",
     "Shared",
     "Static",
     "TreeDef",
     "build_dataclass",
     "dataclass_fields",
     "flatten",
-    "holds_boxed",
+    "holds_made",
     "is_constant",
     "is_default",
+    "is_made",
     "is_namedtuple",
     "is_plain_dataclass",
     "leaf_names",
@@ -61,7 +64,7 @@ LEAF = "leaf"
 MOST_NESTED = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | Alternative | Shared | (class, keys, subtrees)
+#: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees)
 _Node: TypeAlias = Any
 
 
@@ -153,6 +156,14 @@ class Boxed:
     """A list that is made of arrays, one for each leaf of `form` (see `boxed`)."""
 
     form: Any
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rendered:
+    """A text that is made of `count` leaves, by a template."""
+
+    text: Text
     count: int
 
 
@@ -458,6 +469,10 @@ class _Unflattener:
             first = self.at
             self.at += node.count
             return boxed(node.form, [self.leaves[k] for k in range(first, self.at)])
+        if isinstance(node, Rendered):
+            first = self.at
+            self.at += node.count
+            return render(node.text, [self.leaves[k] for k in range(first, self.at)])
         if isinstance(node, Shared):
             if node.number in self._shared:
                 self.at += node.count
@@ -479,13 +494,18 @@ class _Unflattener:
         return new
 
 
-def holds_boxed(node: _Node) -> bool:
-    """Whether a list made of arrays is in a tree."""
+def is_made(node: _Node) -> bool:
+    """Whether a part of a tree is made of several leaves that nobody sees: a list, or a text."""
+    return isinstance(node, (Boxed, Rendered))
+
+
+def holds_made(node: _Node) -> bool:
+    """Whether a list or a text that is made of leaves is in a tree."""
     if isinstance(node, Shared):
         node = node.node
     if isinstance(node, Alternative):
-        return holds_boxed(node.first) or holds_boxed(node.second)
-    return isinstance(node, Boxed) or isinstance(node, tuple) and any(map(holds_boxed, node[2]))
+        return holds_made(node.first) or holds_made(node.second)
+    return is_made(node) or isinstance(node, tuple) and any(map(holds_made, node[2]))
 
 
 def boxed(form: Any, arrays: Sequence[Any]) -> list[Any]:

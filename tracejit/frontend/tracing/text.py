@@ -1,8 +1,8 @@
 """Texts whose parts are known only at run time: f-strings, `str(x)`, `%` and sums of them.
 
 A `TracedText` holds a template of `ops/control/templates.py` with tracers in the places of
-operands. It can be formatted further, joined, printed and passed to exceptions; whatever else needs
-its characters raises TraceError TJ021.
+operands. It can be formatted further, joined, printed, passed to exceptions and be a result;
+whatever else needs its characters raises TraceError TJ021.
 """
 
 from __future__ import annotations
@@ -10,13 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
+
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, here, lift, user_line, wrap
 from tracejit.ir.graph import Value
+from tracejit.ir.types import ArrayType, PyScalar
 from tracejit.ops.control.templates import Text, render
 
-__all__ = ["NodeOperands", "Operand", "TextLike", "TracedText", "concatenate", "pieces_of"]
+__all__ = [
+    "NodeOperands",
+    "Operand",
+    "TextLike",
+    "TracedText",
+    "concatenate",
+    "never_raises",
+    "pieces_of",
+]
 
 
 class Operand:
@@ -159,6 +170,52 @@ class NodeOperands:
     def text(self, text: TextLike) -> Text:
         """A text as a template over these operands."""
         return _numbered(pieces_of(text), self.number)
+
+
+def never_raises(text: Text, operands: Sequence[Any]) -> bool:
+    """Whether a text can be made of any values that operands (tracers, sizes) may have."""
+    samples = [_sample(x) for x in operands]
+    integers = {k for k, x in enumerate(samples) if isinstance(x, (int, np.integer))}
+    other = [type(x)(0) if isinstance(x, (bool, np.bool_)) else x for x in samples]
+    try:
+        render(text, samples)
+        render(text, other)
+    except Exception:
+        return False
+    return all(_is_safe(piece, integers) for piece in text)
+
+
+def _sample(x: Any) -> Any:
+    if isinstance(x, SymInt):
+        return 1
+    t = lift(x).type
+    if isinstance(t, ArrayType):
+        return np.ones([2] * t.ndim, t.dtype)
+    one = t.dtype.type(1)  # type: ignore[union-attr]
+    return one.item() if isinstance(t, PyScalar) else one
+
+
+def _is_safe(piece: Any, integers: set[int]) -> bool:
+    """Whether a piece that can be made of samples can be made of other values."""
+    match piece:
+        case str():
+            return True
+        case ("value", _, _, spec):
+            # A character has no number below 0.
+            return all(type(p) is str and not p.endswith("c") for p in spec)
+        case ("text", inner, _, spec):
+            known = all(type(p) is str for p in spec)
+            return known and all(_is_safe(p, integers) for p in inner)
+        case ("percent", form, *items):
+            whole = all(type(k) is tuple or k in integers for k in items)
+            fits = form[-1] in "eEfFgGs" or form[-1] in "dioxXu" and whole
+            inside = [p for item in items if type(item) is tuple for p in item]
+            return fits and "*" not in form and all(_is_safe(p, integers) for p in inside)
+        case ("method", _, inner, _):
+            return all(_is_safe(p, integers) for p in inner)
+        case ("choice", _, first, second):
+            return all(_is_safe(p, integers) for p in (*first, *second))
+    return False
 
 
 def _numbered(pieces: Pieces, number: Callable[[Operand], int]) -> Text:

@@ -6,6 +6,7 @@
            | ("text", text, conversion, text)     the same of a text
            | ("percent", "%5.2f", item, ...)      "%5.2f" % (item, ...); an item is k or a text
            | ("choice", k, text, text)            the first text where operand k holds
+           | ("method", "ljust", text, "(9,)")    the text that a method of one gives
     object = ("operand", k) | ("text", text) | ("constant", c) | ("object", reference)
            | ("class", "module:qualname")
            | ("tuple", object, ...) | ("list", object, ...) | ("dict", (object, object), ...)
@@ -29,6 +30,7 @@ from typing import Any, TypeAlias
 from tracejit.ir.op import require
 
 __all__ = [
+    "TEXT_METHODS",
     "Text",
     "check_object",
     "check_text",
@@ -43,6 +45,11 @@ __all__ = [
 Text: TypeAlias = tuple[Any, ...]
 
 _CONVERSIONS = ("", "r", "s", "a")
+#: Methods of texts that give a text, and raise nothing for arguments that they take once.
+TEXT_METHODS = frozenset(
+    "capitalize casefold center expandtabs ljust lower lstrip removeprefix removesuffix replace "
+    "rjust rstrip strip swapcase title upper zfill".split()
+)
 
 #: Number -> what gives the object; it is not kept alive where that can be avoided.
 _OBJECTS: dict[int, Callable[[], Any]] = {}
@@ -133,6 +140,11 @@ def _piece(piece: Any) -> ast.expr:
         case ("choice", k, first, second):
             value = ast.IfExp(_operand(k), _f_string(first), _f_string(second))
             conversion, spec = "", ()
+        case ("method", name, text, given):
+            args = [ast.Constant(x) for x in ast.literal_eval(given)]
+            method = ast.Attribute(_f_string(text), name, ast.Load())
+            value = ast.Call(method, args, [])  # type: ignore[arg-type]
+            conversion, spec = "", ()
         case _:
             raise ValueError(f"not a piece of text: {piece!r}")
     return ast.FormattedValue(
@@ -192,6 +204,9 @@ def check_text(op: str, text: Any, count: int) -> None:
                 inner = [i for i in items if type(i) is tuple]
             case ("choice", k, first, second):
                 conversion, numbers, inner = "", [k], [first, second]
+            case ("method", name, inside, str()):
+                require(name in TEXT_METHODS, f"{op}: there is no method {name!r}")
+                conversion, numbers, inner = "", [], [inside]
             case _:
                 require(False, f"{op}: {piece!r} is not a piece of text")
         require(conversion in _CONVERSIONS, f"{op}: there is no conversion {conversion!r}")

@@ -20,9 +20,9 @@ from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import (
     LEAF,
     Alternative,
-    Boxed,
     Shared,
-    holds_boxed,
+    holds_made,
+    is_made,
     unflatten,
 )
 from tracejit.frontend.tracing.sizes import ShapeEnv
@@ -130,7 +130,7 @@ class Traced:
     @property
     def shape_of_result(self) -> str:
         """single, tuple or list where the results come so from the entry; else other."""
-        if not self.plain or not self.plans or self.stores or holds_boxed(self.tree.root):
+        if not self.plain or not self.plans or self.stores or holds_made(self.tree.root):
             return "other"
         marks = [object() for _ in self.plans]
         whole = self.rebuild(marks)
@@ -355,7 +355,7 @@ def _memory_of(node: Any, leaves: Iterator[Any]) -> dict[Storage, set[int]]:
         next(leaves)
         first, second = _memory_of(node.first, leaves), _memory_of(node.second, leaves)
         return {c: max(first.get(c, set()), second.get(c, set()), key=len) for c in first | second}
-    if isinstance(node, Boxed):
+    if is_made(node):
         # Its arrays are its own; nobody sees them.
         for _ in range(node.count):
             next(leaves)

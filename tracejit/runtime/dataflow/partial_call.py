@@ -10,12 +10,12 @@ from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import (
     LEAF,
     Alternative,
-    Boxed,
     Identity,
     Shared,
     Static,
     TreeDef,
     flatten,
+    is_made,
 )
 from tracejit.runtime.compile.results import Results
 from tracejit.runtime.compile.specialize import lower_call
@@ -115,7 +115,7 @@ def _results(tree: TreeDef, holds: Callable[[int], bool]) -> Iterator[Any]:
             yield node.value
         elif isinstance(node, Identity):
             yield node.get()
-        elif isinstance(node, Boxed):
+        elif is_made(node):
             at += node.count
             yield from map(_Leaf, range(at - node.count, at))
         elif isinstance(node, Shared):
