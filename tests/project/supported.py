@@ -23,6 +23,7 @@ import tracejit.ops  # noqa: F401 - both fill registries
 from tests.project.pages import ROOT
 from tracejit.cli.about import op_rows
 from tracejit.frontend.host.functions import spelled
+from tracejit.frontend.interpreter.library_functions import FOLLOWED, NAMES, function_named
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
 from tracejit.ir.op import OPS, Op
@@ -89,6 +90,9 @@ def _functions() -> Iterator[str]:
         yield f"**`{module}`**: {_listed(functions)}."
         yield ""
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
+    followed = sorted(name for name in NAMES if function_named(name) in FOLLOWED)
+    yield f"**From NumPy's own source**, in NumPy 2.4: {_listed(followed)}."
+    yield ""
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."
     yield ""
     # Other libraries' join them when a program first calls them; the table of ops names those.

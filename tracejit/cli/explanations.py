@@ -169,18 +169,20 @@ f(np.ones(3))
         """
 @jit
 def f(x):
-    import math
+    class Scale:
+        factor = 2
 
-    return x + math.pi
+    return x * Scale.factor
 
 f(np.ones(3))
 """,
         """
-import math
+class Scale:
+    factor = 2
 
 @jit
 def f(x):
-    return x + math.pi
+    return x * Scale.factor
 
 f(np.ones(3))
 """,

@@ -214,12 +214,6 @@ def uses_generator_function(x):
     return next(items)
 
 
-def imports_inside(x):
-    import math as m
-
-    return x * m.pi
-
-
 def defines_class(x):
     class Local:
         pass

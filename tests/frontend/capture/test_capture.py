@@ -278,7 +278,6 @@ REFUSED: dict[str, str] = {
     "uses_with": "TJ009",
     "generates": "TJ023",
     "uses_generator_function": "TJ023",
-    "imports_inside": "TJ008",
     "defines_class": "TJ008",
     "vectorizes": "TJ002",
     "frompyfunc_with_constant": "TJ002",

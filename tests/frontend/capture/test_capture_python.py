@@ -184,13 +184,12 @@ def test_every_construct_is_decided(tmp_path: Path) -> None:
     for k, (line, text) in enumerate(
         (
             (2, "def f(x):\n    del (x, )\n"),
-            (2, "def f(x):\n    import os\n    return x\n"),
             (3, "def f(x):\n    y = x\n    async def g():\n        pass\n    return y\n"),
             (2, "def f(x):\n    return [(yield x)]\n"),
             (2, "def f(x):\n    return [0 for x[0] in x]\n"),
             (2, "def f(x):\n    return [1 < v < (y := 3) for v in x]\n"),
             (2, "def f(x):\n    return lambda v: v and (y := 3)\n"),
-            (4, "def f(x):\n    return x\n    if x:\n        import os\n"),
+            (4, "def f(x):\n    return x\n    if x:\n        del (x, )\n"),
             (3, "def f(x):\n    def g():\n        nonlocal x\n        x = 1\n    return x\n"),
         )
     ):

@@ -88,11 +88,6 @@ def test_quantiles(k: int) -> None:
     check(QUANTILES[k], apart(5, 3))
 
 
-def test_quantiles_of_another_method() -> None:
-    with pytest.raises(Underivable, match="method"):
-        gradient(lambda x: np.quantile(x, 0.3, method="lower"), numbers(5))
-
-
 def test_running_extremes() -> None:
     x = apart(4, 6)
     check(lambda x: np.maximum.accumulate(x), x)
@@ -112,8 +107,8 @@ def test_functions_without_rules_are_named() -> None:
         gradient(lambda x: scipy.special.struve(1.0, x).sum(), numbers(3))
     with pytest.raises(Underivable, match=r"with initial= has no"):
         gradient(lambda x: np.logaddexp.reduce(x, where=x > 0, initial=0.0), numbers(3))
-    with pytest.raises(Underivable, match=r"percentile has no derivative rule by q"):
-        gradient(lambda x, q: np.percentile(x, q), numbers(5), 30.0)
+    with pytest.raises(Underivable, match=r"nanpercentile has no derivative rule by q"):
+        gradient(lambda x, q: np.nanpercentile(x, q), numbers(5), 30.0)
 
 
 # Sizes known at run time --------------------------------------------------------------------------

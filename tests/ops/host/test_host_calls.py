@@ -61,8 +61,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "np.unique": lambda x: np.unique(x).sum(),
     "np.setdiff1d": lambda x: np.setdiff1d(x, x[1:]).sum() * 1.0,
     "np.nanmedian": lambda x: np.nanmedian(x),
-    "np.percentile": lambda x: np.percentile(x, [25, 75]).sum(),
-    "np.histogram": lambda x: np.histogram(x, bins=7)[1][3],
+    "np.nanpercentile": lambda x: np.nanpercentile(x, [25, 75]).sum(),
+    "np.histogram2d": lambda x: np.histogram2d(x[0], x[1], bins=7)[1][3],
     "np.fft.rfft": lambda x: np.abs(np.fft.rfft(x[0])).sum(),
     "np.convolve": lambda x: np.convolve(x[0], x[1])[2],
     "np.interp": lambda x: np.interp(x[0], np.sort(x[1]), x[2]).sum(),
@@ -161,9 +161,7 @@ def test_what_is_left_of_an_array_behind_a_place() -> None:
 
 def test_what_cannot_be_a_host_call_runs_eagerly() -> None:
     for f in (
-        lambda x: np.trim_zeros(x[0]).sum(),
         lambda x: np.apply_along_axis(np.sum, 0, x),
-        lambda x: np.piecewise(x, [x > 0], [1.0, 2.0]),
         lambda x: np.array2string(x) and x,
         lambda x: np.nan_to_num(x, copy=False),
         lambda x: scipy.special.kl_div(x, x, out=np.empty_like(x)),

@@ -23,7 +23,8 @@ from tracejit.errors import PACKAGE, TraceError
 from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
-from tracejit.frontend.numpy.conversion import cast_value
+from tracejit.frontend.interpreter.library import call_followed, is_followed
+from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
@@ -61,7 +62,7 @@ _PURE_NUMPY = frozenset(
         "format_float_scientific isscalar issubdtype iterable min_scalar_type ndim poly "
         "promote_types result_type shape size typename"
     ).split()
-)
+) | {np.lib.array_utils.normalize_axis_index, np.lib.array_utils.normalize_axis_tuple}
 
 #: Compilers of functions, by the package of their objects -> the attribute for the plain function.
 _PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
@@ -174,7 +175,11 @@ def _call_function(
     if not _is_own(interpreter, f):
         require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
         return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
-    return call_rewritten(interpreter, f, args, kwargs)
+    following, interpreter.following = interpreter.following, False
+    try:
+        return call_rewritten(interpreter, f, args, kwargs)
+    finally:
+        interpreter.following = following
 
 
 def _call_builtin(
@@ -265,17 +270,22 @@ def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     args, kwargs = grown_lists.with_arrays(args, kwargs)
+    if f not in HANDLERS and f not in _PURE_NUMPY and is_followed(interpreter, f, args, kwargs):
+        return call_followed(interpreter, f, args, kwargs)
+    kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")
     traced = has_traced(args) or has_traced(kwargs)
+    refused = None
     if f in HANDLERS and (traced or f in CREATORS):
         try:
             return interpreter.fresh(call_function(f, args, kwargs))
         except TraceError as e:
             if not traced or e.code not in _HOSTED:
                 raise
-            return host_call(interpreter, f, args, kwargs, e)
+            refused = e
     if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
-        return host_call(interpreter, f, args, kwargs, TraceError("TJ002", _name(f), user_line()))
+        refused = refused or TraceError("TJ002", _name(f), user_line())
+        return host_call(interpreter, f, args, kwargs, refused)
     with np.errstate(all="ignore"):
         return interpreter.fresh(f(*args, **kwargs))
 
@@ -287,6 +297,9 @@ def _call_ufunc(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+    if kwargs.get("out") is Ellipsis:
+        kwargs = {k: v for k, v in kwargs.items() if k != "out"}
+        return _as_arrays(_call_ufunc(interpreter, ufunc, method, args, kwargs))
     args, kwargs = grown_lists.with_arrays(args, kwargs)
     require_known([*args, *kwargs.values()], f"an operand of {ufunc.__name__}")
     if any(isinstance(x, Tracer) for x in args):
@@ -308,6 +321,11 @@ def _call_ufunc(
         return interpreter.fresh(
             (ufunc if method == "__call__" else getattr(ufunc, method))(*args, **kwargs)
         )
+
+
+def _as_arrays(results: Any) -> Any:
+    """What `out=...` gives: arrays, also where a ufunc would give scalars."""
+    return tuple(map(asarray, results)) if isinstance(results, tuple) else asarray(results)
 
 
 def _convert(

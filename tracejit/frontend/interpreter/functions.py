@@ -12,6 +12,7 @@ from tracejit.errors import TraceError, Where
 from tracejit.frontend.capture.values import Source
 from tracejit.frontend.control.branches import names_in
 from tracejit.frontend.control.recursion import call_recursive
+from tracejit.frontend.python.imports import imported
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.rewrite.function import rewrite_code
 from tracejit.frontend.rewrite.source import find_definition
@@ -156,3 +157,7 @@ class _FunctionScope:
     def free(self, name: str) -> Any:
         """A name of the scope around the function."""
         return self.outer.get(name)
+
+    def imported(self, module: str, level: int, name: str | None) -> Any:
+        """What an import statement inside the function binds."""
+        return imported(self.interpreter, self.outer.namespace, module, level, name)

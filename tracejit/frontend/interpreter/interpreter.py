@@ -121,6 +121,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
         self.nested = 0
+        #: Whether it runs code of NumPy's own.
+        self.following = False
         self.consumers = []
         self.local_generators: dict[int, Any] = {}
         self.tries, self.blocks, self.handling, self.filters = [], [], [], 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.conversion import cast_value, operand, stored
+from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
 from tracejit.frontend.numpy.element_keys import is_element, takes_no_array
 from tracejit.frontend.numpy.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
@@ -121,6 +121,16 @@ def _lone_mask(key: Any) -> TracedArray | None:
     if isinstance(key, (list, range, np.ndarray)):
         key = _index(key)
     return key if _is_mask(key) and key.ndim else None
+
+
+def _lone_bool(key: Any) -> TracedArray | None:
+    """The bool that is all of a key, a mask without axes; None for another key."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    is_bool = isinstance(key, (bool, np.bool_)) or (
+        isinstance(key, Tracer) and not shape_of(key.type) and dtype_of(key.type).kind == "b"
+    )
+    return asarray(key) if is_bool else None
 
 
 def _array(v: Value) -> TracedArray:
@@ -377,6 +387,8 @@ def set_item(x: TracedArray, key: Any, value: Any) -> None:
     mask = _lone_mask(key)
     if mask is not None and mask.ndim == x.ndim and len(shape_of(v.type)) > 1:
         raise TypeError("a boolean index takes a value with one axis at most")
+    if mask is None and not shape_of(v.type):
+        mask = _lone_bool(key)
     if mask is not None and mask.ndim <= x.ndim and not shape_of(v.type):
         _store_number(x, mask, v)
         return

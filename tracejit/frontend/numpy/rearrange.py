@@ -99,6 +99,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
     axes = tuple(normalize_axis_index(k, x.ndim) for k in axes)
     count = max(len(axes), len(shifts))
+    if 0 in (len(axes), len(shifts)):
+        raise TraceError("TJ004", "np.roll along no axes", user_line())
     if {len(axes), len(shifts)} - {1, count}:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     axes = axes * count if len(axes) == 1 else axes

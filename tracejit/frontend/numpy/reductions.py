@@ -36,6 +36,8 @@ __all__ = ["ACCUMULATIONS", "REDUCTIONS", "normalize_axes"]
 REDUCTIONS: dict[Any, Any] = {
     np.maximum: np.max,
     np.minimum: np.min,
+    np.fmax: np.nanmax,
+    np.fmin: np.nanmin,
     np.logical_or: np.any,
     np.logical_and: np.all,
 }
@@ -283,6 +285,28 @@ def _not_empty(x: TracedArray, axis: Any, name: str) -> None:
 
 HANDLERS[np.max] = HANDLERS[np.amax] = _extreme("max", "reduce_max", np.maximum)
 HANDLERS[np.min] = HANDLERS[np.amin] = _extreme("min", "reduce_min", np.minimum)
+
+
+def _extreme_of_numbers(name: str, function: Any) -> Any:
+    """The extreme of what is a number: NaN only where there is none."""
+
+    @accepts_out(f"np.{name}")
+    def run(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+        x, named = asarray(a), {"axis": axis, "keepdims": keepdims}
+        if x.dtype.kind != "f":
+            return HANDLERS[function](x, **named)
+        missing = asarray(elementwise(np.isnan, (x,)))
+        least = x.dtype.type(-np.inf if function is np.max else np.inf)
+        found = HANDLERS[function](HANDLERS[np.where](missing, least, x), **named)
+        none = reduce_axes("reduce_all", missing, axis, keepdims is True)
+        result = HANDLERS[np.where](none, x.dtype.type(np.nan), found)
+        return result if result.ndim else result[()]
+
+    return run
+
+
+HANDLERS[np.nanmax] = _extreme_of_numbers("nanmax", np.max)
+HANDLERS[np.nanmin] = _extreme_of_numbers("nanmin", np.min)
 
 
 def _boolean(name: str, op: str, neutral: bool) -> Any:

@@ -22,7 +22,7 @@ from tracejit.frontend.tracing.tracer import (
     here,
     user_line,
 )
-from tracejit.ir.types import dtype_of
+from tracejit.ir.types import DTYPES, dtype_of
 
 __all__ = [
     "HANDLERS",
@@ -107,10 +107,16 @@ def plain_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if option == "keepdims" and isinstance(x, (int, np.integer)) and x in (0, 1):
             x = bool(x)
+        if option == "dtype" and isinstance(x, type) and x in _DTYPE_CLASSES:
+            x = x()
         if not accepts(x):
             raise TraceError("TJ004", f"{name} with {option}= of {type(x).__name__}", user_line())
         found[option] = x
     return found
+
+
+#: Classes such as np.dtypes.Float64DType, each of which stands for its one instance.
+_DTYPE_CLASSES = frozenset(map(type, DTYPES.values()))
 
 
 def _is_int(x: Any) -> bool:

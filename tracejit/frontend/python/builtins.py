@@ -18,9 +18,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
+from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.python import grown_lists
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
@@ -289,6 +291,12 @@ def _update_wrapper(interpreter: Interpreter, wrapper: Any, wrapped: Any) -> Any
     return functools.update_wrapper(wrapper, wrapped, updated=())
 
 
+def _converter(interpreter: Interpreter, *given: Any) -> ArrayConverter:
+    if len(given) != 1:
+        raise TraceError("TJ002", "a converter of several arrays", user_line())
+    return ArrayConverter(given[0])
+
+
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
@@ -335,5 +343,6 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **{f: _over_one(f) for f in (itertools.pairwise,)},
     **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
     itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),
+    _multiarray_umath._array_converter: _converter,
     typing.cast: lambda interpreter, t, x: x,
 }

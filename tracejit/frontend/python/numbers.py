@@ -191,6 +191,18 @@ def _integer(x: Any) -> Any:
     return lift(x if isinstance(x, SymInt) else operator.index(x))
 
 
+def _index(interpreter: Interpreter, x: Any) -> Any:
+    """`operator.index(x)`."""
+    if isinstance(x, SymInt):
+        return x
+    if isinstance(x, TracedArray) and x.ndim == 0 and x.dtype.kind in "iu":
+        return python_number(x, "int")
+    if isinstance(x, Tracer):
+        return _integer(x)
+    require_plain(x, "operator.index()")
+    return operator.index(x)
+
+
 def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
     """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
     plain = _plain(f)
@@ -320,6 +332,7 @@ _OPERATOR: dict[Any, Callable[..., Any]] = {
     **{getattr(operator, n): _named("compare", n) for n in _COMPARISONS},
     **{getattr(operator, n): _named("unary", n) for n in ("neg", "pos", "invert")},
     operator.abs: _abs,
+    operator.index: _index,
     operator.contains: lambda interpreter, a, b: interpreter.compare("contains", b, a),
     operator.getitem: lambda interpreter, a, k: interpreter.item(a, k),
     operator.setitem: lambda interpreter, a, k, v: interpreter.store_item(v, a, k),

@@ -10,7 +10,9 @@ import abc
 import enum
 import functools
 import logging
+import operator
 import sys
+from collections.abc import Callable
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -26,8 +28,10 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import MISSING, Source, class_lookup, is_exempt_module
 from tracejit.frontend.control.unions import narrow_bound
+from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
+from tracejit.frontend.python.array_methods import array_method
 from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import StreamMethod, TracedGenerator
@@ -57,8 +61,13 @@ _SCALAR = frozenset(
     "reshape round shape size squeeze std sum tolist var".split()
 )
 _DTYPE = frozenset(
-    "alignment base byteorder char isnative itemsize kind name ndim num shape str type".split()
+    "alignment base byteorder char hasobject isnative itemsize kind name ndim num shape str "
+    "type".split()
 )
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    f"__{name}__": getattr(operator, name)
+    for name in "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne".split()
+}
 #: Methods of what is no plain value as an attribute of a class.
 _DESCRIBES = ("__get__", "__set__", "__delete__")
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
@@ -68,12 +77,14 @@ _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
 #: Modules whose contents are mathematics: constants in them are constants.
 _CONSTANT_MODULES = ("numpy", "scipy", "math", "cmath", "operator", "itertools", "functools")
 _INFO = (np.finfo, np.iinfo)
+#: Classes of stand-ins that know their attributes.
+_STAND_INS = (ArrayConverter, Flags, StandardStream, TracedError, TracedGenerator, UnreadList)
 
 
 def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     """`x.name`. Raises AttributeError as Python does, TraceError for what cannot be followed."""
     if isinstance(x, Tracer):
-        return _tracer_attribute(x, name)
+        return array_method(x, name) or _tracer_attribute(x, name)
     if isinstance(x, SymInt):
         return getattr(int(x), name)
     if isinstance(x, TracedText):
@@ -82,7 +93,7 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         return text_method(x, name)
     if x is sys and name in STREAMS:
         return STREAMS[name]
-    if isinstance(x, (StandardStream, TracedGenerator, TracedError, UnreadList)):
+    if isinstance(x, _STAND_INS):
         return x.attribute(name)
     if isinstance(x, OuterNames):
         return x.get(name)
@@ -121,6 +132,8 @@ def _tracer_attribute(x: Tracer, name: str) -> Any:
         return cls
     if name in ("view", "trace") and isinstance(x, TracedArray):
         return array_attribute(x, name)
+    if name in _OPERATORS and isinstance(x, TracedArray):
+        return lambda other: _OPERATORS[name](x, other)
     if name.startswith("__") or name == "view":
         raise TraceError("TJ004", f"{cls.__name__}.{name}", user_line())
     if name in _TRACER_OWN:

@@ -14,6 +14,7 @@ from typing import Any
 from tracejit.frontend.rewrite.blocks import Blocks
 from tracejit.frontend.rewrite.constructs import bound_names, is_generator, parameters
 from tracejit.frontend.rewrite.expressions import BLOCK, HOOK_NAME, OPERAND, Scope
+from tracejit.frontend.rewrite.imports import without_imports
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.outer_names import with_outer_names
 from tracejit.frontend.rewrite.patterns import without_patterns
@@ -87,7 +88,7 @@ class _Rewriter(Blocks):
     """Rewrites a function and those inside it."""
 
     def outermost(self) -> FunctionNode:
-        node = without_patterns(plain(self.definition.node))
+        node = without_imports(without_patterns(plain(self.definition.node)))
         node = with_outer_names(node, self.free)
         return self.body_of(node, node.args)
 

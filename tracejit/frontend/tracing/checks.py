@@ -127,7 +127,7 @@ def require_plain(x: Any, what: str, sizes: bool = False) -> None:
 
 def require_known(x: Any, what: str) -> None:
     """Raise TraceError where an object of a class of the program's own is in `x`."""
-    if is_operand(x) or is_constant(x) or isinstance(x, type):
+    if is_operand(x) or is_constant(x) or isinstance(x, type) or x is np._NoValue:
         return
     if type(x) in (list, tuple, dict, slice) or is_namedtuple(type(x)):
         parts = (x.start, x.stop, x.step) if type(x) is slice else x

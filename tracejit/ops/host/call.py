@@ -26,7 +26,7 @@ import numpy as np
 
 from tracejit.errors import Bailout
 from tracejit.ir.dims import Dim, Poly, symbol
-from tracejit.ir.graph import Attrs, Graph, Value
+from tracejit.ir.graph import Attrs, Graph, Node, Value
 from tracejit.ir.op import Op, register, require
 from tracejit.ir.types import DTYPES, PYINT, ArrayType, NpScalar, PyScalar, Type
 from tracejit.ops.control.templates import check_object, make_object
@@ -102,6 +102,10 @@ def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 # The op ------------------------------------------------------------------------------------------
 
 
+#: Functions that raise for no values of arrays whose types they take.
+_NEVER_RAISE = ("numpy:searchsorted", "numpy:unique")
+
+
 @register
 class HostCall(Op):
     """The result of a pure function of NumPy or SciPy."""
@@ -134,6 +138,10 @@ class HostCall(Op):
         types = [_type(t, binds, rest) for t in attrs["types"]]
         require(not rest, f"host_call does not bind {binds}")
         return (*types, *(PYINT for _ in binds))
+
+    def may_raise(self, node: Node) -> bool:
+        """Whether the function raises for some values, as most of them may."""
+        return node.attrs.get("function") not in _NEVER_RAISE
 
     def evaluate(self, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         try:

@@ -12,6 +12,7 @@ from tracejit.codegen.analysis.memory_use import memory_use
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.control.recursion import Recursive
+from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.frontend.tracing.trace import user_line
@@ -61,6 +62,8 @@ def _trace(
             return attempt(scalars_static)
         except Recursive as e:
             learned.recursive.add(e.callee)
+            return attempt(scalars_static)
+        except Refused:
             return attempt(scalars_static)
         except TraceError as e:
             if learned.recursive:

@@ -1,0 +1,98 @@
+"""Calls of NumPy's Python functions, one for each that is traced from its source, and imports."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+X = np.array([3.0, 1.0, 2.5, 5.0, 4.0, 2.0])
+A = np.arange(12.0).reshape(3, 4) % 5
+N = np.where(X == 2.5, np.nan, X)
+
+#: Name of a function -> a call of it, and its argument.
+CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "asarray_chkfinite": (lambda x: np.asarray_chkfinite(x), X),
+    "astype": (lambda x: np.astype(x, np.float32), X),
+    "fft.fftfreq": (lambda x: np.fft.fftfreq(6, x[0]), X),
+    "fft.fftshift": (lambda x: np.fft.fftshift(x), A),
+    "fft.ifftshift": (lambda x: np.fft.ifftshift(x, axes=1), A),
+    "fft.rfftfreq": (lambda x: np.fft.rfftfreq(6, x[0]), X),
+    "geomspace": (lambda x: np.geomspace(x[0], x[1], 5), X),
+    "histogram": (lambda x: np.histogram(x, 4), X),
+    "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 4), X),
+    "insert": (lambda x: np.insert(x, [1, 3], [8.0, 9.0]), X),
+    "iscomplex": (lambda x: np.iscomplex(x), X * 1j),
+    "isin": (lambda x: np.isin(x, [2.0, 3.0]), X),
+    "isneginf": (lambda x: np.isneginf(x), np.append(X, -np.inf)),
+    "isposinf": (lambda x: np.isposinf(x), np.append(X, np.inf)),
+    "isreal": (lambda x: np.isreal(x), X * 1j),
+    "linalg.multi_dot": (lambda a: np.linalg.multi_dot([a, a.T, a]), A),
+    "nanargmax": (lambda x: np.nanargmax(x), N),
+    "nanargmin": (lambda x: np.nanargmin(x), N),
+    "percentile": (lambda x: np.percentile(x, [10, 30.0], axis=1), A),
+    "piecewise": (lambda x: np.piecewise(x, [x > 2.2], [1.0, lambda t: t * 2]), X),
+    "polyadd": (lambda x: np.polyadd(x, x[:3]), X),
+    "polyder": (lambda x: np.polyder(x, 2), X),
+    "polydiv": (lambda x: np.polydiv(x, x[:2]), X),
+    "polyint": (lambda x: np.polyint(x, 2, 1.0), X),
+    "polysub": (lambda x: np.polysub(x[:3], x), X),
+    "polyval": (lambda x: np.polyval(x, x / 4), X),
+    "quantile": (lambda x: np.quantile(x, 0.3, method="hazen"), X),
+    "require": (lambda x: np.require(x, np.float32), X),
+    "resize": (lambda x: np.resize(x, (4, 5)), X),
+    "sort_complex": (lambda x: np.sort_complex(x), X),
+    "trim_zeros": (lambda x: np.trim_zeros(x * (x > 2) * (x < 5)), X),
+    "unwrap": (lambda x: np.unwrap(x * 3), X),
+    "vander": (lambda x: np.vander(x, 3), X),
+}
+
+#: Those of which the derivative is taken.
+SMOOTH = (
+    *("fft.fftfreq fft.fftshift fft.ifftshift geomspace histogram_bin_edges insert").split(),
+    *("linalg.multi_dot percentile piecewise polyadd polyder polyint polysub polyval").split(),
+    *("quantile resize unwrap vander").split(),
+)
+
+
+def imports_a_module(x: Any) -> Any:
+    import math
+    import os.path as path
+
+    import numpy.linalg
+
+    return x * math.pi + len(path.sep) + numpy.linalg.norm(x)
+
+
+def imports_names(x: Any) -> Any:
+    from math import pi as p
+    from math import sin
+
+    from numpy import linalg, sqrt
+
+    return sqrt(x) * p + sin(1.0) * linalg.norm(x)
+
+
+def imports_relatively(x: Any) -> Any:
+    from . import library_samples
+    from .library_samples import X as given
+
+    return x + given + library_samples.A[0, 1]
+
+
+def imports_in_a_branch(x: Any) -> Any:
+    if x.sum() > 0:
+        from math import e as factor
+    else:
+        from math import pi as factor
+    return x * factor
+
+
+def falls_back_on_what_is_there(x: Any) -> Any:
+    try:
+        import no_such_module as m
+    except ImportError:
+        m = np
+    return m.sin(x)
+
+
+IMPORTS = [imports_a_module, imports_names, imports_relatively, imports_in_a_branch]

@@ -1,0 +1,122 @@
+"""NumPy's Python functions are traced from NumPy's source, or called: the results are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tracejit
+from tests.frontend.interpreter import library_samples as s
+from tests.support.check_grads import check_grads
+from tests.support.compare import assert_same
+from tracejit.frontend.interpreter import library
+from tracejit.frontend.interpreter.library_functions import FOLLOWED, function_named
+
+
+def hosted(compiled: Any, *args: Any) -> list[str]:
+    """The functions that the program of a compiled function calls."""
+    graph = compiled.trace(*args)
+    return [n.attrs["function"] for n in graph.nodes if n.op.name == "host_call"]
+
+
+def test_each_function_has_a_sample() -> None:
+    assert {function_named(name) for name in s.CALLS} >= FOLLOWED
+
+
+@pytest.mark.parametrize("name", s.CALLS)
+def test_results_are_those_of_the_call(name: str) -> None:
+    f, x = s.CALLS[name]
+    compiled = tracejit.jit(f)
+    for _ in range(2):
+        assert_same(compiled(x), f(x), parity="order", ulp=8)
+    assert not compiled.report().fallbacks and not compiled.report().bailouts
+    if function_named(name) in FOLLOWED:
+        last = name.rpartition(".")[2]
+        assert not any(path.endswith(f":{last}") for path in hosted(compiled, x))
+
+
+@pytest.mark.parametrize("name", s.SMOOTH)
+def test_gradients_are_those_of_the_source(name: str) -> None:
+    f, x = s.CALLS[name]
+    graph = tracejit.jit(f).trace(x)
+    check_grads(graph, [x], order=1)
+
+
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest", "midpoint", "hazen", "weibull"])
+def test_gradients_of_each_kind_of_quantile(method: Any) -> None:
+    graph = tracejit.jit(lambda x: np.quantile(x, [0.3, 0.8], axis=0, method=method)).trace(s.A)
+    x = np.random.default_rng(3).permutation(12).reshape(3, 4) / 3
+    check_grads(graph, [x], order=1)
+
+
+def test_errors_are_those_of_the_source() -> None:
+    for f in (
+        lambda x: np.vander(x[None]),
+        lambda x: np.percentile(x, 130),
+        lambda x: np.percentile(x, 40 * x),
+        lambda x: np.quantile(x, 0.3, method="none"),
+        lambda x: np.asarray_chkfinite(x / 0),
+        lambda x: np.insert(x, 9, 1.0),
+        lambda x: np.insert(x, 1, 1.0, axis=2),
+        lambda x: np.histogram(x, 4, range=(2, 1)),
+        lambda x: np.histogram(x, -1),
+        lambda x: np.nanargmax(x * np.nan),
+    ):
+        with np.errstate(all="ignore"), pytest.raises(Exception) as expected:
+            f(s.X)
+        with np.errstate(all="ignore"), pytest.raises(expected.type) as found:
+            tracejit.jit(f)(s.X)
+        assert str(found.value) == str(expected.value)
+
+
+def given_up(x: Any) -> Any:
+    return np.quantile(x, 0.3, weights=x, method="inverted_cdf") + 1
+
+
+def test_what_is_not_traced_is_given_up_once() -> None:
+    """Weights are searched along each axis: NumPy is called, as for any function without an op."""
+    library._REFUSED.clear()
+    compiled = tracejit.jit(given_up)
+    assert_same(compiled(s.X), given_up(s.X))
+    assert hosted(compiled, s.X) == ["numpy:quantile"]
+    known = set(library._REFUSED)
+    assert len(known) == (np.quantile in FOLLOWED)
+    other = tracejit.jit(lambda x: given_up(x) * 2)
+    assert_same(other(s.X), given_up(s.X) * 2)
+    assert library._REFUSED == known
+
+
+def test_a_function_of_the_program_is_not_one_of_numpy() -> None:
+    """What NumPy's code calls back is traced as before: its own calls are the program's."""
+    f = tracejit.jit(lambda x: np.piecewise(x, [x > 2], [lambda t: np.sort(t)[::-1] * 2, 0.0]))
+    x = s.X
+    assert_same(f(x), np.piecewise(x, [x > 2], [lambda t: np.sort(t)[::-1] * 2, 0.0]))
+
+
+def test_replaced_parts_of_numpy_are_seen() -> None:
+    f = tracejit.jit(lambda x: np.percentile(x, 30))
+    before = f(s.X)
+    with mock.patch("numpy.lib._function_base_impl._lerp", lambda a, b, t, out=None: a + 100):
+        assert f(s.X) == np.percentile(s.X, 30) > 90
+    assert f(s.X) == before
+
+
+def test_other_versions_of_numpy_are_called() -> None:
+    compiled = tracejit.jit(lambda x: np.vander(x, 3) + 1)
+    with mock.patch("tracejit.frontend.interpreter.library.FOLLOWED", frozenset()):
+        assert hosted(compiled, s.X) == ["numpy:vander"]
+
+
+@pytest.mark.parametrize("f", s.IMPORTS)
+def test_imports_inside_functions(f: Callable[[Any], Any]) -> None:
+    assert_same(tracejit.jit(f, strict=True)(s.X), f(s.X))
+
+
+def test_modules_that_are_not_there_are_imported_by_python() -> None:
+    compiled = tracejit.jit(s.falls_back_on_what_is_there)
+    assert_same(compiled(s.X), np.sin(s.X))
+    assert [x.code for x in compiled.report().fallbacks] == ["TJ008"]

@@ -1,0 +1,153 @@
+"""NumPy's functions that are written in Python: traced from NumPy's own source.
+
+They are rewritten and run like functions of the program, and so is what they call inside NumPy;
+compiled functions of NumPy become ops or calls of NumPy. What they say of warnings is left out, as
+it is for ops. Names that NumPy's code uses are taken to hold what they held.
+
+Where such a trace meets what it does not know, the function is given up for arguments of that form:
+`Refused` leaves the trace, the next one calls NumPy while the program runs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from tracejit.errors import TraceError
+from tracejit.frontend.host.functions import host_path
+from tracejit.frontend.interpreter.functions import rewritten_code
+from tracejit.frontend.interpreter.library_functions import FOLLOWED
+from tracejit.frontend.python.imports import imported
+from tracejit.frontend.tracing.checks import has_traced
+from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.symint import SymInt
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+
+__all__ = ["Refused", "call_followed", "is_followed"]
+
+#: What was given up: (function, the form of its arguments).
+_REFUSED: set[Any] = set()
+_NUMPY = os.path.join(os.path.dirname(np.__file__), "")
+
+
+class Refused(TraceError):
+    """A function of NumPy cannot be traced from its source: the trace is to begin anew."""
+
+    def __init__(self, error: TraceError) -> None:
+        super().__init__("TJ002", error.detail, error.where)
+
+
+def _python_function(f: Any) -> FunctionType | None:
+    """The Python function that a function of NumPy is; None for compiled ones."""
+    if type(f) is type(np.sum):
+        f = getattr(f, "__wrapped__", None)
+    if isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_NUMPY):
+        return f
+    return None
+
+
+def is_followed(
+    interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Whether a call of a function of NumPy is traced from its source.
+
+    In NumPy's own code so are those that are not for others.
+    """
+    if interpreter.following and _python_function(f) is not None and host_path(f) is None:
+        return True
+    if f not in FOLLOWED or not (has_traced(args) or has_traced(kwargs)):
+        return False
+    return _form(f, args, kwargs) not in _REFUSED
+
+
+def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`f(*args, **kwargs)`, from NumPy's source. Raises Refused where that is not traced."""
+    function = _python_function(f)
+    assert function is not None
+    if interpreter.following:
+        return _run(interpreter, function, args, kwargs)
+    interpreter.following = True
+    try:
+        return _run(interpreter, function, args, kwargs)
+    except Refused:
+        raise
+    except TraceError as e:
+        _REFUSED.add(_form(f, args, kwargs))
+        raise Refused(e) from None
+    finally:
+        interpreter.following = False
+
+
+def _run(
+    interpreter: Interpreter, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    new = interpreter.functions.get(id(f))
+    if new is None:
+        new = interpreter.functions[id(f)] = _rebuilt(interpreter, f)
+    interpreter.enter(f.__code__)
+    try:
+        return new(*args, **kwargs)
+    finally:
+        interpreter.leave(f.__code__)
+
+
+def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:
+    code = rewritten_code(f)
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    scope = CellType(_LibraryScope(interpreter, f.__globals__, cells))
+    new = FunctionType(
+        code, f.__globals__, f.__name__, f.__defaults__, tuple(scope for _ in code.co_freevars)
+    )
+    new.__kwdefaults__ = f.__kwdefaults__
+    return new
+
+
+def _form(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function that is given up is given up for."""
+    return f, tuple(map(_kind, args)), tuple((k, _kind(v)) for k, v in sorted(kwargs.items()))
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, TracedArray):
+        return x.dtype.str, x.ndim
+    if isinstance(x, Tracer):
+        return str(x.type)
+    if isinstance(x, SymInt):
+        return "int"
+    if isinstance(x, (list, tuple)):
+        return type(x), *map(_kind, x)
+    if isinstance(x, (bool, int, str, type(None))):
+        return type(x), x
+    return type(x)
+
+
+class _LibraryScope:
+    """The interpreter as a function of NumPy sees it, with NumPy's own globals."""
+
+    def __init__(
+        self, interpreter: Interpreter, namespace: dict[str, Any], cells: dict[str, CellType]
+    ) -> None:
+        self.interpreter, self.namespace, self.cells = interpreter, namespace, cells
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.interpreter, name)
+        setattr(self, name, found)
+        return found
+
+    def global_(self, name: str) -> Any:
+        """A global name or a builtin."""
+        held = self.namespace if name in self.namespace else vars(builtins)
+        self.interpreter.capture.library_name(held, name, held[name])
+        return held[name]
+
+    def free(self, name: str) -> Any:
+        """A name of the scope around the function."""
+        return self.cells[name].cell_contents
+
+    def imported(self, module: str, level: int, name: str | None) -> Any:
+        """What an import statement inside the function binds."""
+        return imported(self.interpreter, self.namespace, module, level, name)
