@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,7 @@ def _trace(
             return attempt(scalars_static)
         except TraceError as e:
             if learned.recursive:
-                # Calls may still be few enough to be inlined.
-                learned.inlined |= learned.recursive
-                learned.recursive.clear()
-                return attempt(scalars_static)
+                return _inlined(learned, e, lambda: attempt(scalars_static))
             if not known.grew or plain or e.code not in _SHARED:
                 raise
             plain = True
@@ -93,6 +91,24 @@ def _trace(
     result = attempt(True)
     structure.scalars_static = True
     return result
+
+
+def _inlined(
+    learned: Learned, error: TraceError, attempt: Callable[[], tuple[Traced, Specialization]]
+) -> tuple[Traced, Specialization]:
+    """Another attempt, in which functions that call themselves are inlined: few calls may do.
+
+    Raises TraceError, and forgets that, where this one fails, too.
+    """
+    found = set(learned.recursive)
+    learned.inlined |= found
+    learned.recursive.clear()
+    try:
+        return attempt()
+    except TraceError as e:
+        learned.inlined -= found
+        learned.recursive |= found
+        raise error if error.code == "TJ020" else e from None
 
 
 def _decided(traced: Traced) -> set[str]:
