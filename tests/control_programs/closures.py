@@ -228,3 +228,108 @@ def immediately_called(x):
 
 
 programs.add(immediately_called, (2.0,), (-2.0,), (np.float64(0.0),))
+
+
+def shared_by_functions(a, state=1.0):
+    """Inner functions bind names of the function around them, a parameter among these."""
+    best, count = a[0], 0
+
+    def step(x):
+        nonlocal state
+        state = state * x + 1
+        return state
+
+    def look():
+        def at(x):
+            nonlocal best, count
+            count += 1
+            if x > best:
+                best = x
+
+        for x in a:
+            at(x)
+
+    out = np.zeros(len(a))
+    for i in range(len(a)):
+        out[i] = step(a[i])
+    look()
+    return out, state, best, count
+
+
+programs.add(shared_by_functions, (ramp(5),), (mixed(9),), (mixed(30), 2.0))
+
+
+def shared_in_a_recursion(a):
+    total = 0.0
+
+    def walk(low, high):
+        nonlocal total
+        if high - low == 1:
+            total += a[low] * low
+            return
+        middle = (low + high) // 2
+        walk(low, middle)
+        walk(middle, high)
+
+    walk(0, len(a))
+    return total
+
+
+programs.add(shared_in_a_recursion, (ramp(5),), (mixed(40),), (ramp(1),))
+
+
+def hidden_by_inner_names(a):
+    x, y = 3, a * 2
+
+    def change():
+        nonlocal x, y
+        x += 1
+        y = y + x
+        return [x * i for i in range(3)], sum([x + 1 for x in range(4)])
+
+    def other(x):
+        x += 1
+        return x
+
+    first = change()
+    if a[0] > 0:
+        change()
+    return first, x, y, other(x)
+
+
+programs.add(hidden_by_inner_names, (ramp(3),), (-ramp(3),), (mixed(8),))
+
+
+def unlike_on_two_sides(a):
+    def more():
+        nonlocal q
+        q += 1
+
+    if a[0] > 0:
+        q = 1
+    else:
+        q = 2.5
+    more()
+    return q
+
+
+programs.add(unlike_on_two_sides, (ramp(3),), (-ramp(3),))
+
+
+def returning_differs(x):
+    """A list that both sides of a branch change before they return is read after the call."""
+    values = [0.0]
+
+    def choose():
+        if x[0] > 0:
+            values[0] = 1.0
+            return 1
+        else:
+            values[0] = 2.0
+            return 2
+
+    k = choose()
+    return values[0] + k
+
+
+programs.add(returning_differs, (ramp(3),), (-ramp(3),))

@@ -190,7 +190,10 @@ def test_every_construct_is_decided(tmp_path: Path) -> None:
             (2, "def f(x):\n    return [1 < v < (y := 3) for v in x]\n"),
             (2, "def f(x):\n    return lambda v: v and (y := 3)\n"),
             (4, "def f(x):\n    return x\n    if x:\n        del (x, )\n"),
-            (3, "def f(x):\n    def g():\n        nonlocal x\n        x = 1\n    return x\n"),
+            (
+                3,
+                "def f(x):\n    def g():\n        nonlocal y\n        y = 1\n    return (y := x)\n",
+            ),
         )
     ):
         module = load(tmp_path / f"construct{k}.py", text)

@@ -7,6 +7,7 @@ is passed on and given back by each call, as a loop carries it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
@@ -14,12 +15,11 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
-from tracejit.frontend.control.loop_carried import MISSING, LoopCarried, Unlike
+from tracejit.frontend.control.loop_carried import MISSING, SAME, LoopCarried, Unlike
 from tracejit.frontend.control.loop_parts import keys_in, parts_in, with_parts
 from tracejit.frontend.control.recursion_arguments import Arguments, leaves_in
 from tracejit.frontend.control.regions import Names, Side, close_region, entered, fail
-from tracejit.frontend.control.unions import is_number
-from tracejit.frontend.control.widening import widened
+from tracejit.frontend.control.widening import union_carry, widened
 from tracejit.frontend.tracing.carried_sizes import CarriedSizes
 from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.fixpoints import Fixpoints
@@ -90,10 +90,10 @@ class Recursion:
         self.name = f"{code.co_name.strip('<>')}_{self.parent.fresh_size()}"
         self.result: LoopCarried | None = None
         self.sizes = CarriedSizes(self.parent, 1)
-        #: What it stores into: memory, and numbers in containers and objects.
+        #: What it stores into: memory, and parts of containers and objects that are no arrays.
         self.storages: list[Storage] = []
         self.objects: dict[int, Any] = {}
-        self.numbers: dict[int, list[Type | None]] = {}
+        self.parts: dict[int, list[LoopCarried]] = {}
         #: What it reads of the traces around it, and their sizes.
         self.captures: list[Value] = []
         self.free: tuple[str, ...] = ()
@@ -125,8 +125,8 @@ class Recursion:
         """What memory and containers hold now."""
         out = [storage.read(trace) for storage in self.storages]
         for key, x in self.objects.items():
-            parts = zip(self.numbers[key], parts_in(contents_of(x)), strict=True)
-            out += [lift(part).value() for t, part in parts if t is not None]
+            for carry, part in zip(self.parts[key], parts_in(contents_of(x)), strict=True):
+                out += carry.begin(trace, part)
         return out
 
     def _emit(
@@ -154,7 +154,7 @@ class Recursion:
 
     def _state_types(self) -> list[Type]:
         out = [storage.value.type for storage in self.storages]
-        return out + [t for types in self.numbers.values() for t in types if t is not None]
+        return out + [t for carries in self.parts.values() for c in carries for t in c.types]
 
     def _take(self, outs: Sequence[Value], leaves: Sequence[Any]) -> Any:
         """What a call with these leaves has given; what it has stored is stored."""
@@ -165,7 +165,7 @@ class Recursion:
         for storage in self.storages:
             storage.store(trace, next(values))
         for key, x in self.objects.items():
-            self._put(trace, x, self.numbers[key], values)
+            self._put(trace, x, self.parts[key], values)
         result = self.result.inside(self.interpreter, trace, iter(results), MISSING, True)
         if flag is not None:
             # It may be what was passed, which therefore must not change while it is read.
@@ -176,11 +176,11 @@ class Recursion:
         return result
 
     def _put(
-        self, trace: Trace, x: Any, types: Sequence[Type | None], values: Iterator[Value]
+        self, trace: Trace, x: Any, carries: Sequence[LoopCarried], values: Iterator[Value]
     ) -> None:
         contents = contents_of(x)
-        pairs = zip(types, parts_in(contents), strict=True)
-        parts = [part if t is None else wrap(trace, next(values)) for t, part in pairs]
+        pairs = zip(carries, parts_in(contents), strict=True)
+        parts = [c.inside(self.interpreter, trace, values, part, True) for c, part in pairs]
         self.interpreter.will_mutate(x)
         put_contents(x, with_parts(contents, parts))
 
@@ -232,7 +232,7 @@ class Recursion:
                 storage.put(region, next(values))
             for key, x in self.objects.items():
                 region.changed[key] = x, contents_of(x)
-                self._put(region, x, self.numbers[key], values)
+                self._put(region, x, self.parts[key], values)
             try:
                 side.outcome = self.run(arguments)
             except Unreachable:
@@ -273,7 +273,7 @@ class Recursion:
         if side.clobbered:
             raise _refused(self.code, "it stores into one of several arrays")
         for key, (x, contents) in side.changed.items():
-            self._look_at_object(key, x, contents)
+            self._look_at_object(side, key, x, contents)
         self.sizes.begin()
         self.sizes.at("result")
         before = self.result
@@ -294,23 +294,24 @@ class Recursion:
             free = self._graph(side).sizes[len(self.arguments.sizes) :]
             self.changed, self.free = free != self.free, free
 
-    def _look_at_object(self, key: int, x: Any, contents: Any) -> None:
+    def _look_at_object(self, side: Side, key: int, x: Any, contents: Any) -> None:
         now = contents_of(x)
         if isinstance(contents, set) or keys_in(now) != keys_in(contents):
             raise _refused(self.code, f"a {type(x).__name__} grows or shrinks in it")
-        known = self.numbers.get(key, [None] * len(keys_in(now)))
-        types: list[Type | None] = []
-        for t, a, b in zip(known, parts_in(now), parts_in(contents), strict=True):
-            if t is None and a is b:
-                types.append(None)
-                continue
-            if not (is_number(a) and is_number(b)) or lift(a).type != _type_of(b):
-                raise _refused(
-                    self.code, f"it stores other things than numbers in a {type(x).__name__}"
-                )
-            types.append(lift(a).type)
-        self.changed |= known != types
-        self.objects[key], self.numbers[key] = x, types
+        known = self.parts.get(key, [SAME] * len(keys_in(now)))
+        carries = []
+        for carry, a, b in zip(known, parts_in(now), parts_in(contents), strict=True):
+            try:
+                new: LoopCarried | None = widened(self.interpreter, side, carry, a, b)
+            except Unlike:
+                new = union_carry(self.interpreter, side, a, b)
+            if new is None:
+                raise _refused(self.code, f"a part of a {type(x).__name__} differs")
+            carries.append(carry if new.like(carry) else new)
+            if carries[-1].arrays(a) or carries[-1].arrays(b):
+                raise _refused(self.code, f"it binds arrays to parts of a {type(x).__name__}")
+        self.changed |= any(map(operator.is_not, known, carries))
+        self.objects[key], self.parts[key] = x, carries
 
     def _is_shared_in(self, side: Side) -> Callable[[TracedArray], bool]:
         def is_shared(x: TracedArray) -> bool:
@@ -345,8 +346,9 @@ class Recursion:
             for storage in self.storages:
                 outputs.append(side.stored[storage])
             for key in self.objects:
-                parts = zip(self.numbers[key], parts_in(side.changed[key][1]), strict=True)
-                outputs += [lift(part).value() for t, part in parts if t is not None]
+                ends = parts_in(side.changed[key][1])
+                for carry, part in zip(self.parts[key], ends, strict=True):
+                    outputs += carry.end(region, part)
             outputs += [region.size_value(d) for d in self.sizes.ends.values()]
         symbols = [str(s.inside) for s in self.arguments.sizes]
         graph = close_region(region, self.inputs, symbols, self.captures, outputs)
@@ -373,8 +375,3 @@ class Recursion:
                 others = [self._aliased(side, p) for p in rest]
                 return i.or_(found, *[lambda f=f: f for f in others])
         return False
-
-
-def _type_of(x: Any) -> Type:
-    t: Type = lift(x).type
-    return t

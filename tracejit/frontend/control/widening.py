@@ -35,7 +35,7 @@ from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import ArrayType, Type
 
-__all__ = ["unlike", "widened"]
+__all__ = ["union_carry", "unlike", "widened"]
 
 
 def widened(
@@ -76,7 +76,7 @@ def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCa
     if start is MISSING and not isinstance(end, Union) and not _made_in(interpreter, side, end):
         return _Fixed(end)
     if isinstance(start, Union) or isinstance(end, Union) or is_absent(start) != is_absent(end):
-        return _union_carry(interpreter, side, start, end)
+        return union_carry(interpreter, side, start, end)
     parts, others = parts_of(end), None if start is MISSING else parts_of(start)
     if parts is None or (start is not MISSING and (others is None or others[:2] != parts[:2])):
         return None
@@ -137,7 +137,8 @@ def _made_in(interpreter: Interpreter, side: Side, x: Any) -> bool:
     return made is not None and side.region.encloses(made)
 
 
-def _union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCarried | None:
+def union_carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCarried | None:
+    """The carry for what is of one kind at first, and of another one then; None without one."""
     first = kinds_of(start) if start is not MISSING else []
     with side.reopened():
         kinds = kinds_of_both(first, kinds_of(end))

@@ -11,7 +11,7 @@ import enum
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -133,6 +133,10 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         """Note what the traced program has just made: it may be changed, where it was made."""
         self.capture.created[id(x)] = (x, here())
         return x
+
+    def box(self) -> Any:
+        """A new object for names that functions made inside share."""
+        return self.allocate(SimpleNamespace())
 
     def is_local(self, x: Any) -> bool:
         """Whether `x` was made inside the trace."""

@@ -18,6 +18,7 @@ from tracejit.frontend.rewrite.imports import without_imports
 from tracejit.frontend.rewrite.live_names import LiveNames
 from tracejit.frontend.rewrite.outer_names import with_outer_names
 from tracejit.frontend.rewrite.patterns import without_patterns
+from tracejit.frontend.rewrite.shared_names import with_boxes
 from tracejit.frontend.rewrite.source import (
     Definition,
     FunctionNode,
@@ -89,7 +90,7 @@ class _Rewriter(Blocks):
 
     def outermost(self) -> FunctionNode:
         node = without_imports(without_patterns(plain(self.definition.node)))
-        node = with_outer_names(node, self.free)
+        node = with_boxes(with_outer_names(node, self.free))
         return self.body_of(node, node.args)
 
     def function(self, node: Any) -> Any:
