@@ -8,7 +8,7 @@ is passed on and given back by each call, as a loop carries it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any
@@ -50,22 +50,25 @@ class Recursive(TraceError):
 
 def call_recursive(
     interpreter: Interpreter,
-    code: CodeType,
+    callee: tuple[CodeType, Hashable],
     run: Callable[[Sequence[Any]], Any],
     names: Names,
     values: Sequence[Any],
 ) -> Any:
     """`run(values)`, a call of the function with this code, which may be inside another one.
 
+    The second part of `callee` says which arguments the values are.
+
     Raises TraceError where what its calls pass, give or store has no common form.
     """
-    around = [r for r in interpreter.recursions if r.code is code]
+    code = callee[0]
+    around = [r for r in interpreter.recursions if r.callee == callee]
     for recursion in reversed(around):
         if recursion.arguments.fits(values):
             return recursion.again([leaf for x in values for leaf in leaves_in(x)])
     if len(around) >= _UNLIKE:
         raise _refused(code, "arguments of too many types")
-    return Recursion(interpreter, code, run, names, values).call()
+    return Recursion(interpreter, callee, run, names, values).call()
 
 
 def _refused(code: CodeType, why: str) -> TraceError:
@@ -78,16 +81,17 @@ class Recursion:
     def __init__(
         self,
         interpreter: Interpreter,
-        code: CodeType,
+        callee: tuple[CodeType, Hashable],
         run: Callable[[Sequence[Any]], Any],
         names: Names,
         values: Sequence[Any],
     ) -> None:
-        self.interpreter, self.code, self.run, self.names = interpreter, code, run, names
+        self.interpreter, self.run, self.names = interpreter, run, names
+        self.callee, self.code = callee, callee[0]
         self.parent = here()
         self.arguments = Arguments(self.parent, values)
         #: Tells it from others in the text of a graph.
-        self.name = f"{code.co_name.strip('<>')}_{self.parent.fresh_size()}"
+        self.name = f"{self.code.co_name.strip('<>')}_{self.parent.fresh_size()}"
         self.result: LoopCarried | None = None
         self.sizes = CarriedSizes(self.parent, 1)
         #: What it stores into: memory, and parts of containers and objects that are no arrays.

@@ -55,7 +55,9 @@ def run_function(
     is_generator: bool,
 ) -> Any:
     """A call of `f`, whose rewritten form is `new`, as one of the calls that are being traced."""
-    code, given = f.__code__, [*args, *kwargs.values()]
+    code = f.__code__
+    args, kwargs = _by_position(code, args, kwargs)
+    given, form = [*args, *kwargs.values()], (len(args), *kwargs)
 
     def run(values: Sequence[Any]) -> Any:
         interpreter.enter(code)
@@ -70,8 +72,24 @@ def run_function(
     # The first call is part of the program around it, which knows most of its arguments.
     if code in interpreter.capture.learned.recursive and interpreter.active.get(code):
         names = names_in(f if f is new else None)
-        return call_recursive(interpreter, code, run, names, given)
+        return call_recursive(interpreter, (code, form), run, names, given)
     return run(given)
+
+
+def _by_position(
+    code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, as many by position as can be; the others in order of their names.
+
+    So calls that pass the same are alike.
+    """
+    named = dict(kwargs)
+    rest = []
+    for name in code.co_varnames[max(len(args), code.co_posonlyargcount) : code.co_argcount]:
+        if name not in named:
+            break
+        rest.append(named.pop(name))
+    return (*args, *rest), {name: named[name] for name in sorted(named)}
 
 
 def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:
