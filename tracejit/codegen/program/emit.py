@@ -27,6 +27,7 @@ from tracejit.codegen.program.host_results import emit_held_left
 from tracejit.codegen.program.memory import ProgramMemory
 from tracejit.codegen.program.recursion import (
     FunctionLayout,
+    emit_first_limits,
     emit_free_results,
     emit_limits,
     emit_malloc,
@@ -145,6 +146,7 @@ class _Driver:
         e, fb = self.e, self.e.fb
         fb.fail_label = "refuse"
         self._load()
+        self._begin_calls()
         self.memory.begin()
         self.stacks.begin()
         fb.fail_label = "bail"
@@ -152,6 +154,9 @@ class _Driver:
         e.section = None
         self._ways_out()
         fb.finish()
+
+    def _begin_calls(self) -> None:
+        emit_first_limits(self.e)
 
     def _load(self) -> None:
         e = self.e
@@ -253,9 +258,8 @@ class _Function(_Driver):
         super().__init__(e, inputs, out_slots, sizes, 0)
         self.layout = layout
 
-    def _load(self) -> None:
+    def _begin_calls(self) -> None:
         emit_limits(self.e, self.layout)
-        super()._load()
 
     def _output(self, v: Value, slot: str) -> str:
         return emit_malloc(self.e, v, slot, "refuse")

@@ -22,12 +22,22 @@ from tracejit.ir.graph import Graph, Node, Value
 from tracejit.ops.control.recursion import RecursiveCall
 
 __all__ = [
-    *("FunctionLayout", "emit_free_results", "emit_limits", "emit_malloc"),
+    *("FunctionLayout", "emit_first_limits", "emit_free_results", "emit_limits", "emit_malloc"),
     "emit_recursive_call",
 ]
 
-#: Bytes of the stack that all calls may take: half of what threads have at least.
+#: Bytes of the stack that all calls may take, in threads whose stacks have the usual size; in
+#: others it is a quarter of theirs.
 _STACK = 2 << 20
+
+
+#: What is asked of Python: result and parameters by name.
+_PYTHON: dict[str, tuple[str, list[str]]] = {
+    "PyGILState_Ensure": ("i32", []),
+    "PyGILState_Release": ("void", ["i32"]),
+    "Py_GetRecursionLimit": ("i32", []),
+    "PyThread_get_stacksize": ("i64", []),
+}
 
 
 @dataclass(frozen=True)
@@ -104,14 +114,21 @@ def _frame(e: ProgramContext) -> str:
     return e.fb.emit(f"ptrtoint ptr {e.fb.emit(f'call ptr {name}(i32 0)')} to i64")
 
 
-def _limits(e: ProgramContext) -> tuple[str, str]:
-    """How many calls may be inside each other, and where the stack must end."""
-    if e.limits is not None:
-        return e.limits
-    e.module.declare("Py_GetRecursionLimit", "i32", [])
-    e.symbols["Py_GetRecursionLimit"] = python_address("Py_GetRecursionLimit")
-    count = e.fb.emit(f"sext i32 {e.fb.emit('call i32 @Py_GetRecursionLimit()')} to i64")
-    return count, e.fb.emit(f"sub i64 {_frame(e)}, {_STACK}")
+def emit_first_limits(e: ProgramContext) -> None:
+    """At the beginning of a program with such calls: their limits, which Python knows."""
+    if not any(isinstance(node.op, RecursiveCall) for _, node in e.graph.nodes()):
+        return
+    fb = e.fb
+    for name, (result, parameters) in _PYTHON.items():
+        e.module.declare(name, result, parameters)
+        e.symbols[name] = python_address(name)
+    held = fb.emit("call i32 @PyGILState_Ensure()")
+    count = fb.emit(f"sext i32 {fb.emit('call i32 @Py_GetRecursionLimit()')} to i64")
+    size = fb.emit("call i64 @PyThread_get_stacksize()")
+    fb.line(f"call void @PyGILState_Release(i32 {held})")
+    quarter, usual = fb.emit(f"lshr i64 {size}, 2"), fb.emit(f"icmp eq i64 {size}, 0")
+    room = fb.emit(f"select i1 {usual}, i64 {_STACK}, i64 {quarter}")
+    e.limits = count, fb.emit(f"sub i64 {_frame(e)}, {room}")
 
 
 def emit_recursive_call(e: ProgramContext, node: Node) -> None:
@@ -120,7 +137,8 @@ def emit_recursive_call(e: ProgramContext, node: Node) -> None:
         raise TraceError("TJ015", f"{node.op.name} of such a view has no native code", node.where)
     written = dict(node.attrs["written"])
     layout = _defined(e, node, written)
-    fb = e.fb
+    fb, limits = e.fb, e.limits
+    assert limits is not None
     given = fb.alloca(f"[{layout.limits + 2} x i64]", 8)
     results = fb.alloca(f"[{max(layout.result_slots, 1)} x i64]", 8)
     temporary: list[str] = []
@@ -134,7 +152,7 @@ def emit_recursive_call(e: ProgramContext, node: Node) -> None:
         fb.line(f"store ptr {pointer}, ptr {at}")
     sizes = node.attrs["sizes"]
     numbers = [e.dim(d) for d in (sizes[0] if isinstance(node.op, RecursiveCall) else sizes)]
-    for place, number in enumerate((*numbers, *_limits(e)), layout.limits - len(numbers)):
+    for place, number in enumerate((*numbers, *limits), layout.limits - len(numbers)):
         fb.line(
             f"store i64 {number}, ptr {fb.emit(f'getelementptr i64, ptr {given}, i64 {place}')}"
         )
