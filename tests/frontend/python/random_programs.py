@@ -303,3 +303,19 @@ class Pair:
         a = self.first.step(1.0)
         b = self.second.step(2.0)
         return a - b + self.stream.uniform()
+
+
+def native_of_a_generator_made_inside(seed, n, low, high, a, b):
+    """The same draws, from a stream that nobody else has."""
+    return native_of_generators(np.random.default_rng(seed), n, low, high, a, b)
+
+
+def interleaved(seed, n):
+    """Two generators, one of which is drawn from under conditions."""
+    first, second = np.random.default_rng(seed), np.random.default_rng(3)
+    total = 0.0
+    for k in range(n):
+        total += first.random() * second.normal() if k % 3 else second.random()
+        if first.random() > 0.7:
+            total += second.integers(0, 9)
+    return total, first.random(), second.integers(0, 5, size=3)

@@ -134,6 +134,28 @@ def test_native_draws(kind: str) -> None:
     assert_compiled(g)
 
 
+def test_native_draws_of_a_generator_made_inside() -> None:
+    """Seeds that are known while compiling, and such that are not, of one and of two halves."""
+    g = tracejit.jit(programs.native_of_a_generator_made_inside, strict=True)
+    h = tracejit.jit(programs.interleaved, strict=True)
+    for k, seed in enumerate((5, 5, 0, 2**32 - 1, 2**32, 2**63 - 1, 123456789012345)):
+        given = seed, 500 + 2 * k, -3, 5 + 2**k, 0.5, 1.5
+        want, got = programs.native_of_a_generator_made_inside(*given), g(*given)
+        for x, y in zip(want[1:], got[1:], strict=True):
+            assert np.array_equal(x, y)
+        assert np.isclose(got[0], want[0], rtol=1e-13, atol=0)
+        assert_same(h(seed, 30 + k), programs.interleaved(seed, 30 + k))
+    assert_compiled(g)
+    assert_compiled(h)
+
+
+def test_seeds_that_are_none_raise_as_numpy() -> None:
+    g = tracejit.jit(lambda seed: np.random.default_rng(seed).random())
+    for seed in (3, 4, -1, 5, 2**70, 6):
+        want = outcome(lambda seed=seed: np.random.default_rng(seed).random())
+        assert_same(want, outcome(g, seed))
+
+
 def test_native_draws_with_wrong_arguments_raise_as_numpy() -> None:
     for f, args in (
         (lambda rng, a: rng.normal(a, -a), (1.0,)),

@@ -141,6 +141,8 @@ class ProgramContext:
         self.streams: int | None = None
         self.claim: str | None = None
         self.claims_python = False
+        #: Room on the stack for a stream that is a value, once there is a draw from one.
+        self.own_stream: str | None = None
         self._numbers: Iterator[int] = itertools.count(1) if around is None else around._numbers
 
     def fresh(self, stem: str) -> str:

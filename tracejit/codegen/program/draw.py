@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from tracejit.codegen.program.context import ProgramContext
+from tracejit.codegen.program.own_streams import begin_words
 from tracejit.codegen.program.stream_claims import emit_begin, stream_of
 from tracejit.codegen.support.mersenne_twister import twister_offset
-from tracejit.codegen.support.random_functions import bits_offset, random_address
+from tracejit.codegen.support.random_functions import (
+    bits_offset,
+    pcg64_functions,
+    random_address,
+)
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar, c_order, dtype_name, dtype_of
-from tracejit.ops.host.random import MODULES, module_stream
+from tracejit.ops.host.random import DRAW, MODULES, module_stream
 
 __all__ = ["Distribution", "Draw", "Parameter"]
 
@@ -55,16 +60,29 @@ class Draw:
     keywords: Mapping[str, Any]
     out: Value
     shape: tuple[Dim, ...] | None
+    #: What templates call operands.
+    operands: Sequence[Value]
+    #: The words of a stream that is a value.
+    words: Value | None = None
 
     @classmethod
     def of(cls, e: ProgramContext, node: Node) -> Self | None:
         """A draw with one result that is dense in C order."""
-        (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
-        kind = type(module_stream(kind)).__name__ if kind in MODULES else kind
-        if _offset(kind) is None:
-            return None
-        if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
-            return None
+        words, operands = None, node.inputs
+        if node.attrs["function"] == DRAW:
+            (_, method), (_, place), (_, *args), (_, *items) = node.attrs["arguments"]
+            kind, words = "Generator", operands[place]
+            known = pcg64_functions() is not None and words not in e.strides
+            if not known or node.attrs["result"] != ("tuple", ("operand", 0), ("operand", 1)):
+                return None
+        else:
+            (_, kind), (_, method), _, (_, *args), (_, *items) = node.attrs["arguments"]
+            operands = operands[1:]
+            kind = type(module_stream(kind)).__name__ if kind in MODULES else kind
+            if _offset(kind) is None:
+                return None
+            if node.attrs["result"] not in (("operand", 0), ("list", ("operand", 0))):
+                return None
         out = node.outputs[1]
         shape = None
         if isinstance(out.type, ArrayType):
@@ -72,7 +90,7 @@ class Draw:
             if out.type.order != c_order(len(shape)) or not shape:
                 return None
         keywords = {name: value for (_, name), value in items}
-        return cls(e, node, kind, method, args, keywords, out, shape)
+        return cls(e, node, kind, method, args, keywords, out, shape, operands, words)
 
     # Arguments -----------------------------------------------------------------------------------
 
@@ -88,7 +106,7 @@ class Draw:
     def _operand(self, template: Any) -> Value | None:
         if template[0] != "operand":
             return None
-        v: Value = self.node.inputs[1 + template[1]]
+        v: Value = self.operands[template[1]]
         return v if isinstance(v.type, (NpScalar, PyScalar)) else None
 
     def _integer(self, template: Any) -> str | None:
@@ -142,6 +160,8 @@ class Draw:
 
     def _stream(self, offset: int | None) -> str:
         """The pointer to a part of the stream, which belongs to this run from here on."""
+        if self.words is not None:
+            return begin_words(self.e, self.e.pointer[self.words])
         fb = self.e.fb
         key, address, cls = stream_of(self.e, self.node)
         emit_begin(self.e, key, address, cls)

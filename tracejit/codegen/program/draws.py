@@ -13,6 +13,7 @@ from tracejit.codegen.llvm.engine import host_target, libm_address
 from tracejit.codegen.program.context import ProgramContext
 from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.draw import Distribution, Draw, Parameter
+from tracejit.codegen.program.own_streams import end_words
 from tracejit.codegen.program.python_draws import emit_python_draw
 from tracejit.codegen.support.random_functions import (
     TEXTS,
@@ -22,7 +23,7 @@ from tracejit.codegen.support.random_functions import (
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import ArrayType, c_order, dtype_of
-from tracejit.ops.host.random import DRAWN
+from tracejit.ops.host.random import DRAW, DRAWN
 
 __all__ = ["emit_draw"]
 
@@ -142,10 +143,10 @@ done:
 
 def emit_draw(e: ProgramContext, node: Node) -> bool:
     """The code of a draw; False where Python has to make it."""
-    if node.attrs["function"] != DRAWN or node.binds:
+    function = node.attrs["function"]
+    if function not in (DRAW, DRAWN) or node.binds:
         return False
-    kind = node.attrs["arguments"][0][1]
-    if kind in ("random", "Random"):
+    if function == DRAWN and node.attrs["arguments"][0][1] in ("random", "Random"):
         return emit_python_draw(e, node)
     draw = _NumPyDraw.of(e, node)
     if draw is None or draw.cls not in _DISTRIBUTIONS:
@@ -153,7 +154,14 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
     emit = {"uniform": draw.uniform, "integers": draw.integers, "randint": draw.integers}
     emit |= {"choice": draw.choice}
     emit |= {"shuffle": draw.shuffle, "permutation": draw.shuffle}
-    return emit.get(draw.method, draw.distribution)()
+    if not emit.get(draw.method, draw.distribution)():
+        return False
+    if draw.words is not None:
+        after = node.outputs[0]
+        e.pointer.require(after)
+        end_words(e, e.pointer[after])
+        e.pointer.stores(after)
+    return True
 
 
 @dataclass
@@ -258,7 +266,7 @@ class _NumPyDraw(Draw):
         function, e = "random_bounded_uint64_fill", self.e
         if self.shape is not None or template[0] != "operand":
             return False
-        x = self.node.inputs[1 + template[1]]
+        x = self.operands[template[1]]
         if not isinstance(x.type, ArrayType) or x.type.ndim != 1:
             return False
         if any(x in places for places in (e.strides, e.offsets, e.scattered)):
@@ -285,7 +293,7 @@ class _NumPyDraw(Draw):
             return False
         template, t = bound["x"], self.out.type
         assert isinstance(t, ArrayType)
-        x = self.node.inputs[1 + template[1]] if template[0] == "operand" else None
+        x = self.operands[template[1]] if template[0] == "operand" else None
         given: Value | None = None
         if x is not None and isinstance(x.type, ArrayType):
             given = x

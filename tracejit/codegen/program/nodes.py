@@ -16,6 +16,7 @@ from tracejit.codegen.program.exits import holding
 from tracejit.codegen.program.host_results import emit_host_call
 from tracejit.codegen.program.library_calls import emit_library
 from tracejit.codegen.program.matvec import emit_both
+from tracejit.codegen.program.own_streams import emit_start
 from tracejit.codegen.program.recursion import emit_recursive_call
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
@@ -29,6 +30,7 @@ from tracejit.ops.array.items import WriteItem
 from tracejit.ops.array.linalg import MatMulBoth
 from tracejit.ops.control.effects import Check, StartToken, Undefined
 from tracejit.ops.control.recursion import Recurse, RecursiveCall
+from tracejit.ops.host.call import HostCall
 from tracejit.ops.host.random import HostDraw
 
 __all__ = ["emit_node"]
@@ -43,7 +45,7 @@ def emit_node(e: ProgramContext, node: Node, stacks: Stacks) -> None:
     if isinstance(op, Constant) and is_array(node.outputs[0]):
         _constant(e, node)
         return
-    if isinstance(op, HostDraw) and emit_draw(e, node):
+    if isinstance(op, HostCall) and (emit_draw(e, node) or emit_start(e, node)):
         return
     if isinstance(op, (RecursiveCall, Recurse)):
         emit_recursive_call(e, node)

@@ -23,6 +23,7 @@ __all__ = [
     "TEXTS",
     "bits_offset",
     "gauss_offset",
+    "pcg64_functions",
     "random_address",
     "stream_parts",
 ]
@@ -128,21 +129,43 @@ def _place(words: Sequence[int], wanted: Sequence[int]) -> int | None:
     return found[0] * _WORD if len(found) == 1 else None
 
 
-@lru_cache(maxsize=2)
-def bits_offset(cls: str) -> int | None:
-    """Where a Generator or RandomState keeps its `bitgen_t`, in bytes."""
-    stream: Any
-    if cls == "Generator":
-        stream = np.random.default_rng(0)
-        capsule = stream.bit_generator.capsule
-    else:
-        stream = np.random.RandomState(0)
-        capsule = stream._bit_generator.capsule
+def _bits_of(bit_generator: Any) -> list[int]:
+    """The words of a bit generator's `bitgen_t`."""
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
-    bits = (ctypes.c_uint64 * _BITS_WORDS).from_address(pointer_of(capsule, b"BitGenerator"))
-    return _place(_words(stream), list(bits))
+    address = pointer_of(bit_generator.capsule, b"BitGenerator")
+    return list((ctypes.c_uint64 * _BITS_WORDS).from_address(address))
+
+
+@lru_cache(maxsize=2)
+def bits_offset(cls: str) -> int | None:
+    """Where a Generator or RandomState keeps its `bitgen_t`, in bytes."""
+    stream: Any = np.random.default_rng(0) if cls == "Generator" else np.random.RandomState(0)
+    owner = stream.bit_generator if cls == "Generator" else stream._bit_generator
+    return _place(_words(stream), _bits_of(owner))
+
+
+@once
+def pcg64_functions() -> list[int] | None:
+    """The functions of PCG64's `bitgen_t`; None unless its state lies as is known here.
+
+    That is a pointer to the state and the increment, of 128 bits each and the lower half first,
+    then whether 32 bits are left over from a number (an i32), and those.
+    """
+    bit_generator = np.random.PCG64(0)
+    np.random.Generator(bit_generator).integers(0, 9, dtype=np.uint32)
+    state, *functions = _bits_of(bit_generator)
+    numbers_at, rest = (ctypes.c_uint64 * 2).from_address(state)
+    kept = bit_generator.state
+    wanted = [
+        kept["state"][name] >> shift & 2**64 - 1 for name in ("state", "inc") for shift in (0, 64)
+    ]
+    # Only where the rest is as expected is the first word taken for an address.
+    if rest != kept["has_uint32"] | kept["uinteger"] << 32 or numbers_at % 16:
+        return None
+    numbers = list((ctypes.c_uint64 * 4).from_address(numbers_at))
+    return functions if numbers == wanted else None
 
 
 @lru_cache(maxsize=4)

@@ -14,9 +14,11 @@ from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
+from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt
-from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer
+from tracejit.ir.types import ArrayType
 from tracejit.ops.host.functions import find_function
 from tracejit.ops.host.random import (
     DRAW,
@@ -180,6 +182,11 @@ class _Maker(RandomFunction):
             return seeds[0]
         if len(seeds) != 1 or not set(kwargs) <= {"seed"} or not _is_seed(seeds[0]):
             raise refused
+        if _is_constant_seed(seeds[0]):
+            words = start(seeds[0])
+            trace = here()
+            value = trace.constant(words, ArrayType(words.dtype, words.shape))
+            return TracedGenerator(TracedArray(trace, Storage(trace, value)))
         operands = CallOperands()
         with refuse_opaque(refused):
             attrs = operands.call(START, seeds, {})
@@ -192,6 +199,13 @@ def _is_seed(x: Any) -> bool:
     if x is None or isinstance(x, (Tracer, SymInt, np.integer)):
         return True
     return type(x) is int or (type(x) in (list, tuple) and bool(x) and all(map(_is_seed, x)))
+
+
+def _is_constant_seed(x: Any) -> bool:
+    """Whether a seed is known while tracing, and one that NumPy takes."""
+    if type(x) in (list, tuple):
+        return all(map(_is_constant_seed, x))
+    return type(x) is int and x >= 0
 
 
 class TracedGenerator:
