@@ -39,6 +39,7 @@ from tracejit.ops.array.creation import Constant
 __all__ = [
     "BREAK",
     "CONTINUE",
+    "Operand",
     "Returned",
     "branch",
     "branch_and_rest",
@@ -57,6 +58,12 @@ _NO_NAMES = Names((), ())
 
 class Returned(NamedTuple):
     """The outcome of a block that returns."""
+
+    value: Any
+
+
+class Operand(NamedTuple):
+    """The outcome of a part of an expression."""
 
     value: Any
 
@@ -261,6 +268,7 @@ def _changed(
     ends = (
         not interpreter.state.is_used
         and interpreter.is_outermost
+        and not interpreter.tries
         and outcomes(first.outcome) | outcomes(second.outcome) == {"return"}
     )
     left = _reachable((first.outcome, second.outcome)) if ends else {}

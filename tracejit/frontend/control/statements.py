@@ -13,6 +13,7 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import (
     BREAK,
     CONTINUE,
+    Operand,
     Returned,
     branch,
     branch_and_rest,
@@ -319,8 +320,11 @@ class Flow:
         names: Names,
         info: Any,
         peeled: int,
+        holds: bool | TracedScalar | None = None,
     ) -> Any:
-        holds = predicate(self, test())
+        # A test that has been made is not made again: it may change something.
+        if holds is None:
+            holds = predicate(self, test())
         if holds is False:
             return None
         before = names.all()
@@ -359,6 +363,7 @@ class Flow:
         self: Any, test: Callable[[], Any], run: Callable[[], Any], names: Names, info: Any
     ) -> Any:
         """A loop on numbers known while tracing; rolled after all where it takes too long."""
+        holds: bool | TracedScalar = True
         for _ in range(_STATIC):
             outcome = run()
             if outcome is not None:
@@ -368,7 +373,7 @@ class Flow:
                 return None
             if holds is not True:
                 break
-        return self._tested(test, run, names, info, 1)
+        return self._tested(test, run, names, info, 1, holds)
 
     def _unrolled(
         self: Any,
@@ -392,7 +397,7 @@ class Flow:
                 here().note("unrolled", count, place)
                 return None
             if holds is not True:
-                return self._tested(test, run, names, info, _PEELED)
+                return self._tested(test, run, names, info, _PEELED, holds)
         raise error
 
 
@@ -415,8 +420,8 @@ def _nothing() -> None:
     return None
 
 
-def _as_value(f: Callable[[], Any]) -> Callable[[], Returned]:
-    return lambda: Returned(f())
+def _as_value(f: Callable[[], Any]) -> Callable[[], Operand]:
+    return lambda: Operand(f())
 
 
 def _result(outcome: Any) -> Any:

@@ -531,7 +531,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     @property
     def is_outermost(self) -> bool:
         """Whether just one function of the program is being traced, the compiled one."""
-        return sum(map(len, self.active.values())) == 1
+        return self.nested == 1
 
     def enter(self, code: CodeType) -> None:
         """A call of a function begins. Recursion that traced values decide is followed so far only.

@@ -117,28 +117,33 @@ def _is_python(x: Any) -> bool:
 
 
 def _extreme(f: Any, op: str) -> Callable[..., Any]:
-    """`min` or `max`: an item is taken where `item op best` holds."""
+    """`min` or `max`: an item is taken where `item op best` holds, or that of their keys."""
 
     def run(interpreter: Interpreter, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         def better(best: Any, item: Any) -> Any:
-            pair = (
-                (item, best)
-                if key is None
-                else (interpreter.call(key, item), interpreter.call(key, best))
-            )
-            return interpreter.ternary(interpreter.compare(op, *pair), lambda: item, lambda: best)
+            holds = interpreter.compare(op, item, best)
+            return interpreter.ternary(holds, lambda: item, lambda: best)
 
-        if len(args) == 1 and isinstance(args[0], GeneratorCall):
-            over = Generated(interpreter, args[0], None, lambda x: x, ())
+        def ranked(best: tuple[Any, Any], item: Any) -> Any:
+            rank = interpreter.call(key, item)
+            holds = interpreter.compare(op, rank, best[0])
+            return interpreter.ternary(holds, lambda: (rank, item), lambda: best)
+
+        items = args[0] if len(args) == 1 else args
+        is_array = isinstance(items, TracedArray) and _is_long(items)
+        is_long = is_array or is_grown(items)
+        if isinstance(items, GeneratorCall) or is_long and (key is not None or kwargs):
+            over = Generated(interpreter, items, None, lambda x: x, ())
             return _OVER[f](interpreter, over, key=key, **kwargs)
-        if len(args) == 1 and isinstance(args[0], TracedArray) and _is_long(args[0]):
-            return fold(interpreter, args[0], args[0][0], better)
-        if len(args) == 1 and is_grown(args[0]) and not kwargs:
-            return fold(interpreter, args[0], interpreter.item(args[0], 0), better)
-        values = list(interpreter.iterate(args[0])) if len(args) == 1 else list(args)
+        if is_long:
+            return fold(interpreter, items, interpreter.item(items, 0), better)
+        values = list(interpreter.iterate(items))
         if not values:
             return f((), **kwargs)
-        if not any(map(_is_traced, values)) and key is None:
+        if key is not None:
+            first = interpreter.call(key, values[0]), values[0]
+            return functools.reduce(ranked, values[1:], first)[1]
+        if not any(map(_is_traced, values)):
             require_plain(values, f"{f.__name__}()")
         return functools.reduce(better, values)
 
@@ -149,24 +154,31 @@ def _any_or_all(answer: bool) -> Callable[..., Any]:
     """`any`, which is `answer` (True) as soon as one item is so; `all` is its opposite."""
 
     def run(interpreter: Interpreter, items: Any) -> Any:
+        join = interpreter.or_ if answer else interpreter.and_
+
         def step(total: Any, item: Any) -> Any:
-            join = interpreter.or_ if answer else interpreter.and_
             return join(total, lambda: interpreter.truth_of(item))
 
-        if isinstance(items, GeneratorCall):
+        held = isinstance(items, (list, tuple, TracedArray))
+        if _is_long(items):
+            if held:
+                return fold(interpreter, items, not answer, step)
             over = Generated(interpreter, items, None, lambda x: x, ())
             return _search_over(answer)(interpreter, over)
-        if _is_long(items):
-            return fold(interpreter, items, not answer, step)
-        rest = interpreter.iterate(items)
-        for item in rest:
-            holds = interpreter.truth_of(item)
-            if holds is answer:
-                return answer
-            if holds is not (not answer):
-                # What follows is asked only where this does not decide: that may be an error.
-                return functools.reduce(step, rest, holds)
-        return not answer
+
+        def search(rest: Iterator[Any]) -> Any:
+            for item in rest:
+                holds = interpreter.truth_of(item)
+                if holds is answer:
+                    return answer
+                if holds is not (not answer):
+                    # What follows is asked only where this does not decide: that may be an error.
+                    # Where a function makes the items, it is not even made.
+                    later = lambda: search(rest)  # noqa: E731
+                    return functools.reduce(step, rest, holds) if held else join(holds, later)
+            return not answer
+
+        return search(interpreter.iterate(items))
 
     return run
 
