@@ -209,11 +209,6 @@ def generates(x):
     yield x
 
 
-def uses_generator_function(x):
-    items = generates(x)
-    return next(items)
-
-
 def defines_class(x):
     class Local:
         pass

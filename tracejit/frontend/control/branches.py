@@ -21,7 +21,7 @@ from tracejit.frontend.control.regions import (
     run_on,
     run_side,
 )
-from tracejit.frontend.control.unions import choose, narrow_bound, without
+from tracejit.frontend.control.unions import choose, is_number, leaves_of, narrow_bound, without
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.rewrite.expressions import OPERAND
 from tracejit.frontend.tracing.contents import contents_of, put_contents
@@ -50,6 +50,7 @@ __all__ = [
     "outcomes",
     "predicate",
     "then_rest",
+    "with_known_bounds",
 ]
 
 BREAK, CONTINUE = Signal("break"), Signal("continue")
@@ -394,3 +395,15 @@ def lifted(interpreter: Interpreter, f: Callable[..., Any], *args: Any) -> Any:
 
     sides = (lambda: on(union.first), lambda: on(union.second))
     return interpreter.settled(branch(interpreter, union.predicate, *sides))
+
+
+def with_known_bounds(interpreter: Interpreter, key: Any) -> Any:
+    """An index with one number in the place of each union of numbers that is a part of it."""
+    if type(key) is tuple:
+        return tuple(with_known_bounds(interpreter, part) for part in key)
+    if type(key) is slice:
+        parts = (with_known_bounds(interpreter, x) for x in (key.start, key.stop, key.step))
+        return slice(*parts)
+    if isinstance(key, Union) and all(is_number(x) for x in leaves_of(key)):
+        return lifted(interpreter, lambda x: x, key)
+    return key

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import Returned, names_in, then_rest
 from tracejit.frontend.control.exceptions import has_raised, is_raised
+from tracejit.frontend.control.growth import outermost
 from tracejit.frontend.control.regions import Names
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
@@ -119,6 +120,8 @@ class Generators:
     ) -> Any:
         if g.is_started:
             raise TraceError("TJ023", "a generator that has been started", user_line())
+        if outermost(self, g) is not None:
+            raise TraceError("TJ023", "a generator that a loop takes items of again", user_line())
         g.is_started = True
         root = here().root
         self.consumers.append(consume)

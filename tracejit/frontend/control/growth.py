@@ -215,8 +215,9 @@ def _same_number(a: Any, b: Any) -> bool:
 # Which loop --------------------------------------------------------------------------------------
 
 
-def outermost(interpreter: Interpreter, x: list[Any]) -> Any:
-    """The outermost loop being rolled that a list was made outside of; None where there is none."""
+def outermost(interpreter: Interpreter, x: Any) -> Any:
+    """The outermost loop being rolled that something was made outside of; None where there is
+    none."""
     made = interpreter.owner_of(x)
     if made is None:
         return None

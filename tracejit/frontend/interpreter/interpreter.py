@@ -19,7 +19,12 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.capture.state import OutsideState
 from tracejit.frontend.capture.values import MISSING, Capture, class_lookup
-from tracejit.frontend.control.branches import lifted, names_of_operands, predicate
+from tracejit.frontend.control.branches import (
+    lifted,
+    names_of_operands,
+    predicate,
+    with_known_bounds,
+)
 from tracejit.frontend.control.exceptions import Exceptions
 from tracejit.frontend.control.generators import Generators
 from tracejit.frontend.control.iteration import Items, items_of
@@ -300,6 +305,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def unpack(self, x: Any) -> Any:
         """`x`, which Python is about to unpack."""
+        if isinstance(x, GeneratorCall):
+            return self.collected(x)
         return x if type(x) in (tuple, list) and not is_grown(x) else self.iterate(x)
 
     def mapping(self, x: Any) -> dict[Any, Any]:
@@ -448,6 +455,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.step()
         if isinstance(x, Union) or isinstance(key, Union):
             return self.on_unions(self.item, x, key)
+        if type(key) in (slice, tuple):
+            key = with_known_bounds(self, key)
         cls = type(x)
         if cls is dict:
             return x[self.key(key)]
@@ -480,6 +489,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             # Which array is stored into matters, not only what it holds.
             lifted(self, lambda v: self.store_item(value, v, key), x)
             return
+        if type(key) in (slice, tuple):
+            key = with_known_bounds(self, key)
         if isinstance(x, TracedArray):
             value = narrow(value)
             if isinstance(value, Union) or isinstance(key, Union):

@@ -29,9 +29,15 @@ from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
 from tracejit.frontend.python.effects import exit_, print_
 from tracejit.frontend.python.formatting import formatted, to_text
+from tracejit.frontend.python.iterators import (
+    enumerated_items,
+    filtered_items,
+    mapped_items,
+    zipped_items,
+)
 from tracejit.frontend.python.messages import MESSAGE_CALLS
 from tracejit.frontend.python.numbers import NUMBER_CALLS
-from tracejit.frontend.python.reductions import FOLD_CALLS, Generated
+from tracejit.frontend.python.reductions import FOLD_CALLS, Generated, next_over
 from tracejit.frontend.tracing.checks import class_of, require_known, require_plain
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
@@ -72,11 +78,15 @@ def _range(interpreter: Interpreter, *args: Any) -> Any:
 def _enumerate(interpreter: Interpreter, iterable: Any, start: Any = 0) -> Any:
     if isinstance(start, Tracer) and not issubclass(class_of(start), (int, np.integer)):
         raise TypeError(f"'{class_of(start).__name__}' object cannot be interpreted as an integer")
+    if isinstance(iterable, GeneratorCall):
+        return enumerated_items(interpreter, iterable, start)
     items = enumerated(iterable, start)
     return interpreter.allocate(items or enumerate(interpreter.iterate(iterable), start))
 
 
 def _zip(interpreter: Interpreter, *iterables: Any, strict: Any = False) -> Any:
+    if any(isinstance(x, GeneratorCall) for x in iterables):
+        return zipped_items(interpreter, iterables, bool(strict))
     items = zipped(iterables, bool(strict))
     return interpreter.allocate(items or zip(*map(interpreter.iterate, iterables), strict=strict))
 
@@ -89,6 +99,10 @@ def _reversed(interpreter: Interpreter, x: Any) -> Any:
 
 
 def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
+    if any(isinstance(x, GeneratorCall) for x in iterables):
+        if len(iterables) == 1:
+            return mapped_items(interpreter, f, *iterables)
+        return mapped_items(interpreter, f, zipped_items(interpreter, iterables, False), star=True)
     if len(iterables) == 1:
         items = grown_lists.mapped(interpreter, f, iterables[0])
         if items is not None:
@@ -97,6 +111,8 @@ def _map(interpreter: Interpreter, f: Any, *iterables: Any) -> Any:
 
 
 def _filter(interpreter: Interpreter, f: Any, iterable: Any) -> Any:
+    if isinstance(iterable, GeneratorCall):
+        return filtered_items(interpreter, f, iterable)
     return interpreter.allocate(filter(_predicate(interpreter, f), interpreter.iterate(iterable)))
 
 
@@ -105,12 +121,16 @@ def _predicate(interpreter: Interpreter, f: Any) -> Callable[[Any], Any]:
 
 
 def _iter(interpreter: Interpreter, x: Any) -> Any:
+    if isinstance(x, GeneratorCall):
+        return x
     return interpreter.allocate(interpreter.iterate(x))
 
 
 def _next(interpreter: Interpreter, x: Any, *default: Any) -> Any:
     if isinstance(x, Items):
         raise TraceError("TJ029", "next()", user_line())
+    if isinstance(x, GeneratorCall):
+        return next_over(interpreter, Generated(interpreter, x, None, lambda v: v, ()), *default)
     if not interpreter.is_local(x):
         raise TraceError("TJ006", f"next() of a {type(x).__name__}", user_line())
     return next(interpreter.iterate(x), *default)
@@ -148,7 +168,8 @@ def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: A
     items = grown_lists.as_grown(interpreter, items)
     if is_grown(items):
         return grown_lists.in_order(interpreter, items, key, reverse)
-    values = list(interpreter.iterate(items))
+    collects = isinstance(items, GeneratorCall)
+    values = interpreter.collected(items) if collects else list(interpreter.iterate(items))
     tested = values if key is None else [interpreter.call(key, v) for v in values]
     require_plain(tested, "sorted()", sizes=True)
     order = sorted(
@@ -219,7 +240,7 @@ def _require_class(cls: Any) -> None:
 
 def _isinstance(interpreter: Interpreter, x: Any, cls: Any) -> bool:
     _require_class(cls)
-    if isinstance(x, (Tracer, SymInt, TracedError, TracedText)):
+    if isinstance(x, (Tracer, SymInt, TracedError, TracedText, GeneratorCall)):
         return issubclass(class_of(x), cls)
     _type(interpreter, x)
     return isinstance(x, cls)

@@ -39,6 +39,7 @@ from tracejit.frontend.python.streams import STREAMS, StandardStream
 from tracejit.frontend.python.text_methods import text_method
 from tracejit.frontend.python.unread_lists import UnreadList
 from tracejit.frontend.tracing.checks import class_of
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.instances import HEAP_TYPE, is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
@@ -91,6 +92,8 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
         x = x.settled()
     if isinstance(x, TracedText):
         return text_method(x, name)
+    if isinstance(x, GeneratorCall):
+        raise TraceError("TJ023", f"the attribute {name} of a generator", user_line())
     if x is sys and name in STREAMS:
         return STREAMS[name]
     if isinstance(x, _STAND_INS):

@@ -21,7 +21,7 @@ from tracejit.frontend.tracing.trace import user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 from tracejit.frontend.tracing.union import Union
 
-__all__ = ["FOLD_CALLS", "Generated", "call_over_items"]
+__all__ = ["FOLD_CALLS", "Generated", "call_over_items", "next_over"]
 
 _REQUIRED: Any = object()
 #: Up to this many items are joined one by one.
@@ -331,6 +331,37 @@ def _search_over(answer: bool) -> Callable[..., Any]:
     return run
 
 
+def next_over(interpreter: Interpreter, source: Generated, *default: Any) -> Any:
+    """`next`, if nothing follows it: the first item. Raises StopIteration where there is none."""
+    found, first, item = False, None, None
+
+    def assign(x: Any) -> None:
+        nonlocal item
+        item = x
+
+    def body() -> Any:
+        names = source.names(item)
+
+        def stop() -> Any:
+            nonlocal found, first
+            found, first = True, source.value(*names)
+            return interpreter.BREAK
+
+        return interpreter.if_(source.holds(names), stop, None, None, ("found", "first"), None)
+
+    carried = ("found", "first")
+    _loop(interpreter, source.iterable, assign, body, (*carried, "item"), *carried)
+    if found is True:
+        return first
+    if default:
+        other = _operand(lambda: default[0])
+        return interpreter.ternary(found, _operand(lambda: narrow(first)), other)
+    if found is False:
+        raise StopIteration
+    interpreter.may_raise(interpreter.not_(found), StopIteration)
+    return narrow(first)
+
+
 def _extreme_over(f: Any, op: str) -> Callable[..., Any]:
     """`min` or `max`: the first item, or one for which `item op best` holds."""
 
@@ -386,6 +417,7 @@ _OVER: dict[Any, Callable[..., Any]] = {
     all: _search_over(False),
     min: _extreme_over(min, "lt"),
     max: _extreme_over(max, "gt"),
+    next: next_over,
 }
 
 FOLD_CALLS: dict[Any, Callable[..., Any]] = {

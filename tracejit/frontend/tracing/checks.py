@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.pytree import VIEWS, is_constant, is_default, is_namedtuple
 from tracejit.frontend.tracing.raised import TracedError
 from tracejit.frontend.tracing.symint import SymInt
@@ -49,6 +50,8 @@ def class_of(x: Any) -> type:
         return str
     if isinstance(x, TracedError):
         return x.cls
+    if isinstance(x, GeneratorCall):
+        return GeneratorType
     if not isinstance(x, Tracer):
         return type(x)
     t = x.type

@@ -190,6 +190,11 @@ class Interpreter(Protocol):
     ) -> Any:
         """An `if` and the statements after it; gives the outcome of both."""
 
+    def yield_(
+        self, value: Any, rest: Callable[[], Any] | None, stored: Sequence[str], info: Any
+    ) -> Any:
+        """`yield value` and the statements after it; gives the outcome of both."""
+
     def for_(
         self,
         iterable: Any,
