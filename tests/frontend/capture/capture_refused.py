@@ -65,8 +65,8 @@ def sets_attribute(x):
     return x
 
 
-def sets_function_attribute(x):
-    counted.offset += 1
+def sets_function_text(x):
+    counted.__doc__ = "another"
     return x
 
 

@@ -32,6 +32,12 @@ from tracejit.frontend.numpy.array_objects import ArrayConverter, Flags
 from tracejit.frontend.numpy.methods import array_attribute
 from tracejit.frontend.numpy.stores import set_attribute
 from tracejit.frontend.python.array_methods import array_method
+from tracejit.frontend.python.function_attributes import (
+    DESCRIPTIVE,
+    function_attribute,
+    source_of_function,
+    store_in_function,
+)
 from tracejit.frontend.python.messages import log_method
 from tracejit.frontend.python.outer_names import OuterNames
 from tracejit.frontend.python.random import StreamMethod, TracedGenerator
@@ -71,7 +77,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 #: Methods of what is no plain value as an attribute of a class.
 _DESCRIBES = ("__get__", "__set__", "__delete__")
-_DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 #: The same lookup as object's, under other names.
 _GENERIC_LOOKUPS: tuple[Any, ...] = (tuple.__getattribute__, SimpleNamespace.__getattribute__)
 _BUILTIN = (list, tuple, dict, set, frozenset, *VIEWS)
@@ -117,11 +122,11 @@ def attribute(interpreter: Interpreter, x: Any, name: str) -> Any:
     if isinstance(x, type):
         return _class_attribute(interpreter, x, name)
     if isinstance(x, FunctionType):
-        return _function_attribute(interpreter, x, name)
+        return function_attribute(interpreter, x, name)
     if isinstance(x, super):
         return _super_attribute(interpreter, x, name)
     if isinstance(x, (BuiltinFunctionType, np.ufunc, MethodType)):
-        if name in _DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
+        if name in DESCRIPTIVE or isinstance(x, np.ufunc) and not name.startswith("_"):
             return getattr(x, name)
         raise TraceError("TJ008", f"the attribute {name} of a function", user_line())
     if is_stream(x):
@@ -170,20 +175,6 @@ def _module_attribute(interpreter: Interpreter, module: ModuleType, name: str) -
     raise TraceError("TJ006", f"{module.__name__}.{name}", user_line())
 
 
-def _function_attribute(interpreter: Interpreter, f: FunctionType, name: str) -> Any:
-    source = interpreter.capture.source_of(f)
-    if name in _DESCRIPTIVE or name in f.__dict__:
-        value = getattr(f, name)
-        if source is None:
-            return value
-        return interpreter.capture.attribute(source, name, value)
-    if hasattr(f, name):
-        _refuse(f, name)
-    if source is not None:
-        interpreter.capture.guard_absent(source, name)
-    raise AttributeError(f"'function' object has no attribute '{name}'")
-
-
 def _refuse(x: Any, name: str) -> Any:
     raise TraceError("TJ006", f"the attribute {name} of a {type(x).__name__}", user_line())
 
@@ -192,7 +183,7 @@ def _refuse(x: Any, name: str) -> Any:
 
 
 def _class_attribute(interpreter: Interpreter, cls: type, name: str) -> Any:
-    if name in _DESCRIPTIVE:
+    if name in DESCRIPTIVE:
         return getattr(cls, name)
     if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
         return interpreter.capture.object_source(cls[name], name).value
@@ -419,6 +410,10 @@ def store_attribute(interpreter: Interpreter, value: Any, x: Any, name: str) -> 
     if isinstance(x, type):
         _store_in_class(interpreter, value, x, name)
         return
+    source = source_of_function(interpreter, x)
+    if source is not None:
+        store_in_function(interpreter, value, x, source, name)
+        return
     source = _outside(interpreter, x)
     if source is None:
         interpreter.require_mutable(x)
@@ -505,6 +500,10 @@ def delete_attribute(interpreter: Interpreter, x: Any, name: str) -> None:
     """
     if isinstance(x, OuterNames):
         x.set(name, UNBOUND)
+        return
+    function = source_of_function(interpreter, x)
+    if function is not None:
+        store_in_function(interpreter, UNBOUND, x, function, name)
         return
     source = _outside(interpreter, x)
     if source is None:

@@ -300,6 +300,8 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
             if type(other) is bool:
                 return interpreter.compare("eq", x, other)
             if isinstance(other, (Tracer, SymInt)):
+                if _are_apart(x, other):
+                    return False
                 raise TraceError("TJ001", "the identity of traced values", user_line())
             if not isinstance(x, TracedArray) and (
                 type(other) in NUMBERS or isinstance(other, np.generic)
@@ -315,6 +317,16 @@ def _same(interpreter: Interpreter, a: Any, b: Any) -> Any:
             raise TraceError("TJ006", "the identity of containers from outside", user_line())
         interpreter.capture.tell_apart(a, b)
     return a is b
+
+
+def _are_apart(a: Any, b: Any) -> bool:
+    """Whether two traced values are arrays in memory of their own, one of it made in the trace."""
+    if not (isinstance(a, TracedArray) and isinstance(b, TracedArray)):
+        return False
+    storages = a.storage, b.storage
+    is_known = all(not x.listed and (x.input is None or x.input >= 0) for x in storages)
+    is_new = any(x.input is None and not x.carried and x.roots() == {x} for x in storages)
+    return is_known and is_new and not a.storage.roots() & b.storage.roots()
 
 
 def _contains(interpreter: Interpreter, container: Any, item: Any) -> Any:
