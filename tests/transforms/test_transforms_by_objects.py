@@ -315,3 +315,24 @@ def test_a_jacobian_calls_its_function_once(order: str, mode: str) -> None:
         np.random.default_rng(1),
     )
     np.testing.assert_allclose(drawn, np.diag(np.random.default_rng(1).normal(size=3)))
+
+
+COMPILED: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda p: tracejit.jacobian(layer)(p, X),
+    "columns": lambda p: tracejit.jacobian(layer, mode="forward")(p, X),
+    "hessian": lambda p: tracejit.hessian(energy)(p, X),
+    "hvp": lambda p: tracejit.hvp(energy)(p, X, p),
+    "pullback": lambda p: tracejit.vjp(layer, p, X)[1](CT)[0],
+    "tangent": lambda p: tracejit.jvp(layer, (p, X), (p, None))[1],
+    "gradients of samples": lambda p: tracejit.vmap(tracejit.grad(energy), (None, 0))(p, XS),
+    "gradient of a batch": lambda p: tracejit.grad(
+        lambda p: tracejit.vmap(energy, (None, 0))(p, XS).sum()
+    )(p),
+    "Jacobians of samples": lambda p: tracejit.vmap(lambda x: tracejit.jacobian(layer)(p, x))(XS),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_transforms_by_objects_are_compiled(name: str) -> None:
+    for kind in ("nested", "dataclass of objects"):
+        tracejit.jit(COMPILED[name], strict=True)(KINDS[kind](W, B))

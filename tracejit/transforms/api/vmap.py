@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from tracejit.errors import TraceError, Unbatchable
 from tracejit.frontend.control.branches import lifted
 from tracejit.frontend.control.kinds import as_machine
-from tracejit.frontend.control.regions import Names, entered
+from tracejit.frontend.control.regions import Names, Side, entered
 from tracejit.frontend.control.unions import is_number, leaves_of, narrow
 from tracejit.frontend.eager.operations import settled as in_program
 from tracejit.frontend.python.trees import (
@@ -253,6 +254,18 @@ def _one_dtype(interpreter: Interpreter, x: Union) -> Any:
     return lifted(interpreter, lambda leaf: wrap(here(), as_machine(leaf)), x)
 
 
+def _changed(side: Side) -> list[Any]:
+    """What a region has changed and left so: a gradient by an object puts back what it holds."""
+    pairs = [(x, side.region.changed[key][1], now) for key, (x, now) in side.changed.items()]
+    return [x for x, before, now in pairs if not _is_same_contents(before, now)]
+
+
+def _is_same_contents(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(a[k] is b[k] for k in a)
+    return isinstance(a, list) and len(a) == len(b) and all(map(operator.is_, a, b))
+
+
 class _Batch:
     """A call for one element, recorded in a region and then for all of them."""
 
@@ -299,9 +312,9 @@ class _Batch:
                 if isinstance(lane, Value) and isinstance(x, TracedArray) and x.storage.written
             ]
         effects = trace.root.effects
-        if side.changed or side.clobbered or any(storage is not effects for storage in side.stored):
-            changed = [kind_of(x) for x, _ in side.changed.values()]
-            what = changed[0] if changed else "an array"
+        changed = _changed(side)
+        if changed or side.clobbered or any(storage is not effects for storage in side.stored):
+            what = kind_of(changed[0]) if changed else "an array"
             raise TraceError(
                 "TJ005", f"a function under vmap changes {what} that is not its own", user_line()
             )
