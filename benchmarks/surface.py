@@ -30,13 +30,6 @@ SLOW = 0.9
 #: Why calls may be slower, by function and dtype ("" for all).
 EXCEPTIONS: dict[tuple[str, str], str] = {
     **dict.fromkeys(
-        itertools.product(
-            ("dot", "inner", "matmul", "matrix_power", "matvec", "vecmat", "vecdot"),
-            ("bool",),
-        ),
-        "NumPy stops at the first True of an element, which random truths have at once",
-    ),
-    **dict.fromkeys(
         itertools.product(("eye", "identity", "diagflat", "tril", "triu"), ("",)),
         "NumPy's zeros are memory that the system cleared; here each element is computed",
     ),

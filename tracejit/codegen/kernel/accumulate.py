@@ -8,7 +8,7 @@ a handful of positions is written out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tracejit.codegen.kernel.combine import Combine
 from tracejit.codegen.kernel.early_exits import only_reads
@@ -17,7 +17,7 @@ from tracejit.codegen.kernel.slots import Slots
 from tracejit.codegen.kernel.vectorize import is_short
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.ir.dims import floordiv, symbol
-from tracejit.ir.kernel import Reduce, Stmt
+from tracejit.ir.kernel import Call, Expr, Let, Reduce, Stmt
 
 __all__ = ["Form", "Nested", "Parts"]
 
@@ -42,11 +42,6 @@ class Form:
         self.ordered = any(c.ordered for c in combines)
         #: The lanes that a result has, and how many of them there are.
         self.result_lanes, self.streams = values.lanes, values.streams
-
-    @property
-    def deciding(self) -> int:
-        """After how many truths one looks whether they have decided."""
-        raise NotImplementedError
 
     def block(self, begin: str, end: str) -> list[Parts]:
         """The results of one block, which is not empty, for each stream."""
@@ -91,8 +86,6 @@ class Form:
 
     def _all_blocks(self, size: str) -> list[Parts]:
         block = self.reduce.block
-        if not self.ordered and self.stops_early and not is_short(self.reduce):
-            return self._until_saturated(size)
         if not self.ordered or (size[0] != "%" and int(size) <= block):
             return self.block("0", size)
         values, fb, s = self.values, self.fb, self.result_lanes
@@ -119,41 +112,6 @@ class Form:
             [c.after_blocks(s, parts) for c, parts in zip(self.combines, stream, strict=True)]
             for stream in self._between_blocks(state)
         ]
-
-    @property
-    def stops_early(self) -> bool:
-        """Whether one element may decide: a reduction of truths by itself, in no outer lanes."""
-        return (
-            self.result_lanes.width == 1
-            and [c.dtypes for c in self.combines] == [("b1",)]
-            and self.combines[0].kind in ("any", "all", "min", "max")
-            and only_reads((self.reduce,))
-        )
-
-    def _until_saturated(self, size: str) -> list[Parts]:
-        """Blocks until one decides."""
-        fb, s = self.fb, self.result_lanes
-        (combine,) = self.combines
-        most = str(self.deciding)
-        if size[0] != "%" and int(size) <= self.deciding:
-            return self.block("0", size)
-
-        def one_block(begin: str, state: list[str]) -> list[str]:
-            left = fb.integer("sub", size, begin)
-            length = fb.emit(f"select i1 {fb.less(most, left)}, i64 {most}, i64 {left}")
-            (parts,) = self.block(begin, fb.integer("add", begin, length))
-            return combine.merge(s, state, parts[0])
-
-        with self.values.scope():
-            state = fb.do_while(
-                "0",
-                size,
-                most,
-                [("i1", s.const(combine.identity[0], "b1"))],
-                one_block,
-                until=lambda state: combine.saturated(s, state[0]),
-            )
-        return [[state]]
 
     def quotients(self) -> None:
         """Bind the quotients of the current position."""
@@ -229,33 +187,33 @@ class Nested(Form):
     counted: Sequence[str] | None = None
 
     @property
-    def deciding(self) -> int:
-        """A row may decide by itself."""
-        return 1 if self._has_rows else 128
-
-    @property
     def _has_rows(self) -> bool:
         return any(isinstance(s, Reduce) for s in self.reduce.body)
 
     @property
-    def _stops_at_extreme(self) -> bool:
-        """Whether it looks after each position if nothing later is more extreme in any lane.
+    def _stops_when_decided(self) -> bool:
+        """Whether it looks after each position if nothing later changes the result of any lane.
 
-        Truths decide soon, rows take longer than the test.
+        Truths may decide soon, where they take longer than the test; so may the rows of which one
+        is found.
         """
         (combine, *others) = self.combines
+        if others or not only_reads((self.reduce,)):
+            return False
         alone = self.result_lanes.width == self.streams == 1
-        return (
-            not others
-            and combine.with_position
-            and (combine.dtype == "b1" or (alone and self._has_rows))
-            and only_reads((self.reduce,))
-        )
+        if combine.dtype != "b1":
+            return combine.with_position and alone and self._has_rows
+        computed = any(isinstance(e, Call) for e in self._expressions())
+        return alone or computed or combine.with_position
+
+    def _expressions(self) -> Iterator[Expr]:
+        yield from (s.expr for s in self.reduce.body if isinstance(s, Let))
+        yield from (t.expr for t in self.reduce.targets)
 
     def _saturated(self, state: Sequence[str]) -> str:
         """Whether no term can change an accumulator in any lane of any stream."""
         s, (combine,) = self.result_lanes, self.combines
-        found = [combine.saturated(s, best) for ((best, _),) in self._nested(state)]
+        found = [combine.saturated(s, best) for ((best, *_),) in self._nested(state)]
         if s.width == 1 == len(found):
             return found[0]
         undecided = [s.op("xor", "b1", x, s.const(True, "b1")) for x in found]
@@ -320,7 +278,7 @@ class Nested(Form):
             return after + self._count(state[count:], divisors)
 
         carried += [("i64", start) for d in divisors for start in self._divided(begin, d)]
-        until = (lambda state: self._saturated(state[:count])) if self._stops_at_extreme else None
+        until = (lambda state: self._saturated(state[:count])) if self._stops_when_decided else None
         after = self._nested(self.fb.do_while(begin, end, "1", carried, one, until=until)[:count])
         self.counted = None
         return after

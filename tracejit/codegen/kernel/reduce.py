@@ -14,10 +14,11 @@ from tracejit.codegen.kernel.accumulate import Form, Nested, Parts
 from tracejit.codegen.kernel.arg_reduce import Extreme
 from tracejit.codegen.kernel.combine import Combine, NumberOrNan
 from tracejit.codegen.kernel.count_reduce import Counting
+from tracejit.codegen.kernel.early_exits import only_reads
 from tracejit.codegen.kernel.expressions import Values
 from tracejit.codegen.kernel.outer_reduce import Columns, runs_in_columns
 from tracejit.codegen.kernel.slots import Slots
-from tracejit.codegen.kernel.vectorize import VectorPlan
+from tracejit.codegen.kernel.vectorize import VectorPlan, is_short
 from tracejit.codegen.llvm.lanes import Lanes, is_float, vector_type
 from tracejit.ir.kernel import Let, Reduce, Stmt, Store
 
@@ -45,7 +46,9 @@ class Reductions:
             names = ", ".join(t.name for t in reduce.targets)
             raise ValueError(f"a sum and a product of floats in one reduction: {names}")
         form: Form
-        if plan is not None and not chained:
+        # Lane by lane truths are loaded no faster than one by one.
+        apart = plan is not None and plan.apart and _may_stop(reduce, combines)
+        if plan is not None and not chained and not apart:
             form = self._in_lanes(reduce, combines, plan)
         elif runs_in_columns(self._values, reduce, combines):
             form = Columns(self._values, self._statements, reduce, combines)
@@ -63,6 +66,15 @@ class Reductions:
         kind = NumberOrNan if is_float(combines[0].dtype) else Combine
         extreme = _Vector(values, statements, found, [kind(t) for t in found.targets], plan)
         return Extreme(values, statements, reduce, combines[0], plan, extreme)
+
+
+def _may_stop(reduce: Reduce, combines: Sequence[Combine]) -> bool:
+    """Whether one element may decide: a reduction of truths by itself."""
+    return (
+        [c.dtypes for c in combines] == [("b1",)]
+        and combines[0].kind in ("any", "all", "min", "max")
+        and only_reads((reduce,))
+    )
 
 
 class _Vector(Form):
@@ -85,9 +97,36 @@ class _Vector(Form):
         self.held = min(most, self.slot_count)
         self.slots: list[Slots] = []
 
-    @property
-    def deciding(self) -> int:
-        return self.plan.width * (4 if self.plan.apart else 32)
+    def _all_blocks(self, size: str) -> list[Parts]:
+        if _may_stop(self.reduce, self.combines) and not is_short(self.reduce):
+            return self._until_saturated(size)
+        return super()._all_blocks(size)
+
+    def _until_saturated(self, size: str) -> list[Parts]:
+        """Blocks until one decides."""
+        fb, s = self.fb, self.result_lanes
+        (combine,) = self.combines
+        deciding = self.plan.width * 32
+        if size[0] != "%" and int(size) <= deciding:
+            return self.block("0", size)
+        most = str(deciding)
+
+        def one_block(begin: str, state: list[str]) -> list[str]:
+            left = fb.integer("sub", size, begin)
+            length = fb.emit(f"select i1 {fb.less(most, left)}, i64 {most}, i64 {left}")
+            (parts,) = self.block(begin, fb.integer("add", begin, length))
+            return combine.merge(s, state, parts[0])
+
+        with self.values.scope():
+            state = fb.do_while(
+                "0",
+                size,
+                most,
+                [("i1", s.const(combine.identity[0], "b1"))],
+                one_block,
+                until=lambda state: combine.saturated(s, state[0]),
+            )
+        return [[state]]
 
     def block(self, begin: str, end: str) -> list[Parts]:
         values, fb, plan = self.values, self.fb, self.plan

@@ -1,11 +1,11 @@
-"""Sums whose terms lie apart, beside sums whose terms are their neighbours, run in lanes together.
+"""Reductions run in lanes along their terms or beside each other, whichever are neighbours.
 
     for i in range(n):                          for i in range(n), in lanes:
-        r = reduce(x[k * ld + i], m) in lanes   ->      r = reduce(x[k * ld + i], m)
+        r = reduce(x[k * ld + i], m) in lanes   <->     r = reduce(x[k * ld + i], m)
         out[i] = r                                  out[i] = r
 
-One sum by itself would gather its terms one by one. What each sum adds up, and in which order, is
-the same.
+To the right where one reduction by itself would gather its terms one by one, to the left where
+those beside each other would. What each sum of floats adds up, and in which order, is the same.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tracejit.codegen.affine import Offsets, split_linear
+from tracejit.codegen.llvm.lanes import is_float
 from tracejit.ir.dims import Dim, free_symbols
 from tracejit.ir.kernel import Call, Expr, For, IndexValue, Kernel, Let, Load, Reduce, Stmt, Store
 
 __all__ = ["columns"]
 
-#: Fewer sums do not fill the lanes, and the terms of shorter ones fit in few vectors.
+#: Fewer results do not fill the lanes, and the terms of shorter ones fit in few vectors.
 _LEAST = 16
 
 
 def columns(kernel: Kernel) -> Kernel:
-    """`kernel` whose loops around sums run in lanes where those of the sums would gather."""
+    """`kernel` whose loops around reductions run in lanes where those of the reductions would
+    gather, and the other way round.
+    """
     if not any(isinstance(stmt, For) for stmt in kernel.body):
         return kernel
     return replace(kernel, body=_turned(kernel.body, Offsets(kernel)))
@@ -37,34 +40,38 @@ def _turned(body: Sequence[Stmt], offsets: Offsets) -> tuple[Stmt, ...]:
 def _loop(loop: For, offsets: Offsets) -> For:
     match loop.body:
         case (Reduce() as reduce, *after) if all(isinstance(s, (Let, Store)) for s in after):
-            if not loop.vector and reduce.vector and _lies_across(loop, reduce, offsets):
-                turned = replace(reduce, vector=False)
-                return replace(loop, body=(turned, *after), vector=True)
+            if loop.vector != reduce.vector and _turns(loop, reduce, offsets):
+                turned = replace(reduce, vector=loop.vector)
+                return replace(loop, body=(turned, *after), vector=reduce.vector)
     return replace(loop, body=_turned(loop.body, offsets))
 
 
-def _lies_across(loop: For, reduce: Reduce, offsets: Offsets) -> bool:
-    """Whether neighbours in memory are terms of neighbouring sums, and never of the same one."""
+def _turns(loop: For, reduce: Reduce, offsets: Offsets) -> bool:
+    """Whether the loop that runs in lanes gathers all that it loads, and the other one nothing."""
     if any(isinstance(d, int) and d < _LEAST for d in (loop.size, reduce.size)):
         return False
-    if reduce.quotients or not all(t.combine == "sum" for t in reduce.targets):
+    in_order = any(is_float(t.dtype) and t.combine in ("sum", "prod") for t in reduce.targets)
+    if in_order and (loop.vector or any(t.combine != "sum" for t in reduce.targets)):
+        return False
+    if reduce.quotients or any(t.combine.startswith("arg") for t in reduce.targets):
         return False
     if not all(isinstance(s, Let) for s in reduce.body):
         return False
     own = {s.name for s in reduce.body if isinstance(s, Let)}
     exprs = [s.expr for s in reduce.body if isinstance(s, Let)] + [t.expr for t in reduce.targets]
+    inner, outer = (loop, reduce) if loop.vector else (reduce, loop)
     moves = False
     for place in _places(exprs):
         offset = offsets(place) if isinstance(place, Load) else place.dim
         if not own.isdisjoint(free_symbols(offset)):
             return False
-        across, along = (_step(offset, var) for var in (loop.var, reduce.var))
-        if across is None or along is None or across not in (0, 1, -1):
+        now, then = (_step(offset, loop.var) for loop in (inner, outer))
+        if now is None or then is None or then not in (0, 1, -1):
             return False
-        if across != 0 and isinstance(place, Load):
-            if along in (1, -1):
+        if then != 0 and isinstance(place, Load):
+            if now in (1, -1):
                 return False
-            moves |= along != 0
+            moves |= now != 0
     return moves
 
 
