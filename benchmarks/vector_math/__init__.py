@@ -37,6 +37,7 @@ RANGES = {
     **dict.fromkeys(("tanh", "erf", "ndtr", "log_ndtr"), (-4.0, 4.0)),
     **dict.fromkeys(("logit", "ndtri"), (0.001, 0.999)),
     **dict.fromkeys(("i0", "i1", "i0e", "i1e", "j0", "j1"), (-15.0, 15.0)),
+    **dict.fromkeys(("y0", "y1"), (0.01, 15.0)),
     "arccosh": (1.0, 10.0),
     "erfc": (-3.0, 6.0),
     "erfcinv": (0.001, 1.999),

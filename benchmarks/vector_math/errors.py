@@ -102,7 +102,7 @@ def exact(name: str, columns: list[Array]) -> tuple[Array, Array]:
 def measured(name: str, columns: list[Array], got: Array, head: Array, rest: Array) -> Array:
     """Errors in ULP; of Bessel functions beside the size of the waves, since zeros are many."""
     found = ulp_errors(got, head, rest)
-    if name in ("j0", "j1"):
+    if name in ("j0", "j1", "y0", "y1"):
         x = columns[0].astype(np.float64)
         waves = 0.3 * np.minimum(1, 1 / np.sqrt(np.maximum(abs(x), 1)))
         unit = np.spacing(abs(head)).astype(np.float64)

@@ -243,7 +243,38 @@ def _j_middle(order: int) -> Function:
     return function
 
 
+def y_roots(order: int) -> list[mp.mpf]:
+    """The first three positive zeros of Y."""
+    return [mp.besselyzero(order, k) for k in (1, 2, 3)]
+
+
+def _y_near(order: int) -> Function:
+    """(Y0(x) - 2 / pi log(x / root) J0(x)) / (x^2 - root^2), of Y1 times x; x^2 = t + Y_CENTRE."""
+
+    def function(t: mp.mpf) -> mp.mpf:
+        with mp.extradps(40):
+            z, root = t + Y_CENTRE, y_roots(order)[0]
+            x = mp.sqrt(max(z, mp.mpf("1e-30")))
+            wave = 2 / mp.pi * mp.log(x / root) * mp.besselj(order, x)
+            return (mp.bessely(order, x) - wave) * x**order / (x * x - root * root)
+
+    return function
+
+
+def _y_middle(order: int) -> Function:
+    """Y(x) / ((x - root) (x - other)) for the two zeros next to Y_MIDDLE, x = t + Y_MIDDLE."""
+
+    def function(t: mp.mpf) -> mp.mpf:
+        with mp.extradps(40):
+            x = t + Y_MIDDLE
+            root, other = y_roots(order)[1:]
+            return mp.bessely(order, x) / ((x - root) * (x - other))
+
+    return function
+
+
 J_CENTRE, J_MIDDLE = 8.0, 6.0
+Y_CENTRE, Y_MIDDLE = 4.5, 5.5
 
 
 def special_specs() -> list[Fit]:
@@ -272,5 +303,7 @@ def special_specs() -> list[Fit]:
         *(Fit(f"j{n}", _j_near(n), one, -8.0, 8.0, 10, "f64") for n in (0, 1)),
         *(Fit(f"j{n}_middle", _j_middle(n), one, -2.0, 2.0, 16, "f64") for n in (0, 1)),
         *(Fit(f"j{n}_p", _phase(n, 0), one, 0.0, 1 / 64, 12, "f64") for n in (0, 1)),
+        *(Fit(f"y{n}", _y_near(n), one, -4.5, 4.5, 12, "f64") for n in (0, 1)),
+        *(Fit(f"y{n}_middle", _y_middle(n), one, -2.5, 2.5, 23, "f64") for n in (0, 1)),
         *(Fit(f"j{n}_q", _phase(n, 1), one, 0.0, 1 / 64, 12, "f64") for n in (0, 1)),
     ]

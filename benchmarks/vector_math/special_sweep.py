@@ -86,6 +86,26 @@ def _j(order: int) -> Callable[[mp.mpf], mp.mpf]:
     return value
 
 
+def _y(order: int) -> Callable[[mp.mpf], mp.mpf]:
+    def value(x: mp.mpf) -> mp.mpf:
+        if x <= 0:
+            return mp.nan
+        if x < 1e10:
+            return mp.bessely(order, x)
+        with mp.workdps(mp.mp.dps + int(mp.log10(x)) + 10):
+            phase = x - (mp.mpf(order) / 2 + mp.mpf(1) / 4) * mp.pi
+            odd = mp.mpf(4 * order**2 - 1) / (8 * x)
+            size = mp.sin(phase) + odd * mp.cos(phase)
+            return mp.sqrt(2 / (mp.pi * x)) * size
+
+    return value
+
+
+def _divergence(x: mp.mpf, y: mp.mpf) -> mp.mpf:
+    with mp.extradps(40):
+        return x * mp.log(x / y) - x + y if x > 0 and y > 0 else mp.nan
+
+
 #: By the ufunc's name, for finite numbers inside the domain.
 PRECISE: dict[str, Callable[..., Any]] = {
     "erf": mp.erf,
@@ -114,6 +134,9 @@ PRECISE: dict[str, Callable[..., Any]] = {
     "i1e": _scaled_i(1),
     "j0": _j(0),
     "j1": _j(1),
+    "y0": _y(0),
+    "y1": _y(1),
+    "kl_div": _divergence,
     "xlogy": lambda x, y: x * mp.log(y) if x else mp.mpf(0),
     "xlog1py": lambda x, y: x * mp.log1p(y) if x else mp.mpf(0),
     "rel_entr": lambda x, y: x * mp.log(x / y) if x > 0 and y > 0 else mp.nan,
@@ -122,7 +145,7 @@ PRECISE: dict[str, Callable[..., Any]] = {
 
 
 #: The functions of one number that have vector code; erf is with the elementary ones.
-NAMES = sorted(set(PRECISE) - {"erf", "entr", "rel_entr", "xlogy", "xlog1py"})
+NAMES = sorted(set(PRECISE) - {"erf", "entr", "kl_div", "rel_entr", "xlogy", "xlog1py"})
 
 
 def rounded_and_rest(name: str, columns: Sequence[Array]) -> tuple[Array, Array]:
@@ -213,6 +236,8 @@ def points(name: str, count: int) -> Array:
         groups += [-sizes(-1000, -2)]
     elif name[0] == "i":
         groups = [between(-20, 20), between(7, 9), between(0, 700), sizes(-50, 2)]
+    elif name[0] == "y":
+        groups = [between(0, 9), between(0, 50), sizes(-1020, 2), sizes(5, 900)]
     else:
         groups = [between(-9, 9), between(-50, 50), sizes(-50, 2), sizes(5, 900)]
     return np.concatenate(groups)
@@ -222,7 +247,7 @@ def errors(name: str, x: Array, got: Array) -> Array:
     """Errors in ULP; infinite where one of two values is NaN or infinite and the other is not."""
     head, rest = rounded_and_rest(name, [x])
     found = ulp_errors(got, head, rest)
-    if name[0] == "j":
+    if name[0] in "jy":
         # Near zeros, but for the first two, the size of the waves is what counts.
         waves = 0.3 * np.minimum(1, 1 / np.sqrt(np.maximum(np.abs(x.astype(np.float64)), 1)))
         unit = np.spacing(np.abs(head)).astype(np.float64)

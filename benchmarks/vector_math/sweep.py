@@ -172,6 +172,10 @@ def pairs(name: str, dtype: str, count: int, seed: int = 0) -> list[Floats]:
         first += [base, near_one]
         second += [draw.uniform(least, most, n) / np.log2(base)]
         second += [draw.uniform(least, most, n) / np.log2(near_one)]
+    if name == "kl_div":
+        first, second = ([np.abs(x) for x in group] for group in (first, second))
+        first += [np.abs(wide)]
+        second += [np.abs(wide) * (1 + magnitudes(-info.nmant, -1))]
     with np.errstate(all="ignore"):
         return [np.concatenate(column).astype(info.dtype) for column in (first, second)]
 

@@ -30,9 +30,9 @@ _POINTS: dict[str, tuple[tuple[float, ...], ...]] = {
     "erfinv": (_INSIDE,),
     "frexp_mantissa": ((0.7, -1.5, 2.8, -0.75, 1.4),),
     **dict.fromkeys(("erfcinv", "logit", "ndtri"), (_FRACTIONS,)),
-    **dict.fromkeys(("entr", "gamma", "gammaln", "psi"), (_POSITIVE,)),
+    **dict.fromkeys(("entr", "gamma", "gammaln", "psi", "y0", "y1"), (_POSITIVE,)),
     **dict.fromkeys(("xlogy", "xlog1py"), (_ANY, _POSITIVE)),
-    "rel_entr": (_POSITIVE, _POSITIVE[::-1]),
+    **dict.fromkeys(("kl_div", "rel_entr"), (_POSITIVE, _POSITIVE[::-1])),
     **dict.fromkeys(
         ("power", "float_power", "uniform_power"), (_POSITIVE, (-1.3, 2.2, 0.4, 1.0, 3.0))
     ),

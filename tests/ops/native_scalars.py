@@ -131,7 +131,11 @@ MEANINGS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[str, ...], str]],
         OPS["uniform_power"].parity,
     ),
     **{
-        name: (_of_scalars(name), [((d,), d) for d in ("f32", "f64")], OPS[name].parity)
+        name: (
+            _of_scalars(name),
+            [((d,) * OPS[name].arity, d) for d in ("f32", "f64")],
+            OPS[name].parity,
+        )
         for name in sorted(FLOAT.keys() & PRECISE)
     },
     "power_exceeds": (_power_exceeds, [(("i64", "i64"), "b1")], "exact"),

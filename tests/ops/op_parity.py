@@ -95,6 +95,10 @@ _SIZES: dict[str, Any] = {
     "j1": lambda x: (
         np.minimum(_wave(x), np.abs(x)) * (1 + _finite(x)) + 64 * np.finfo(x.dtype).tiny
     ),
+    "y0": lambda x: (_wave(x) + _finite(special.y0(x))) * (1 + _finite(x)),
+    "y1": lambda x: (_wave(x) + _finite(special.y1(x))) * (1 + _finite(x)),
+    # SciPy adds terms that cancel.
+    "kl_div": lambda x, y: np.abs(x) + np.abs(y) + _finite(special.rel_entr(x, y)),
     # SciPy rounds the square in exp(-x**2).
     "erfc": lambda x: special.erfc(x) * (1 + np.minimum(np.square(x), 800)),
     "ndtr": lambda x: special.ndtr(x) * (1 + np.minimum(np.square(x), 1600)),

@@ -19,10 +19,10 @@ F = Callable[..., Any]
 UFUNCS: list[F] = [
     *(sp.erf, sp.erfc, sp.erfinv, sp.erfcinv, sp.erfcx, sp.expit, sp.log_expit, sp.logit, sp.entr),
     *(sp.ndtr, sp.log_ndtr, sp.ndtri, sp.gamma, sp.gammaln, sp.psi, sp.digamma),
-    *(sp.i0, sp.i0e, sp.i1, sp.i1e, sp.j0, sp.j1),
+    *(sp.i0, sp.i0e, sp.i1, sp.i1e, sp.j0, sp.j1, sp.y0, sp.y1),
 ]
 UNARY = [*UFUNCS, np.sinc, np.i0]
-BINARY: list[F] = [sp.xlogy, sp.xlog1py, sp.rel_entr]
+BINARY: list[F] = [sp.xlogy, sp.xlog1py, sp.rel_entr, sp.kl_div]
 every_unary = pytest.mark.parametrize("f", UNARY, ids=lambda f: f.__name__)
 X = np.linspace(0.02, 0.98, 96)
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from tracejit.codegen.vector_math import (
     bessel,
     cube_roots,
+    entropies,
     errors,
     exponentials,
     gamma_functions,
@@ -95,6 +96,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "i1e": _over_doubles(bessel.i1e),
     "j0": _over_doubles(bessel.j0),
     "j1": _over_doubles(bessel.j1),
+    "kl_div": _Function(entropies.kl_div, 2, wide=entropies.kl_div),
     "log": _Function(logarithms.log),
     "log10": _Function(logarithms.log10),
     "log1p": _Function(logarithms.log1p),
@@ -112,6 +114,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "sinh": _Function(hyperbolic.sinh),
     "tan": _Function(trigonometric.tan),
     "tanh": _Function(exponentials.tanh),
+    "y0": _over_doubles(bessel.y0),
+    "y1": _over_doubles(bessel.y1),
 }
 #: Functions of one argument with several results.
 _SHARING: dict[str, Callable[[VectorBuilder, Float], Sequence[Float]]] = {

@@ -25,6 +25,7 @@ __all__ = [
     "inverse_power",
     "log",
     "log1p",
+    "log1p_parts",
     "log2",
     "log10",
     "not_ordinary",
@@ -202,19 +203,29 @@ def inverse_power(e: VectorBuilder, x: Reduced) -> Float:
     return (((x.field ^ -1) + (2 * e.format.bias + 1)) << e.format.mantissa).as_float()
 
 
-def log1p(e: VectorBuilder, x: Float) -> Float:
-    """log(2^k * (1 + f)), f = (2^-k - 1) + 2^-k * x with its rounding error, k from 1 + x.
+def _beyond_one(e: VectorBuilder, x: Float) -> tuple[Reduced, tuple[Float, Float]]:
+    """1 + x = 2^k * (1 + f), and f = (2^-k - 1) + 2^-k * x with its rounding error.
 
     2^-k - 1 is exact up to k = mantissa, and from there on hardly matters.
     """
+    reduced = reduce(e, (x + 1.0).bits())
+    scale = inverse_power(e, reduced)
+    return reduced, e.multiply_add(x, scale, scale - 1.0)
+
+
+def log1p_parts(e: VectorBuilder, x: Float) -> tuple[Float, Float]:
+    """log(1 + x) as a sum of two for x from -1/2 to 1; the first is x where x is small."""
+    reduced, less_one = _beyond_one(e, x)
+    return parts(e, reduced, None, less_one)
+
+
+def log1p(e: VectorBuilder, x: Float) -> Float:
+    """log(2^k * (1 + f))."""
     fmt = e.format
     most = 2.0 ** (fmt.mantissa + 8)
-    u = x + 1.0
-    reduced = reduce(e, u.bits())
-    scale = inverse_power(e, reduced)
-    less_one = e.multiply_add(x, scale, scale - 1.0)
+    reduced, less_one = _beyond_one(e, x)
     least = fmt.encode(fmt.tiny)
-    rare = (u.bits() - least).compare("uge", fmt.encode(most) - least)
+    rare = ((x + 1.0).bits() - least).compare("uge", fmt.encode(most) - least)
 
     def large() -> tuple[Float, Float]:
         beyond = x.compare("ogt", most / 2)

@@ -310,6 +310,40 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
         "sinh": _hex(  # error 2^-64.0
             "0x1.5555555555552p-3 0x1.1111111119a91p-7 0x1.a019fff441fc8p-13 0x1.71fea0824bcccp-19"
         ),
+        "y0": _hex(  # error 2^-57.5
+            "0x1.e0812c72a76a9p-4 -0x1.9178b1dd77779p-7 0x1.ce0346eae9d0ap-12 "
+            "-0x1.10142463ff9c1p-17 0x1.871f595a9c5e2p-24 -0x1.7bb0a113fb4dap-31 "
+            "0x1.09f291e55d5d8p-38 -0x1.19b141701efa2p-46 0x1.d33b6c327a230p-55 "
+            "-0x1.37b937fa690b8p-63 0x1.55ee9ece80342p-72 -0x1.39defdd31ed6ap-81 "
+            "0x1.e93a3c5c8a8fcp-91"
+        ),
+        "y0_middle": _hex(  # error 2^-56.6
+            "0x1.1c38036545cfbp-3 -0x1.8f8bc8df612a0p-7 -0x1.7aab9a1131597p-7 "
+            "0x1.ec6357fe02512p-11 0x1.5fd3a0a497260p-12 -0x1.8acc8eaf475b2p-16 "
+            "-0x1.6de9d9f5a7171p-18 0x1.79af46cf72268p-22 0x1.ba800cfb65ad5p-25 "
+            "-0x1.6bacc0d837ca9p-29 -0x1.e1cc8b67ccd1dp-32 0x1.09ecec21b40f9p-35 "
+            "-0x1.446e38958c36fp-45 0x1.10ac20e9c3829p-42 -0x1.2412e42ca35a3p-44 "
+            "0x1.740c0a1bfa8d2p-47 -0x1.b4cb13d928846p-50 0x1.1ec57ac343245p-52 "
+            "-0x1.5d689a24d8c4bp-54 0x1.15b0a5b9932a4p-56 0x1.e653301c94357p-61 "
+            "-0x1.3855b23444ce3p-62 -0x1.83fcc9e7ec804p-63 0x1.2f57e4fd3570bp-65"
+        ),
+        "y1": _hex(  # error 2^-56.1
+            "0x1.6ce10ff04b241p-3 0x1.59d8a8087f3b8p-8 -0x1.f8181f9e5869ap-11 "
+            "0x1.06d8b4bfe5c35p-15 -0x1.0dbdd4352f150p-21 0x1.53b245a3461bbp-28 "
+            "-0x1.24463417e7ba4p-35 0x1.6f132e311c123p-43 -0x1.601ec9d6a59d9p-51 "
+            "0x1.0ac5b7296400dp-59 -0x1.479a62a9559f6p-68 0x1.4ce18038e0e04p-77 "
+            "-0x1.1c86ba2c2a5cdp-86"
+        ),
+        "y1_middle": _hex(  # error 2^-56.0
+            "0x1.befe038407c64p-4 0x1.7616c13ef86f3p-6 -0x1.1f9bd924bd0b9p-7 "
+            "-0x1.53fc323b17de2p-10 0x1.13b94eb0bfe9dp-12 0x1.06eb4aa73dc97p-15 "
+            "-0x1.277aefd485b5ep-18 -0x1.acd6acb5a5c9fp-22 0x1.67d3ed097c181p-25 "
+            "0x1.169e7ff10d4dfp-28 -0x1.ba66740e9d265p-32 -0x1.85436d45af9bep-38 "
+            "-0x1.81151f67e6c6ep-40 0x1.6c0130804a65fp-41 -0x1.eb9a9c02492bdp-44 "
+            "0x1.5201dd36ce264p-46 -0x1.9bd753da50517p-49 0x1.10989bca512e1p-51 "
+            "-0x1.b58231aa1a48dp-53 0x1.76fd897c0b46fp-55 0x1.09b2b14ccec5cp-58 "
+            "-0x1.340490e617aa8p-60 -0x1.1d1d2df6e2406p-61 0x1.d27c9c63cc15cp-64"
+        ),
     },
     "f32": {
         "arcsin": _hex(  # error 2^-27.6

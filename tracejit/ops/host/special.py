@@ -128,6 +128,16 @@ def _instead(where: Callable[..., Any], value: Callable[..., Any]) -> Callable[.
     return compute
 
 
+def _divergence(op: SpecialFunction, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """By the relative entropy where SciPy's x / y overflows or vanishes."""
+    from scipy.special import rel_entr
+
+    x, y = inputs
+    inside = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
+    out = np.where(inside, rel_entr(x, y) - x + y, op.numpy(x, y)).astype(x.dtype)
+    return out if isinstance(x, np.ndarray) else out[()]
+
+
 def _special(
     name: str, doc: str, *, parity: str = "ulp(4)", work: float = 40.0, **more: Any
 ) -> None:
@@ -175,6 +185,13 @@ _special(
     arity=2,
     formula=staticmethod(_rel_entr),
 )
+_special(
+    "kl_div",
+    "The Kullback-Leibler divergence of two elements, x * log(x / y) - x + y.",
+    arity=2,
+    parity="ulp(8)",
+    compute=_divergence,
+)
 _special("gamma", "The gamma function.", parity="ulp(6)", work=100.0)
 _special(
     "gammaln",
@@ -189,3 +206,5 @@ _special("i1", "The modified Bessel function of order 1.", parity="ulp(16)")
 _special("i1e", "The modified Bessel function of order 1, times exp(-|x|).", parity="ulp(16)")
 _special("j0", "The Bessel function of order 0.", parity="ulp(8)")
 _special("j1", "The Bessel function of order 1.", parity="ulp(8)")
+_special("y0", "The Bessel function of the second kind of order 0.", parity="ulp(8)")
+_special("y1", "The Bessel function of the second kind of order 1.", parity="ulp(8)")

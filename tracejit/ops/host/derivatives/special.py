@@ -240,7 +240,7 @@ _holomorphic("kve", None, lambda v, z, y: _neighbours("kve", v, z, -1, -1) + y)
 _real("j0", lambda x, y: -_special("j1", x))
 _real("j1", lambda x, y: _special("j0", x) - _over_argument(x, y))
 _real("y0", lambda x, y: -_special("y1", x))
-_real("y1", lambda x, y: _neighbours("yv", 1.0, x, 1, -1))
+_real("y1", lambda x, y: _special("y0", x) - y / x)
 for _module in ("scipy.special", "numpy"):
     elementwise(f"{_module}:i0", _i0)
 _real("i1", lambda x, y: _special("i0", x) - _over_argument(x, y))
