@@ -44,6 +44,8 @@ _SHORT = 8
 _MOST_SEPARATE_LANES = 16
 _MOST_LANES = 64
 
+#: Scalar functions that are loops themselves.
+_LOOPS = frozenset({"gcd", "lcm"})
 #: Loops over no more elements read what is at hand already, and end before a line could come.
 _NEAR = 1024
 #: Buffers of no more bytes in all are in the caches that are at hand anyway.
@@ -328,8 +330,9 @@ class _Survey:
                 varies = False
                 for argument in args:
                     varies |= self.expression(argument)
-                self.calls |= fn in MATH
-                self.weight += 12 if fn in MATH else 1
+                heavy = fn in MATH or fn in _LOOPS
+                self.calls |= heavy
+                self.weight += 12 if heavy else 1
             case _:
                 varies = False
         if varies:

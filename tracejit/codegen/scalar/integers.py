@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tracejit.codegen.llvm.lanes import Lanes, bits, is_signed, register_type
+from tracejit.codegen.scalar.divisors import gcd, lcm
 
 __all__ = [
     "COMPARISONS",
@@ -285,43 +286,6 @@ def _bitwise_count(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     return count if source == target else s.convert("trunc", count, source, target)
 
 
-def _gcd(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    """Euclid's algorithm on magnitudes, which are unsigned; gcd(0, 0) is 0."""
-
-    def build(s: Lanes, a: list[str]) -> str:
-        fb, kind, zero = s.fb, s.type(r), s.const(0, r)
-        x, y = (_absolute(s, [v], t, r) for v in a)
-        head, step, done = (fb.fresh_label(h) for h in ("loop", "step", "after"))
-        before = fb.label
-        fb.br(head)
-        fb.block(head)
-        u, v = fb.fresh("u"), fb.fresh("v")
-        phis = fb.insertion_point()
-        more = s.compare("ne", r, v, zero)
-        fb.cond_br(s.any(more), step, done)
-        fb.block(step)
-        rest = s.op("urem", r, u, s.select(more, r, v, s.const(1, r)))
-        next_u = s.select(more, r, v, u)
-        next_v = s.select(more, r, rest, zero)
-        for name, first, following in ((u, x, next_u), (v, y, next_v)):
-            phis.lines.append(
-                f"  {name} = phi {kind} [ {first}, %{before} ], [ {following}, %{step} ]"
-            )
-        fb.br(head)
-        fb.block(done)
-        return u
-
-    return s.helper(f"gcd.{r}", r, t, a, build)
-
-
-def _lcm(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    divisor = _gcd(s, a, t, r)
-    none = s.compare("eq", r, divisor, s.const(0, r))
-    x, y = (_absolute(s, [v], t, r) for v in a)
-    part = s.op("udiv", r, x, s.select(none, r, s.const(1, r), divisor))
-    return _zero_where(s, none, r, s.op("mul", r, part, y))
-
-
 def _extreme(name: str) -> ScalarEmitter:
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
         prefix = "s" if is_signed(r) else "u"
@@ -432,8 +396,8 @@ INTEGER: dict[str, ScalarEmitter] = {
     "left_shift": _left_shift,
     "right_shift": _right_shift,
     "bitwise_count": _bitwise_count,
-    "gcd": _gcd,
-    "lcm": _lcm,
+    "gcd": gcd,
+    "lcm": lcm,
     "maximum": _extreme("max"),
     "minimum": _extreme("min"),
     "fmax": _extreme("max"),
