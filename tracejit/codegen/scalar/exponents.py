@@ -5,26 +5,44 @@ All are exact, but that `ldexp` rounds once to a subnormal number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from tracejit.codegen.llvm.lanes import Lanes, bits, register_type
+from tracejit.codegen.llvm.lanes import (
+    Lanes,
+    bits,
+    from_memory,
+    memory_type,
+    register_type,
+    to_memory,
+)
 from tracejit.codegen.vector_math.formats import FORMATS, Format
 
-__all__ = ["from_bits", "frexp_exponent", "frexp_mantissa", "ldexp", "spacing", "to_bits"]
+__all__ = [
+    "from_bits",
+    "frexp_exponent",
+    "frexp_mantissa",
+    "ldexp",
+    "nextafter",
+    "spacing",
+    "to_bits",
+]
 
 
 def _integer(dtype: str) -> str:
-    return "i64" if dtype == "f64" else "i32"
+    return f"i{bits(dtype)}"
 
 
 def to_bits(s: Lanes, dtype: str, x: str) -> str:
     """The encoding of a float."""
-    return s.convert("bitcast", x, register_type(dtype), register_type(_integer(dtype)))
+    element = memory_type(dtype)
+    return s.convert("bitcast", to_memory(s, x, dtype), element, register_type(_integer(dtype)))
 
 
 def from_bits(s: Lanes, dtype: str, x: str) -> str:
     """The float of an encoding."""
-    return s.convert("bitcast", x, register_type(_integer(dtype)), register_type(dtype))
+    raw = s.convert("bitcast", x, register_type(_integer(dtype)), memory_type(dtype))
+    return from_memory(s, raw, dtype)
 
 
 def ldexp(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -59,11 +77,36 @@ def ldexp(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 
 
 def spacing(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    """The next number away from zero, minus the number; the same for both zeros."""
+    """The next number away from zero, minus the number; the same for both zeros.
+
+    Of halves it is the next number upwards, as NumPy has it.
+    """
     (x,), kind = a, _integer(r)
     x = s.op("fadd", r, x, s.const(0.0, r))
-    following = from_bits(s, r, s.op("add", kind, to_bits(s, r, x), s.const(1, kind)))
-    return s.op("fsub", r, following, x)
+    step = s.const(1, kind)
+    if r == "f16":
+        step = s.select(s.compare("olt", r, x, s.const(0.0, r)), kind, s.const(-1, kind), step)
+    following = from_bits(s, r, s.op("add", kind, to_bits(s, r, x), step))
+    distance = s.op("fsub", r, following, x)
+    if r != "f16":
+        return distance
+    endless = s.compare("oeq", r, x, s.const(-math.inf, r))
+    return s.select(endless, r, s.const(math.nan, r), distance)
+
+
+def nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
+    """The next number towards another; of equal ones the other, of halves the first."""
+    (x, y), kind = a, _integer(r)
+    one, zero = s.const(1, kind), s.const(0.0, r)
+    # Away from zero the magnitude, and so the bits, grow by one.
+    away = s.op("xor", "b1", s.compare("olt", r, x, y), s.compare("olt", r, x, zero))
+    step = s.select(away, kind, one, s.const(-1, kind))
+    moved = from_bits(s, r, s.op("add", kind, to_bits(s, r, x), step))
+    tiny = s.intrinsic("copysign", r, from_bits(s, r, one), y)
+    moved = s.select(s.compare("oeq", r, x, zero), r, tiny, moved)
+    moved = s.select(s.compare("oeq", r, x, y), r, x if r == "f16" else y, moved)
+    nan = s.op("fadd", r, x, y)
+    return s.select(s.compare("uno", r, x, y), r, nan, moved)
 
 
 def _normal(s: Lanes, dtype: str, x: str) -> tuple[Format, str, str, str]:

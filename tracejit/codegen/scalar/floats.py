@@ -15,8 +15,8 @@ from tracejit.codegen.llvm.lanes import Lanes, register_type
 from tracejit.codegen.scalar.exponents import (
     frexp_exponent,
     frexp_mantissa,
-    from_bits,
     ldexp,
+    nextafter,
     spacing,
     to_bits,
 )
@@ -78,27 +78,6 @@ def _signbit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 def _truncated(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
     """An integer, of floats that are known to fit: any others are poison."""
     return s.convert("fptosi", a[0], register_type(t[0]), register_type(r))
-
-
-def _nextafter(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-    x, y = a
-    kind = "i64" if r == "f64" else "i32"
-    one, zero = s.const(1, kind), s.const(0.0, r)
-    # Away from zero the magnitude, and so the bits, grow by one.
-    away = s.op(
-        "xor",
-        "b1",
-        s.compare("olt", r, x, y),
-        s.compare("olt", r, x, zero),
-    )
-    pattern = to_bits(s, r, x)
-    step = s.select(away, kind, one, s.const(-1, kind))
-    moved = from_bits(s, r, s.op("add", kind, pattern, step))
-    tiny = s.intrinsic("copysign", r, from_bits(s, r, one), y)
-    moved = s.select(s.compare("oeq", r, x, zero), r, tiny, moved)
-    moved = s.select(s.compare("oeq", r, x, y), r, y, moved)
-    nan = s.op("fadd", r, x, y)
-    return s.select(s.compare("uno", r, x, y), r, nan, moved)
 
 
 def _heaviside(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
@@ -235,7 +214,7 @@ FLOAT: dict[str, ScalarEmitter] = {
     "isfinite": _classify("one"),
     "signbit": _signbit,
     "copysign": intrinsic("copysign"),
-    "nextafter": _nextafter,
+    "nextafter": nextafter,
     "ldexp": ldexp,
     "frexp_mantissa": frexp_mantissa,
     "frexp_exponent": frexp_exponent,

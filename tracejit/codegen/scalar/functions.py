@@ -32,7 +32,7 @@ _EXACT_ON_HALVES = frozenset(
     }
 )  # fmt: skip
 
-#: Functions of the last places of a format, of which halves are none here.
+#: Functions of the last places of a format, which know halves.
 _OF_LAST_PLACES = frozenset({"nextafter", "spacing"})
 
 
@@ -65,7 +65,7 @@ def supports(fn: str, dtypes: Sequence[str]) -> bool:
         return False
     if fn in ("cast", "select", "wrap_index"):
         return True
-    return fn in _table(dtypes[0]) and not (fn in _OF_LAST_PLACES and dtypes[0] == "f16")
+    return fn in _table(dtypes[0])
 
 
 def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dtype: str) -> str:
@@ -81,7 +81,7 @@ def emit_call(s: Lanes, fn: str, args: Sequence[str], dtypes: Sequence[str], dty
         return _wrap_index(s, args[0], args[1])
     if not supports(fn, dtypes):
         raise NotImplementedError(f"scalar function {fn} on {', '.join(dtypes)}")
-    if dtypes[0] == "f16":
+    if dtypes[0] == "f16" and fn not in _OF_LAST_PLACES:
         through = "f32" if dtype == "f16" else dtype
         result = FLOAT[fn](s, args, ["f32" if d == "f16" else d for d in dtypes], through)
         if dtype == "f16" and fn not in _EXACT_ON_HALVES:

@@ -349,7 +349,7 @@ _NATIVE: tuple[tuple[Any, ...], ...] = (
     ((np.left_shift, np.right_shift), "exact", 1.0),
     ((np.bitwise_count, np.gcd, np.lcm), "exact", 20.0),
     ((np.maximum, np.minimum, np.fmax, np.fmin, np.copysign), "exact", 1.0),
-    ((np.nextafter, np.spacing), "exact", 1.0, ("f32", "f64")),
+    ((np.nextafter, np.spacing), "exact", 1.0),
     ((np.heaviside, np.isnan, np.isinf, np.isfinite), "exact", 1.0),
     ((np.signbit, np.floor, np.ceil, np.trunc, np.rint), "exact", 1.0),
     ((np.exp, np.log, np.sin, np.cos, np.tanh), "ulp(2)", 15.0),
