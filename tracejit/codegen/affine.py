@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tracejit.codegen.llvm.lanes import bits
-from tracejit.ir.dims import Dim, Poly, free_symbols, prod
+from tracejit.ir.dims import Dim, Poly, free_symbols, prod, substitute
 from tracejit.ir.kernel import Kernel, Load, Store
 
 __all__ = ["Offsets", "split_linear"]
@@ -42,9 +42,10 @@ def _polynomial(terms: list[tuple[tuple[object, ...], int]]) -> Dim:
 
 
 class Offsets:
-    """The linear element offset of each access of a kernel."""
+    """The linear element offset of each access of a kernel, some of whose sizes may be known."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, known: Mapping[str, Dim] | None = None) -> None:
+        self._sizes = known or {}
         self._strides: dict[str, tuple[Dim, ...]] = {}
         for param in kernel.params:
             strides = param.strides
@@ -65,7 +66,7 @@ class Offsets:
             offset: Dim = 0
             for index, stride in zip(access.index, self._strides[access.buffer], strict=True):
                 offset = offset + index * stride
-            self._known[key] = offset
+            self._known[key] = substitute(offset, self._sizes) if self._sizes else offset
         return self._known[key]
 
 

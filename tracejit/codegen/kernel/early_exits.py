@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracejit.ir.kernel import Call, Expr, For, Let, Reduce, ScanLoop, Stmt, Store
 
-__all__ = ["fails_first", "may_fail", "only_reads"]
+__all__ = ["expressions", "fails_first", "may_fail", "only_reads"]
 
 
 def fails_first(body: Sequence[Stmt]) -> bool:
@@ -26,10 +26,10 @@ def only_reads(body: Sequence[Stmt]) -> bool:
 
 def may_fail(body: Sequence[Stmt]) -> bool:
     """Whether statements check an index, the one thing that a kernel fails of."""
-    return any(isinstance(e, Call) and e.fn == "wrap_index" for e in _expressions(body))
+    return any(isinstance(e, Call) and e.fn == "wrap_index" for e in expressions(body))
 
 
-def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
+def expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
     """Every expression in statements and in the loops among them, once."""
     seen: set[int] = set()
     stack = list(_outermost(body))

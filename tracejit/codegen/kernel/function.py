@@ -8,12 +8,15 @@ b1 scalar is an i1 and an f16 scalar a float, as in registers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.memory import Memory
 from tracejit.codegen.kernel.reduce import Reductions
 from tracejit.codegen.kernel.row_reduce import RowPlan, Rows, plan_rows
+from tracejit.codegen.kernel.strided import open_steps
 from tracejit.codegen.kernel.vectorize import VectorPlan, is_short, only_short_reductions, plan_loop
 from tracejit.codegen.llvm.engine import HostTarget
 from tracejit.codegen.llvm.lanes import register_type
@@ -33,19 +36,52 @@ def kernel_signature(kernel: Kernel) -> list[tuple[str, str]]:
 
 
 def emit_kernel(kernel: Kernel, module: Module, target: HostTarget) -> None:
-    """Add the function of a kernel to a module.
+    """Add the function of a kernel to a module, and one for arrays of every second element.
 
     Raises NotImplementedError for a scalar function without code, and KeyError for a name or a
     buffer that the kernel does not define.
     """
+    steps = open_steps(kernel)
+    if steps:
+        pairs = replace(kernel, name=f"{kernel.name}_of_pairs")
+        _emit_function(pairs, module, target, dict.fromkeys(steps, 2))
+        _emit_function(kernel, module, target, {}, (steps, pairs.name))
+        return
+    _emit_function(kernel, module, target, {})
+
+
+def _emit_function(
+    kernel: Kernel,
+    module: Module,
+    target: HostTarget,
+    known: Mapping[str, int],
+    pairs: tuple[Sequence[str], str] | None = None,
+) -> None:
+    """Some sizes may be known. Where all steps of `pairs` are 2 its function does the work."""
     params = [(kind, register(name)) for kind, name in kernel_signature(kernel)]
     fb = FunctionBuilder(module, kernel.name, params, "i32")
+    if pairs is not None:
+        _hand_over(fb, params, *pairs)
     fb.fail_label = ".failed"
-    _KernelWriter(kernel, fb, target).emit()
+    _KernelWriter(kernel, fb, target, known).emit()
     fb.ret("i32", "0")
     fb.block(".failed")
     fb.ret("i32", "1")
     fb.finish()
+
+
+def _hand_over(
+    fb: FunctionBuilder, params: Sequence[tuple[str, str]], steps: Sequence[str], function: str
+) -> None:
+    """Leave all to another function where each of the steps is 2."""
+    tests = [fb.emit(f"icmp eq i64 {register(step)}, 2") for step in steps]
+    both = functools.reduce(lambda a, b: fb.emit(f"and i1 {a}, {b}"), tests)
+    paired, other = fb.fresh_label("paired"), fb.fresh_label("other")
+    fb.cond_br(both, paired, other)
+    fb.block(paired)
+    given = ", ".join(f"{kind.split()[0]} {name}" for kind, name in params)
+    fb.ret("i32", fb.emit(f"call i32 @{function}({given})"))
+    fb.block(other)
 
 
 def _stores(body: Sequence[Stmt]) -> set[str]:
@@ -73,9 +109,11 @@ def _loads_from(buffer: str, expr: Expr) -> bool:
 class _KernelWriter:
     """Writes the statements of one kernel."""
 
-    def __init__(self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget) -> None:
+    def __init__(
+        self, kernel: Kernel, fb: FunctionBuilder, target: HostTarget, known: Mapping[str, int]
+    ) -> None:
         self.kernel, self.fb, self.target = kernel, fb, target
-        self.memory = Memory(kernel, frozenset(_stores(kernel.body)))
+        self.memory = Memory(kernel, frozenset(_stores(kernel.body)), known)
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.values = Values(fb, lambda load: self.memory.load(self.values, load))
         self.reductions = Reductions(self.values, self.statements)

@@ -9,6 +9,8 @@ anything else       lane by lane: see `strided.py`, or a gather or scatter
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tracejit.codegen.affine import Offsets, split_linear
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.kernel.strided import (
@@ -41,8 +43,10 @@ _LINE, _AHEAD = 64, 2048
 class Memory:
     """Loads and stores against a kernel's buffers, through `values`."""
 
-    def __init__(self, kernel: Kernel, stored: frozenset[str]) -> None:
-        self.offsets = Offsets(kernel)
+    def __init__(
+        self, kernel: Kernel, stored: frozenset[str], known: Mapping[str, Dim] | None = None
+    ) -> None:
+        self.offsets = Offsets(kernel, known)
         self._stored = stored
 
     def load(self, values: Values, load: Load) -> KernelValue:
@@ -181,6 +185,12 @@ class Memory:
         firsts = [
             moved(values, pointer, dtype, values.place(offset, s)) for s in range(values.streams)
         ]
+        if step == 2 and values.masks is None:
+            level = max(*(first.level for first in firsts), floor)
+            with values.at_level(level):
+                raws = [load_spread(values, dtype, first.names[0], 2) for first in firsts]
+                spread_names = tuple(from_memory(values.lanes, raw, dtype) for raw in raws)
+            return KernelValue(dtype, level, spread_names, varying=True)
         if step != 1 and even_step(values, dtype, step * symbol(str(values.vector)), loaded=True):
             return load_apart(values, firsts, step, dtype, floor)
         lanes, names = values.lanes, []

@@ -9,15 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracejit.codegen.affine import split_linear
+from tracejit.codegen.affine import Offsets, split_linear
+from tracejit.codegen.kernel.early_exits import expressions
 from tracejit.codegen.kernel.expressions import KernelValue, Values
 from tracejit.codegen.llvm.lanes import bits, from_memory, memory_type, to_memory
 from tracejit.ir.dims import Atom, Dim, Poly, symbol
+from tracejit.ir.kernel import For, Kernel, Load, Reduce, ScanLoop, Stmt
 
-__all__ = ["even_step", "load_apart", "load_spread", "moved", "step_in_rows", "store_apart"]
+__all__ = [
+    "even_step",
+    "load_apart",
+    "load_spread",
+    "moved",
+    "open_steps",
+    "step_in_rows",
+    "store_apart",
+]
 
 #: The multiples of a step that only the run knows: so many addresses have one base.
 _GROUP = 4
+
+
+def open_steps(kernel: Kernel) -> list[str]:
+    """The sizes that are the steps of what loops in lanes load: 2 is frequent among them.
+
+    Such are the parts of complex numbers and every second element; a vector holds half of either.
+    """
+    offsets, found = Offsets(kernel), set[str]()
+    for loop in _lane_loops(kernel.body):
+        for e in expressions((loop,)):
+            offset = offsets(e) if isinstance(e, Load) else 0
+            for monomial, factor in offset.terms if isinstance(offset, Poly) else ():
+                if len(monomial) == 2 and loop.var in monomial and factor == 1:
+                    found.update(str(a) for a in monomial if a != loop.var)
+    return [name for name in kernel.sizes if name in found]
+
+
+def _lane_loops(body: Sequence[Stmt]) -> Iterator[For | Reduce]:
+    for s in body:
+        if isinstance(s, (For, Reduce)) and s.vector:
+            yield s
+        elif isinstance(s, (For, Reduce, ScanLoop)):
+            yield from _lane_loops(s.body)
 
 
 def moved(values: Values, pointer: KernelValue, dtype: str, elements: KernelValue) -> KernelValue:

@@ -67,7 +67,7 @@ def _sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Va
     dtype = dtype_name(a.dtype)
     n = a.shape[0]
     short = isinstance(n, int) and n <= _SHORT
-    computed = short or any(_is_computed(made.get(v)) for v in node.inputs)
+    computed = short or any(_is_computed(_laid_out(v, made)) for v in node.inputs)
     if dtype not in _WHOLE and not (dtype in _SUMMED and computed):
         return None
     (terms,) = builder.emit(OPS["multiply"], node.inputs, {}, where=node.where)
@@ -113,6 +113,17 @@ def _source(v: Value, made: dict[Value, Node]) -> Node | None:
     """What makes the value that `v` is a view of."""
     node = made.get(v)
     while node is not None and node.op.view:
+        node = made.get(node.inputs[0])
+    return node
+
+
+def _laid_out(v: Value, made: dict[Value, Node]) -> Node | None:
+    """What makes the value whose memory, as it lies, is that of `v` under another shape."""
+    node = made.get(v)
+    while node is not None and isinstance(node.op, Reshape):
+        inner, outer = node.inputs[0].type, node.outputs[0].type
+        if not all(isinstance(t, ArrayType) and t.is_c for t in (inner, outer)):
+            break
         node = made.get(node.inputs[0])
     return node
 
