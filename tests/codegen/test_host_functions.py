@@ -18,6 +18,7 @@ from tracejit.codegen.program import host_functions
 from tracejit.codegen.program.host_calls import PATIENCE, HostCallSite
 from tracejit.codegen.support import host_call_text
 from tracejit.codegen.support.host_call_text import held_results
+from tracejit.frontend.interpreter import library
 from tracejit.ops.host import call as host_call
 from tracejit.ops.host.functions import find_function
 
@@ -48,6 +49,7 @@ def callee(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         for module in (host_functions, host_call):
             monkeypatch.setattr(module, "find_function", find)
+        monkeypatch.setattr(library, "FOLLOWED", frozenset())
 
     return replace
 
@@ -128,7 +130,7 @@ def test_scalars_of_all_kinds(general: list[int], callee: Any) -> None:
 
 
 def test_the_general_way_is_taken_at_first_only(general: list[int]) -> None:
-    g = tracejit.jit(lambda x: np.searchsorted(x, x * 0.5).sum())
+    g = tracejit.jit(lambda x: np.argpartition(x, 2).sum())
     for _ in range(PATIENCE * 2):
         g(np.arange(5.0))
     assert len(general) == PATIENCE + 1
@@ -186,7 +188,7 @@ def test_results_of_any_sizes(general: list[int]) -> None:
         for i in range(1, len(x)):
             s += np.partition(x[:i], 0)[0] + np.unique(x[i:]).sum()
         u, counts = np.unique(y, return_counts=True)
-        return s, np.convolve(x, y), np.fft.rfft(m), u, counts, scipy.special.zeta(m, 1.5 + m * m)
+        return s, np.polymul(x, y), np.fft.rfft(m), u, counts, scipy.special.zeta(m, 1.5 + m * m)
 
     g = tracejit.jit(f)
     for n, k in sizes_of(60, 2):
@@ -442,7 +444,7 @@ def test_ops_of_scalars_write_their_results() -> None:
         assert count(n, 1j) == n + 1j
 
 
-@pytest.mark.parametrize("f", [np.spacing, np.fft.fft, np.unwrap])
+@pytest.mark.parametrize("f", [np.spacing, np.fft.fft, np.nanmedian])
 def test_native_code_sets_arrays_that_live(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that the prepared function does not mention."""
     checked: list[Any] = []

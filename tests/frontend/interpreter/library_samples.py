@@ -13,6 +13,10 @@ N = np.where(X == 2.5, np.nan, X)
 CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "asarray_chkfinite": (lambda x: np.asarray_chkfinite(x), X),
     "astype": (lambda x: np.astype(x, np.float32), X),
+    "bincount": (lambda x: (np.bincount([1, 0, 3, 1, 0, 0], x, minlength=9) ** 3).sum(), X),
+    "convolve": (lambda x: np.convolve(x, x[1:4], "same"), X),
+    "correlate": (lambda x: np.correlate(x[:3], x, "full"), X),
+    "digitize": (lambda x: np.digitize(x, [4.0, 2.0, 1.5]), X),
     "fft.fftfreq": (lambda x: np.fft.fftfreq(6, x[0]), X),
     "fft.fftshift": (lambda x: np.fft.fftshift(x), A),
     "fft.ifftshift": (lambda x: np.fft.ifftshift(x, axes=1), A),
@@ -21,6 +25,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "histogram": (lambda x: np.histogram(x, 4), X),
     "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 4), X),
     "insert": (lambda x: np.insert(x, [1, 3], [8.0, 9.0]), X),
+    "interp": (lambda x: np.interp(x / 2, x.cumsum(), x, period=20), X),
     "iscomplex": (lambda x: np.iscomplex(x), X * 1j),
     "isin": (lambda x: np.isin(x, [2.0, 3.0]), X),
     "isneginf": (lambda x: np.isneginf(x), np.append(X, -np.inf)),
@@ -40,6 +45,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "quantile": (lambda x: np.quantile(x, 0.3, method="hazen"), X),
     "require": (lambda x: np.require(x, np.float32), X),
     "resize": (lambda x: np.resize(x, (4, 5)), X),
+    "searchsorted": (lambda x: np.searchsorted(np.sort(x), A, "right"), X),
     "sort_complex": (lambda x: np.sort_complex(x), X),
     "trim_zeros": (lambda x: np.trim_zeros(x * (x > 2) * (x < 5)), X),
     "unwrap": (lambda x: np.unwrap(x * 3), X),
@@ -48,9 +54,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 
 #: Those of which the derivative is taken.
 SMOOTH = (
-    *("fft.fftfreq fft.fftshift fft.ifftshift geomspace histogram_bin_edges insert").split(),
-    *("linalg.multi_dot percentile piecewise polyadd polyder polyint polysub polyval").split(),
-    *("quantile resize unwrap vander").split(),
+    "bincount convolve correlate interp fft.fftfreq fft.fftshift fft.ifftshift geomspace "
+    "histogram_bin_edges insert linalg.multi_dot percentile piecewise polyadd polyder polyint "
+    "polysub polyval quantile resize unwrap vander".split()
 )
 
 

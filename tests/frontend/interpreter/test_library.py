@@ -15,6 +15,7 @@ from tests.support.check_grads import check_grads
 from tests.support.compare import assert_same
 from tracejit.frontend.interpreter import library
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, function_named
+from tracejit.frontend.interpreter.library_loops import LOOPS
 
 
 def hosted(compiled: Any, *args: Any) -> list[str]:
@@ -34,7 +35,7 @@ def test_results_are_those_of_the_call(name: str) -> None:
     for _ in range(2):
         assert_same(compiled(x), f(x), parity="order", ulp=8)
     assert not compiled.report().fallbacks and not compiled.report().bailouts
-    if function_named(name) in FOLLOWED:
+    if function_named(name) in FOLLOWED | LOOPS.keys():
         last = name.rpartition(".")[2]
         assert not any(path.endswith(f":{last}") for path in hosted(compiled, x))
 
@@ -71,6 +72,54 @@ def test_errors_are_those_of_the_source() -> None:
         with np.errstate(all="ignore"), pytest.raises(expected.type) as found:
             tracejit.jit(f)(s.X)
         assert str(found.value) == str(expected.value)
+
+
+SEARCHED = {
+    "sorted": np.array([-1.0, 0.5, 0.5, 2.0, 7.0, np.nan, np.nan]),
+    "unsorted": np.array([3.0, 1.0, np.nan, 2.0, 5.0, 4.0]),
+    "descending": np.array([5.0, 3.0, 1.0]),
+    "one": np.array([2.0]),
+    "none": np.array([]),
+    "many": np.linspace(-2, 8, 5000),
+    "many, unsorted": np.linspace(8, -2, 5000),
+    "ints": np.array([1, 3, 5]),
+}
+KEYS = (
+    np.array([0.5, np.nan, -np.inf, 7.0, 2.0, 9.0, np.inf, 0.4]),
+    np.array([[2, 5], [0, 9]]),
+    np.array([]),
+    np.float64(2.0),
+)
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:
+    """Where elements are not in order, NumPy's own results are asked for."""
+    a = SEARCHED[name]
+    for side in ("left", "right"):
+        f = tracejit.jit(lambda a, v, side=side: np.searchsorted(a, v, side))
+        for v in KEYS:
+            assert_same(f(a, v), np.searchsorted(a, v, side))
+    points = np.arange(len(a)) % 7 - 3.0
+    values = [points, np.where(points == 1, np.inf, points), np.where(points == 2, np.nan, points)]
+    f = tracejit.jit(lambda v, a, y: np.interp(v, a, y))
+    known = len(a) > 0 and not (len(a) > 4096 and "unsorted" in name)
+    for v in KEYS:
+        for y in values if known else ():
+            assert_same(f(v, a, y), np.interp(v, a, y), parity="order", ulp=4)
+
+
+@pytest.mark.parametrize("m", range(1, 20))
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_any_length(m: int, mode: Any) -> None:
+    rng = np.random.default_rng(m)
+    a, v = rng.normal(size=9), rng.normal(size=m)
+    f = tracejit.jit(lambda a, v: (np.convolve(a, v, mode), np.correlate(a, v, mode)), strict=True)
+    expected = np.convolve(a, v, mode), np.correlate(a, v, mode)
+    assert_same(f(a, v), expected, parity="order", ulp=16)
+    v[0] = np.inf
+    expected = np.convolve(a, v, mode), np.correlate(a, v, mode)
+    assert_same(f(a, v), expected, parity="order", ulp=16)
 
 
 def given_up(x: Any) -> Any:

@@ -24,6 +24,7 @@ from tracejit.forms import FORMS
 from tracejit.frontend.host.calls import host_call, is_hosted
 from tracejit.frontend.interpreter.functions import call_rewritten, run_function
 from tracejit.frontend.interpreter.library import call_followed, is_followed
+from tracejit.frontend.interpreter.library_loops import PARTS
 from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
@@ -59,10 +60,12 @@ _PURE_NUMPY = frozenset(
     getattr(np, name)
     for name in (
         "base_repr binary_repr broadcast_shapes can_cast common_type format_float_positional "
-        "format_float_scientific isscalar issubdtype iterable min_scalar_type ndim poly "
+        "format_float_scientific isscalar issubdtype iterable min_scalar_type mintypecode ndim "
         "promote_types result_type shape size typename"
     ).split()
 ) | {np.lib.array_utils.normalize_axis_index, np.lib.array_utils.normalize_axis_tuple}
+
+_PARTS: frozenset[Any] = frozenset(PARTS)
 
 #: Compilers of functions, by the package of their objects -> the attribute for the plain function.
 _PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
@@ -165,6 +168,8 @@ def _call_function(
     if f in FORMS:
         interpreter.capture.object_source(f, f.__name__)
         return call_rewritten(interpreter, f, args, kwargs)
+    if interpreter.following and f in _PARTS:
+        return call_followed(interpreter, f, args, kwargs)
     if f.__code__.co_filename.startswith(_FRONTEND):
         require_known([*args, *kwargs.values()], "an argument")
         return f(*args, **kwargs)
@@ -270,7 +275,7 @@ def _call_numpy(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     args, kwargs = grown_lists.with_arrays(args, kwargs)
-    if f not in HANDLERS and f not in _PURE_NUMPY and is_followed(interpreter, f, args, kwargs):
+    if f not in HANDLERS and is_followed(interpreter, f, args, kwargs):
         return call_followed(interpreter, f, args, kwargs)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     require_known([*args, *kwargs.values()], f"an argument of {_name(f)}")

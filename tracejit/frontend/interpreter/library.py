@@ -19,8 +19,10 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.host.functions import host_path
+from tracejit.frontend.interpreter import library_loops
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
+from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
 from tracejit.frontend.python.imports import imported
 from tracejit.frontend.tracing.checks import has_traced
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -31,7 +33,8 @@ __all__ = ["Refused", "call_followed", "is_followed"]
 
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
-_NUMPY = os.path.join(os.path.dirname(np.__file__), "")
+#: Where such functions are defined.
+_SOURCES = (os.path.join(os.path.dirname(np.__file__), ""), library_loops.__file__)
 
 
 class Refused(TraceError):
@@ -43,11 +46,12 @@ class Refused(TraceError):
 
 def _python_function(f: Any) -> FunctionType | None:
     """The Python function that a function of NumPy is; None for compiled ones."""
-    if type(f) is type(np.sum):
+    if f in LOOPS:
+        f = LOOPS[f]
+    elif type(f) is type(np.sum):
         f = getattr(f, "__wrapped__", None)
-    if isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_NUMPY):
-        return f
-    return None
+    own = isinstance(f, FunctionType) and f.__code__.co_filename.startswith(_SOURCES)
+    return f if own else None
 
 
 def is_followed(
@@ -59,7 +63,7 @@ def is_followed(
     """
     if interpreter.following and _python_function(f) is not None and host_path(f) is None:
         return True
-    if f not in FOLLOWED or not (has_traced(args) or has_traced(kwargs)):
+    if f not in FOLLOWED and f not in LOOPS or not (has_traced(args) or has_traced(kwargs)):
         return False
     return _form(f, args, kwargs) not in _REFUSED
 
@@ -69,7 +73,7 @@ def call_followed(interpreter: Any, f: Any, args: tuple[Any, ...], kwargs: dict[
     function = _python_function(f)
     assert function is not None
     if interpreter.following:
-        return _run(interpreter, function, args, kwargs)
+        return _run(interpreter, WITHIN.get(function, function), args, kwargs)
     interpreter.following = True
     try:
         return _run(interpreter, function, args, kwargs)

@@ -6,6 +6,7 @@ for what NumPy does in them:
 
 - `unique` and functions of sets hash their elements, in compiled code;
 - `nanpercentile` and `nanmedian` drop what is NaN: which memory they sort depends on values;
+- `poly` makes an array longer in a loop, of which there is no derivative;
 - `polymul` and `roots` make objects, or call LAPACK with matrices whose sizes values decide;
 - `histogram2d` and `histogramdd` search in each axis by calls, twice as slow for few points;
 - those of `np.linalg` and `np.fft` are compiled, behind a few lines of Python.
@@ -23,8 +24,10 @@ __all__ = ["FOLLOWED", "NAMES", "function_named"]
 _VERSIONS = ("2.4.",)
 #: Their names in numpy.
 NAMES = tuple(
-    "asarray_chkfinite astype fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq geomspace "
-    "histogram histogram_bin_edges insert iscomplex isin isneginf isposinf isreal linalg.multi_dot "
+    "asarray_chkfinite astype convolve correlate digitize fft.fftfreq fft.fftshift "
+    "fft.ifftshift fft.rfftfreq geomspace "
+    "histogram histogram_bin_edges insert interp iscomplex isin isneginf isposinf isreal "
+    "linalg.multi_dot "
     "nanargmax nanargmin percentile piecewise polyadd polyder polydiv polyint polysub polyval "
     "quantile require resize sort_complex trim_zeros unwrap vander".split()
 )

@@ -1,0 +1,37 @@
+"""What functions of NumPy that are written as loops say of their values and indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracejit.frontend.numpy.conversion import asarray, fit_dims
+from tracejit.frontend.numpy.indexing import get_item
+from tracejit.frontend.tracing.tracer import here, wrap
+
+__all__ = ["added_at", "derived_as", "elements_at", "require"]
+
+
+def derived_as(value: Any, formula: Any) -> Any:
+    """`value`, with the derivative of `formula`, which is computed for nothing else."""
+    trace, shape = here(), value.type.shape
+    of_shape = fit_dims(asarray(formula), shape)
+    return wrap(trace, trace.emit("derived_as", (value.value(), of_shape.value())))
+
+
+def elements_at(x: Any, places: Any) -> Any:
+    """`x[places]`, where all places are known to be inside."""
+    return get_item(x, places, checked=False)
+
+
+def added_at(x: Any, places: Any, values: Any) -> Any:
+    """`x` after `np.add.at(x, places, values)`, where all places are known to be inside."""
+    trace = here()
+    operands = [v.value() for v in (x, fit_dims(values, places.type.shape), places)]
+    (out,) = trace.emit_all("scatter_apply", operands, {"function": "add", "checked": False})
+    return wrap(trace, out)
+
+
+def require(condition: Any) -> None:
+    """Leave the run to Python unless a condition holds."""
+    trace = here()
+    trace.emit_all("check", (asarray(condition)[()].value(),), {})
