@@ -46,6 +46,7 @@ from tracejit.frontend.python import (
     operators,
 )
 from tracejit.frontend.python import reductions as folds
+from tracejit.frontend.python.chosen_keys import chosen_parts, key_of_parts
 from tracejit.frontend.python.matching import Matching
 from tracejit.frontend.python.unread_lists import unread_list
 from tracejit.frontend.tracing import checks
@@ -384,6 +385,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         return operators.compare(self, op, a, b)
 
     def _compare_unions(self, op: str, a: Any, b: Any) -> Any:
+        if op in ("lt", "le", "gt", "ge"):
+            return self.on_unions(lambda x, y: self.compare(op, x, y), a, b)
         a, b = narrow_bound(a), narrow_bound(b)
         if op in ("is_", "is_not"):
             if isinstance(a, Union) and not isinstance(b, Union):
@@ -457,6 +460,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return self.on_unions(self.item, x, key)
         if type(key) in (slice, tuple):
             key = with_known_bounds(self, key)
+        parts = chosen_parts(key)
+        if parts is not None:
+            return lifted(self, lambda *of: self.item(x, key_of_parts(key, of)), *parts)
         cls = type(x)
         if cls is dict:
             return x[self.key(key)]
@@ -491,6 +497,10 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             return
         if type(key) in (slice, tuple):
             key = with_known_bounds(self, key)
+        parts = chosen_parts(key)
+        if parts is not None:
+            lifted(self, lambda *of: self.store_item(value, x, key_of_parts(key, of)), *parts)
+            return
         if isinstance(x, TracedArray):
             value = narrow(value)
             if isinstance(value, Union) or isinstance(key, Union):
