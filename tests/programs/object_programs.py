@@ -340,6 +340,15 @@ class Descent:
         self.steps += 7
         return self
 
+    def until(self, limit: float) -> list[float]:
+        found = []
+        for _ in range(5):
+            self.shift += 1.0
+            found.append(self.shift)
+            if self.shift > limit:
+                break
+        return found
+
 
 class Bandit:
     """Methods that call methods, class attributes, static and class methods."""
@@ -474,7 +483,13 @@ SCENARIOS = {
         Keeps,
         [*[("move", (np.ones(2),))] * 2, *(("either", (v,)) for v in (0.5, 2.0, 0.5, 3.0))],
     ),
-    "descent": Scenario(Descent, [("fit", (_numbers(5 - k, 2),)) for k in range(3)]),
+    "descent": Scenario(
+        Descent,
+        [
+            *(("fit", (_numbers(5 - k, 2),)) for k in range(3)),
+            *(("until", (v,)) for v in (1.5, -9.0, 99.0, 7.5)),
+        ],
+    ),
     "bandit": Scenario(lambda: Bandit(4), [("pull", (_numbers(4, seed=k),)) for k in range(5)]),
 }
 

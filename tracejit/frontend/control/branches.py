@@ -314,7 +314,8 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recip
 
     `one_side`: both are what it is after the side that does not end the program.
     """
-    if is_grown(a) and is_grown(b) and a[0] is not b[0] or type(x) is list and len(a) != len(b):
+    grown = is_grown(a) != is_grown(b) or is_grown(a) and a[0] is not b[0]
+    if type(x) is list and (grown or len(a) != len(b)):
         joined: Recipe | None = joined_lists(phis, a, b)
         if joined is not None:
             return joined
@@ -324,7 +325,7 @@ def _contents(phis: PhiBuilder, x: Any, a: Any, b: Any, one_side: bool) -> Recip
         return lambda outs: a
     keys = range(len(a)) if type(x) is list else list(a)
     other = range(len(b)) if type(x) is list else list(b)
-    if list(keys) != list(other) or is_grown(a) and a[0] is not b[0]:
+    if list(keys) != list(other) or grown:
         what = f"a {type(x).__name__} has other entries after one side of a branch"
         raise TraceError("TJ022", what, user_line())
     # What neither side has changed is left alone, however much of it there is.

@@ -32,6 +32,10 @@ __all__ = ["lower_call", "specialize_call"]
 #: Codes of what lists of arrays cannot do, and lists of Python's own elements may.
 _SHARED = ("TJ001", "TJ002", "TJ004", "TJ005", "TJ015", "TJ017", "TJ022", "TJ029")
 
+#: Codes of what needs a number's value, or one in how many steps are taken.
+_VALUE = ("TJ001", "TJ015")
+_STEPS = ("TJ011", "TJ017", "TJ018", "TJ022", "TJ029")
+
 
 def _trace(
     self: Any, structure: Any, history: History, call: Call, tree: Any
@@ -83,12 +87,15 @@ def _trace(
     try:
         return attempt(False)
     except TraceError as e:
-        numbers = learned.varying or any(
-            isinstance(x, (int, float, complex, np.generic)) for x in leaves
-        )
-        if e.code not in ("TJ001", "TJ015") or not numbers:
+        kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
+        numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
+        if e.code not in (*_VALUE, *_STEPS) or not numbers:
             raise
-    result = attempt(True)
+        error = e
+    try:
+        result = attempt(True)
+    except TraceError as e:
+        raise e if error.code in _VALUE else error from None
     structure.scalars_static = True
     return result
 
