@@ -61,6 +61,25 @@ def choices(stream, x, p):
     )
 
 
+def choices_of_places(stream, n, k, p):
+    x = np.arange(n) * 1.5
+    total = 0.0
+    for _ in range(20):
+        total += stream.choice([0.0, 1.0, 5.0], p=[0.25, 0.25, 0.5]) + stream.choice(x)
+    return (
+        total,
+        stream.choice(n),
+        stream.choice(n, k),
+        stream.choice(x, size=(k, 2)),
+        stream.choice(n, replace=False),
+        stream.choice(n, size=k, replace=False),
+        x[stream.choice(len(x), k, replace=False)],
+        stream.choice(len(p), p=p),
+        stream.choice(len(p), size=k, p=p),
+        stream.choice(p, (k, 2), p=p),
+    )
+
+
 def shuffles(stream, x, rows):
     stream.shuffle(x)
     stream.shuffle(rows)

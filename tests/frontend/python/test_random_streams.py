@@ -36,6 +36,18 @@ PROGRAMS: dict[str, tuple[dict[str, Callable[[int], Any]], list[tuple[Any, ...]]
     "of_a_branch": (NUMPY, [(1.5,), (-1.0,), (2.5,)]),
     "arrays": (NUMPY, [(4,), (4,), (6,)]),
     "choices": (NUMPY, [(X, np.full(7, 1 / 7)), (X + 1, np.eye(7)[2])]),
+    "choices_of_places": (
+        NUMPY,
+        [
+            (9, 3, np.array([0.25, 0.5, 0.25])),
+            (40, 40, np.full(10, 0.1)),
+            (12000, 300, np.array([1.0])),
+            (7, 8, np.array([0.25, 0.75])),
+            (9, 3, np.array([0.25, 0.5])),
+            (9, 3, np.array([1.5, -0.5])),
+            (11000, 20, np.array([0.5, 0.5])),
+        ],
+    ),
     "shuffles": (NUMPY, [(X, ROWS), (X[:5], ROWS[:2])]),
     "sizes_of_the_data": (NUMPY, [(X,), (X - 1,), (X - 9,)]),
     "of_generators": (GENERATORS, [(3,), (5,), (0,)]),

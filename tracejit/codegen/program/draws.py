@@ -22,7 +22,7 @@ from tracejit.codegen.support.random_functions import (
 )
 from tracejit.ir.dims import prod
 from tracejit.ir.graph import Node, Value
-from tracejit.ir.types import ArrayType, c_order, dtype_of
+from tracejit.ir.types import ArrayType, c_order
 from tracejit.ops.host.random import DRAW, DRAWN
 
 __all__ = ["emit_draw"]
@@ -152,7 +152,6 @@ def emit_draw(e: ProgramContext, node: Node) -> bool:
     if draw is None or draw.cls not in _DISTRIBUTIONS:
         return False
     emit = {"uniform": draw.uniform, "integers": draw.integers, "randint": draw.integers}
-    emit |= {"choice": draw.choice}
     emit |= {"shuffle": draw.shuffle, "permutation": draw.shuffle}
     if not emit.get(draw.method, draw.distribution)():
         return False
@@ -255,35 +254,6 @@ class _NumPyDraw(Draw):
             self._give(fb.emit(f"load i64, ptr {place}"), "i64")
         else:
             self.e.pointer.stores(self.out)
-        return True
-
-    def choice(self) -> bool:
-        """An element of an array that is dense, any as likely as any other."""
-        bound = self.bound(["a"])
-        template: Any = ("constant", None)
-        if bound is not None:
-            template = bound.get("a", template)
-        function, e = "random_bounded_uint64_fill", self.e
-        if self.shape is not None or template[0] != "operand":
-            return False
-        x = self.operands[template[1]]
-        if not isinstance(x.type, ArrayType) or x.type.ndim != 1:
-            return False
-        if any(x in places for places in (e.strides, e.offsets, e.scattered)):
-            return False
-        if dtype_of(self.out.type) != x.type.dtype:
-            return False
-        if not self._declare(function, "void", ["ptr", "i64", "i64", "i64", "i8", "ptr"]):
-            return False
-        fb, count = e.fb, e.dim(x.type.shape[0])
-        self._check(f"icmp slt i64 {count}, 1")
-        bits, place, last = self._bits(), fb.alloca("i64", 8), fb.integer("sub", count, "1")
-        masked = int(self.cls == "RandomState")
-        given = f"ptr {bits}, i64 0, i64 {last}, i64 1, i8 {masked}, ptr {place}"
-        fb.line(f"call void @{function}({given})")
-        at = fb.emit(f"mul i64 {fb.emit(f'load i64, ptr {place}')}, {x.type.dtype.itemsize}")
-        address = fb.emit(f"getelementptr i8, ptr {e.pointer[x]}, i64 {at}")
-        e.scalars[self.out] = e.load_scalar(address, self.out.type)
         return True
 
     def shuffle(self) -> bool:

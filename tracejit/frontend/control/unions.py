@@ -24,6 +24,7 @@ __all__ = [
     "narrow_bound",
     "negation",
     "renamed",
+    "require",
     "without",
 ]
 
@@ -139,15 +140,15 @@ def _narrowed(x: Any, excluded: Callable[[Any], bool]) -> Any:
     if not any(found) or all(found):
         return x
     if isinstance(x, Union) and isinstance(x.first, Union) is isinstance(x.second, Union) is False:
-        _require(x.predicate, not excluded(x.first))
+        require(x.predicate, not excluded(x.first))
         return x.known()
     fails = choose(x, excluded)
     assert isinstance(fails, TracedScalar)
-    _require(fails, False)
+    require(fails, False)
     return without(x, excluded)
 
 
-def _require(p: TracedScalar, truth: bool) -> None:
+def require(p: TracedScalar, truth: bool) -> None:
     """Bail out where a predicate is not `truth`: only eager execution can go on."""
     trace = here()
     holds = p if truth else negation(p)

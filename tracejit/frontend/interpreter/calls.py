@@ -29,7 +29,14 @@ from tracejit.frontend.numpy.conversion import asarray, cast_value
 from tracejit.frontend.numpy.registry import CREATORS, HANDLERS, call_function
 from tracejit.frontend.numpy.ufunc_calls import array_ufunc
 from tracejit.frontend.python import builtins as builtin_calls
-from tracejit.frontend.python import construction, contexts, effects, grown_lists, objects
+from tracejit.frontend.python import (
+    choices,
+    construction,
+    contexts,
+    effects,
+    grown_lists,
+    objects,
+)
 from tracejit.frontend.python import container_methods as builtin_methods
 from tracejit.frontend.python.contexts import CONTEXT_MANAGER
 from tracejit.frontend.python.random import RandomFunction, random_function
@@ -165,7 +172,7 @@ def _call_function(
     traced = getattr(f, "__tracejit_traced__", None)
     if traced is not None:
         return traced(interpreter, *args, **kwargs)
-    if f in FORMS:
+    if f in FORMS or f in choices.FORMS:
         interpreter.capture.object_source(f, f.__name__)
         return call_rewritten(interpreter, f, args, kwargs)
     if interpreter.following and f in _PARTS:

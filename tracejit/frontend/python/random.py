@@ -11,6 +11,7 @@ import numpy as np
 from tracejit.errors import TraceError
 from tracejit.frontend.host.calls import CallOperands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
+from tracejit.frontend.python.choices import choice
 from tracejit.frontend.tracing.checks import require_known
 from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
@@ -57,6 +58,15 @@ _METHODS = {
 #: What these methods call the bounds of integers.
 _HIGH = frozenset(("high", "b", "stop"))
 _BOUNDS = _HIGH | {"low", "a", "start"}
+#: What `choice` draws by. A Generator chooses places, of which none occurs twice, by integers.
+_DRAWS: dict[type, dict[str, str]] = {
+    np.random.Generator: {"uniform numbers": "random", "integers": "integers"},
+    np.random.RandomState: {
+        "uniform numbers": "random_sample",
+        "integers": "randint",
+        "permutation": "permutation",
+    },
+}
 #: Functions of `np.random` that are no methods of its stream, but call one.
 _CALLS = {"ranf": "random_sample", "sample": "random_sample", "seed": "seed"}
 
@@ -103,6 +113,10 @@ class StreamMethod(RandomFunction):
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw from it where it lies."""
         stream, cls = self.stream, type(self.stream)
+        if self.name == "choice" and cls in _DRAWS:
+            found = choice(interpreter, self._sibling, args, kwargs)
+            if found is not NotImplemented:
+                return found
         name, refused = _checked(cls.__name__, self.name, kwargs)
         operands = CallOperands()
         with refuse_opaque(refused):
@@ -115,6 +129,11 @@ class StreamMethod(RandomFunction):
             where = refused.where
             result = record(interpreter, attrs, operands, _example(cls), where, effect=True)
         return _result(interpreter, self.name, args, result)
+
+    def _sibling(self, what: str) -> StreamMethod | None:
+        """The method of the same stream that draws something; None where it has none."""
+        name = _DRAWS[type(self.stream)].get(what)
+        return None if name is None else StreamMethod(self.stream, name, self.kind)
 
 
 def _checked(cls: str, method: str, kwargs: dict[str, Any]) -> tuple[str, TraceError]:
