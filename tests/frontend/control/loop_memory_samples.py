@@ -182,3 +182,91 @@ def rows_of_a_choice(x, p):
     for v in y:
         x[-1] += v
     return x
+
+
+def next_of_two(q, n):
+    x = y = q
+    for _ in range(n):
+        y = x * 2
+        if y.max() > 50:
+            break
+        x = y
+    return y
+
+
+def last_of_two(q, n):
+    x = y = q
+    for _ in range(n):
+        y = x * 2
+        if y.max() > 50:
+            break
+        x = y
+    return x
+
+
+def last_and_next(q, n):
+    x = y = q
+    for _ in range(n):
+        y = x * 2
+        if y.max() > 50:
+            break
+        x = y
+    return x, y
+
+
+def best_of_candidates(q, n):
+    best = current = q * 1.0
+    score = 1e9
+    for i in range(n):
+        candidate = current - 0.25 * i * q
+        if abs(candidate.sum()) < score:
+            best, score = candidate, abs(candidate.sum())
+        if i % 2 == 0:
+            current = candidate
+    return best
+
+
+def best_and_current(q, n):
+    best = current = q * 1.0
+    score = 1e9
+    for i in range(n):
+        candidate = current - 0.25 * i * q
+        if abs(candidate.sum()) < score:
+            best, score = candidate, abs(candidate.sum())
+        if i % 2 == 0:
+            current = candidate
+    return best, current
+
+
+def best_beside_a_store(q, n):
+    best = current = q * 1.0
+    for i in range(n):
+        candidate = current - 0.25 * i * q
+        if candidate.sum() < 5:
+            best = candidate
+        if i % 2 == 0:
+            current = candidate
+    current[0] = 99.0
+    return best
+
+
+def best_of_nested_loops(q, n):
+    best = current = q * 1.0
+    for _ in range(3):
+        for i in range(n):
+            candidate = current * (1 + i)
+            if candidate.sum() < 200:
+                best = candidate
+            if i % 2 == 0:
+                current = candidate / 4
+    return best
+
+
+def exchanged_or_shared(q, n):
+    a, b = q * 1.0, q * 2.0
+    for i in range(n):
+        if a.sum() > 3 * i:
+            a, b = b, a + 1
+        else:
+            b = a
+    return a

@@ -33,6 +33,17 @@ OF_CHOICES = [
     samples.choice_in_a_helper,
     samples.rows_of_a_choice,
 ]
+#: Whose result is one of the arrays that a loop carries, and whether that is compiled.
+OF_SEVERAL = {
+    samples.next_of_two: True,
+    samples.last_of_two: True,
+    samples.last_and_next: False,
+    samples.best_of_candidates: True,
+    samples.best_and_current: False,
+    samples.best_beside_a_store: False,
+    samples.best_of_nested_loops: False,
+    samples.exchanged_or_shared: True,
+}
 ARRAY = np.arange(4.0)
 
 
@@ -63,6 +74,14 @@ def test_names_of_one_array(f: Callable[..., Any]) -> None:
     jitted = tracejit.jit(f)
     for k in (0, 1, 2, 3):
         _same(f, jitted, (ARRAY, np.ones(4), k))
+
+
+@pytest.mark.parametrize("f", OF_SEVERAL, ids=lambda f: f.__name__)
+def test_one_of_several_arrays_of_a_loop(f: Callable[..., Any]) -> None:
+    jitted = tracejit.jit(f)
+    for n in (12, 12, 0, 1, 2, 5, 30):
+        _same(f, jitted, (ARRAY + 1, n))
+    assert (jitted.report().fallbacks == []) is OF_SEVERAL[f], str(jitted.report())
 
 
 def test_two_names_bound_at_once() -> None:

@@ -89,11 +89,13 @@ class LoopCarried:
         """The carries it is made of."""
         return ()
 
-    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
-        """Note the object after an iteration.
+    def ends_with(
+        self, x: Any, inner: dict[Storage, list[Storage]], loop: object, alone: bool
+    ) -> None:
+        """Note the object after an iteration of a loop.
 
-        `inner` are the arrays carried by value in it, with the memory they begin in; `noalias_set`
-        is None where two carried arrays may be one.
+        `inner` are the arrays carried by value in it, with the memory they begin in; `alone` is
+        whether no two carried arrays may be one.
         """
 
 
@@ -148,6 +150,8 @@ class _Array(LoopCarried):
         self.listed = False
         #: Stands for the loop, where no two of its arrays are ever one.
         self.noalias_set: object = None
+        #: The loop, where it may be another array that the loop carries.
+        self.loop: object = None
 
     def begin(self, parent: Trace, x: Any) -> list[Value]:
         value = self._laid_out(parent, x, self.sizes.before)
@@ -182,7 +186,9 @@ class _Array(LoopCarried):
         if stays and self.start is None:
             known |= dict.fromkeys(a.storage for a in arrays_in(x))
         callers = any(c.input is not None for outer in self.outer for c in outer.roots())
-        storage = Storage(trace, next(values), -2 if self.shared or callers else None)
+        shared = self.shared or callers
+        storage = Storage(trace, next(values), -2 if shared or self.loop is not None else None)
+        storage.shared_by = None if shared else self.loop
         storage.carried, storage.listed = ran is None, self.listed and ran is not None
         storage.may_alias = tuple((c, c.version) for c in known)
         storage.noalias_set = self.noalias_set
@@ -212,18 +218,21 @@ class _Array(LoopCarried):
             return False
         known = self.outer.keys() <= before.outer.keys()
         self.outer = before.outer | self.outer
-        return known and self.shared == before.shared
+        same = (self.loop is None) is (before.loop is None)
+        return known and same and self.shared == before.shared
 
-    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
+    def ends_with(
+        self, x: Any, inner: dict[Storage, list[Storage]], loop: object, alone: bool
+    ) -> None:
         roots = set().union(*(a.storage.roots() for a in self.arrays(x)))
         found = [c for c in inner if c in roots]
-        self.passes, self.noalias_set = bool(found), noalias_set
+        self.passes, self.noalias_set = bool(found), loop if alone else None
         self.listed = any(a.storage.listed for a in self.arrays(x))
         for storage in found:
             self.outer |= dict.fromkeys(inner[storage])
-        if noalias_set is None and self.arrays(x):
+        if not alone and self.arrays(x):
             # Two of the loop's arrays may be one.
-            self.shared = True
+            self.loop = loop
 
 
 class _Parts(LoopCarried):
@@ -266,9 +275,11 @@ class _Parts(LoopCarried):
         pairs = zip(self.children, self._of(x), strict=True)
         return [a for child, part in pairs for a in child.arrays(part)]
 
-    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
+    def ends_with(
+        self, x: Any, inner: dict[Storage, list[Storage]], loop: object, alone: bool
+    ) -> None:
         for child, part in zip(self.children, self._of(x), strict=True):
-            child.ends_with(part, inner, noalias_set)
+            child.ends_with(part, inner, loop, alone)
 
 
 def _giving(x: Any) -> Callable[[], Any]:
@@ -385,10 +396,12 @@ class _Union(LoopCarried):
                 out += carry.arrays(of_kind(self.interpreter, x, kind))
         return out
 
-    def ends_with(self, x: Any, inner: dict[Storage, list[Storage]], noalias_set: object) -> None:
+    def ends_with(
+        self, x: Any, inner: dict[Storage, list[Storage]], loop: object, alone: bool
+    ) -> None:
         for carry, kind in zip(self.inner, self.kinds, strict=True):
             if carry is not None:
-                carry.ends_with(of_kind(self.interpreter, x, kind), inner, noalias_set)
+                carry.ends_with(of_kind(self.interpreter, x, kind), inner, loop, alone)
 
 
 def merged_of(x: Any) -> Any:

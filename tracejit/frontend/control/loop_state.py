@@ -206,7 +206,7 @@ class Loop:
         ends = [c for carry, x in pairs for found in carry.memory(x) for c in found]
         alone = len(set(ends)) == len(ends) and len(set(starts)) == len(starts)
         for carry, x in pairs:
-            carry.ends_with(x, inner, self if alone else None)
+            carry.ends_with(x, inner, self, alone)
 
     def _memory_before(self) -> list[set[Storage]]:
         pairs = [(c, self.start[n]) for n, c in self.carries.items() if n in self.at_head]

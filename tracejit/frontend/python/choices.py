@@ -80,8 +80,8 @@ def _holds(interpreter: Interpreter, p: Any) -> None:
 def _weighted(interpreter: Interpreter, uniform: Any, n: Any, size: Any, p: TracedArray) -> Any:
     """Places of which each has a probability."""
     _holds(interpreter, interpreter.compare("eq", p.shape[0], n))
-    _holds(interpreter, np.all(p >= 0))
-    _holds(interpreter, abs(np.sum(p) - 1.0) <= _TOLERANCE)
+    _holds(interpreter, np.all(interpreter.compare("ge", p, 0)))
+    _holds(interpreter, interpreter.compare("le", abs(np.sum(p) - 1.0), _TOLERANCE))
     cdf = np.cumsum(p.astype(np.float64))
     cdf /= cdf[-1]
     if size is None:

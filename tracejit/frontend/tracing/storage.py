@@ -30,7 +30,8 @@ class Storage:
 
     __slots__ = (
         *("carried", "holder", "input", "clobbered", "order", "seen", "source", "strides", "trace"),
-        *("is_shared", "listed", "noalias_set", "may_alias", "value", "version", "written"),
+        *("is_shared", "listed", "noalias_set", "may_alias", "shared_by"),
+        *("value", "version", "written"),
     )
 
     def __init__(
@@ -62,6 +63,9 @@ class Storage:
         self.may_alias: tuple[tuple[Storage, int], ...] = ()
         #: Storages of one noalias set are never the same memory as each other.
         self.noalias_set: object = None
+        #: Of memory that must not be stored into since it may be another array's: the loop, where
+        #: only arrays that this loop carries come into question.
+        self.shared_by: object = None
         #: Stored into under another name, of which nobody knows whether it is this memory.
         self.clobbered = False
         #: Stored into at all, on whatever path and under whatever name.

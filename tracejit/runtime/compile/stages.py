@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -331,8 +332,11 @@ def _count_cells(flat: Sequence[Any], tree: Any) -> dict[int, int]:
     roots = {id(c): len(found) for c, found in _memory_of(tree, iter(flat)).items()}
     for x in arrays:
         shared[id(x.storage)] = shared.get(id(x.storage), 0) + 1
+    loops = Counter(id(x.storage.shared_by) for x in arrays if x.storage.shared_by is not None)
     for x in arrays:
         unknown = x.storage.input is not None and x.storage.input < -1
+        if unknown and x.storage.shared_by is not None:
+            unknown = loops[id(x.storage.shared_by)] > 1
         others = x.storage.roots() - {x.storage}
         if unknown or any(c.input is not None or roots[id(c)] > 1 for c in others):
             raise TraceError(
