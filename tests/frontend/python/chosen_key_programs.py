@@ -1,4 +1,4 @@
-"""Programs whose index is one of several values, None among them, each a function of (x, k)."""
+"""Programs whose index or element is one of several, None among them: functions of (x, k)."""
 
 from __future__ import annotations
 
@@ -47,4 +47,61 @@ def item_of_none(x, k):
     return table
 
 
-PROGRAMS = [last_above, counts_down, bounds_or_none, limit_or_none, item_of_none]
+def constant_of_several(x, k):
+    names = ["a", "b", None, 2.5]
+    return names[int(k) % 4], names[-1 - int(k) % 4]
+
+
+def steps_by_texts(x, k):
+    total = 0.0
+    for i in range(3):
+        direction = ("up", 1.0, "down")[int(x[i, 0]) % 3]
+        if direction == "up":
+            total += 1
+        elif direction == "down":
+            total -= k
+        else:
+            total += direction * 10
+    return total
+
+
+def function_of_several(x, k):
+    return [np.sin, np.cos, lambda v: v * 2][int(k) % 3](x)
+
+
+def array_of_several(x, k):
+    rows = [x[0] * 1, x[1] * 2, x[2].copy()]
+    row = rows[int(k) % 4]
+    row[0] = 99.0
+    rows[int(k) % 3][1] = 7.0
+    return rows[0], rows[2], row
+
+
+def method_of_several(x, k):
+    counters = [Counter(), Counter()]
+    for i in range(3):
+        counters[int(x[i, 1] > k)].add(i + 1.0)
+    return counters[0].total, counters[1].total, counters[1].calls
+
+
+class Counter:
+    def __init__(self):
+        self.calls, self.total = 0, 0.0
+
+    def add(self, x):
+        self.calls += 1
+        self.total += x
+
+
+PROGRAMS = [
+    last_above,
+    counts_down,
+    bounds_or_none,
+    limit_or_none,
+    item_of_none,
+    constant_of_several,
+    steps_by_texts,
+    function_of_several,
+    array_of_several,
+    method_of_several,
+]

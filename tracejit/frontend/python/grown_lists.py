@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.branches import branch
 from tracejit.frontend.control.growth import FEW, Grows, grows, note_appended, outermost, packed
 from tracejit.frontend.control.iteration import Items, items_of
 from tracejit.frontend.numpy.conversion import asarray, astype
@@ -33,6 +34,9 @@ from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
+
+#: Up to so many elements that are not all numbers, one is picked by a number of the run.
+_FEW_OBJECTS, _FEW_ARRAYS = 8, 4
 
 __all__ = [
     "METHODS",
@@ -270,7 +274,10 @@ def _require(interpreter: Interpreter, holds: Any) -> None:
 
 def position(interpreter: Interpreter, x: list[Any], key: Any) -> Any:
     """The place of the element of a number. A run in which there is none bails out."""
-    length = size_of(x)
+    return _place(interpreter, size_of(x), key)
+
+
+def _place(interpreter: Interpreter, length: Any, key: Any) -> Any:
     if isinstance(key, (bool, np.integer)):
         key = int(key)
     if isinstance(key, TracedScalar) and not issubclass(class_of(key), (int, np.integer)):
@@ -304,9 +311,22 @@ def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
     forms = {form_of(v) for v in x}
     form = next(iter(forms), None)
     unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
-    if not unknown or len(forms) != 1 or form is None or any(v.shape for v in leaves_in(form)):
+    if not unknown or not x:
         return x[key]
-    return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
+    if len(forms) == 1 and form is not None and not any(v.shape for v in leaves_in(form)):
+        return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
+    arrays = any(isinstance(v, TracedArray) for v in x)
+    if len(x) > (_FEW_ARRAYS if arrays else _FEW_OBJECTS):
+        return x[key]
+    return _picked(interpreter, x, _place(interpreter, len(x), key))
+
+
+def _picked(interpreter: Interpreter, x: Any, k: Any, first: int = 0) -> Any:
+    """The element of a few of any kinds, those from `first` on, by a branch for each."""
+    if first == len(x) - 1:
+        return x[first]
+    sides = (lambda: x[first], lambda: _picked(interpreter, x, k, first + 1))
+    return interpreter.settled(branch(interpreter, interpreter.compare("eq", k, first), *sides))
 
 
 def item(interpreter: Interpreter, x: list[Any], key: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from types import BuiltinFunctionType, MethodType
 from typing import Any
@@ -13,6 +14,7 @@ from tracejit.frontend.host.calls import CallOperands, record, refuse_opaque
 from tracejit.frontend.host.functions import takes_keywords
 from tracejit.frontend.python.choices import choice
 from tracejit.frontend.tracing.checks import require_known
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_stream
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage
@@ -117,6 +119,12 @@ class StreamMethod(RandomFunction):
             found = choice(interpreter, self._sibling, args, kwargs)
             if found is not NotImplemented:
                 return found
+        if self.name == "choice" and cls is random.Random and len(args) == 1 and not kwargs:
+            (given,) = args
+            if type(given) in (list, tuple) and given and not is_grown(given):
+                # So does Python: https://docs.python.org/3/library/random.html#random.choice
+                place = StreamMethod(stream, "randrange", self.kind)
+                return interpreter.item(given, interpreter.call(place, len(given)))
         name, refused = _checked(cls.__name__, self.name, kwargs)
         operands = CallOperands()
         with refuse_opaque(refused):
