@@ -82,7 +82,7 @@ def _contents(x: Any, seen: dict[int, Any]) -> Any:
     if isinstance(x, (np.random.RandomState, random.Random)):
         return _plain_state(x.get_state() if hasattr(x, "get_state") else x.getstate())
     if isinstance(x, dict):
-        return [(picture(k, seen), picture(v, seen)) for k, v in x.items()]
+        return [(picture(k), picture(v, seen)) for k, v in x.items()]  # keys go by value
     if isinstance(x, (set, frozenset)):
         return [picture(v, seen) for v in sorted(x, key=repr)]
     if isinstance(x, (list, tuple, deque)):
