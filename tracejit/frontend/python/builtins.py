@@ -22,6 +22,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.iteration import Items, enumerated, ranged, reversed_items, zipped
+from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.python import grown_lists
 from tracejit.frontend.python.comprehensions import list_of
@@ -324,6 +325,7 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **FOLD_CALLS,
     **CONTEXT_CALLS,
     **MESSAGE_CALLS,
+    **PLACE_CALLS,
     str: _str,
     repr: lambda interpreter, x: to_text(interpreter, x, "r"),
     format: lambda interpreter, x, spec="": formatted(interpreter, x, "", spec),

@@ -254,6 +254,18 @@ def _log(interpreter: Interpreter, x: Any, *base: Any) -> Any:
     return interpreter.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
 
 
+def _dist(interpreter: Interpreter, p: Any, q: Any) -> Any:
+    first, second = (list(interpreter.iterate(x)) for x in (p, q))
+    if len(first) != len(second):
+        raise ValueError("both points must have the same number of dimensions")
+    apart = [
+        python_number(_real(a), "float") - python_number(_real(b), "float")
+        for a, b in zip(first, second, strict=True)
+    ]
+    start = abs(apart[0]) if apart else 0.0
+    return functools.reduce(lambda a, b: _emit(MATH_OPS[math.hypot], a, b), apart[1:], start)
+
+
 def _gcd(interpreter: Interpreter, *args: Any) -> Any:
     numbers = list(map(_integer, args))
     if len(numbers) == 1:
@@ -305,6 +317,7 @@ _MATH: dict[Any, Callable[..., Any]] = {
     **{f: _rounding(f, f"py_{f.__name__}") for f in (math.floor, math.ceil, math.trunc)},
     math.log: _on_numbers(math.log, _log),
     math.isqrt: _on_numbers(math.isqrt, lambda interpreter, x: _emit("py_isqrt", _integer(x))),
+    math.dist: _on_numbers(math.dist, _dist),
     math.gcd: _on_numbers(math.gcd, _gcd),
     math.modf: _on_numbers(math.modf, _modf),
     math.isclose: _isclose,
