@@ -106,7 +106,7 @@ class _Vector(Form):
         """Blocks until one decides."""
         fb, s = self.fb, self.result_lanes
         (combine,) = self.combines
-        deciding = self.plan.width * 32
+        deciding = self.plan.width * 4
         if size[0] != "%" and int(size) <= deciding:
             return self.block("0", size)
         most = str(deciding)

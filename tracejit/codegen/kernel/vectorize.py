@@ -155,7 +155,7 @@ def plan_loop(
         register_slots=_register_slots(loop, survey),
         free_slots=4,
         fetch_ahead=_fetches_ahead(loop, survey),
-        apart=bool(survey.separate),
+        apart=survey.apart,
         counting=counting,
     )
 
@@ -250,6 +250,8 @@ class _Survey:
         #: Element sizes in bits of the accesses to neighbours, and of those lane by lane.
         self.runs: set[int] = set()
         self.separate: set[int] = set()
+        #: Whether some of those are no few elements apart, which shuffles collect.
+        self.apart = False
 
     def note(self, dtype: str) -> None:
         """A register of this dtype varies."""
@@ -307,6 +309,7 @@ class _Survey:
             self.runs.add(bits(dtype))
         else:
             self.separate.add(bits(dtype))
+            self.apart |= split is None or split[0] not in (2, 3, 4)
             if split is None or self._depends(split[1]):
                 self.note("i64")
         return True
