@@ -436,3 +436,23 @@ def test_counts_of_truths(dtype: str, bound: bool, target: str) -> None:
         out = run_both(k, target, buffers, {"n": n, "m": 0})
         assert out["out"][0] == np.count_nonzero(x)
         assert np.array_equal(out["kept"], x != 0) or not bound
+
+
+def _decisions(x: Any, y: Any) -> Any:
+    products = x @ y.T, np.linalg.vecdot(x, y), np.linalg.vecdot(x, y, axis=0)
+    return (
+        products,
+        np.any(x & y, axis=0),
+        np.all(x | y, axis=1),
+        x.argmax(axis=0),
+        x.argmin(axis=1),
+    )
+
+
+@pytest.mark.parametrize("share", (0.0, 0.03, 0.5, 1.0))
+def test_truths_decide_soon_or_late_however_they_lie(share: float) -> None:
+    jitted, draw = tracejit.jit(_decisions), np.random.default_rng(4)
+    for shape in ((3, 5), (40, 130), (130, 33)):
+        x, y = draw.random((2, *shape)) < share
+        for lay in (np.array, np.asfortranarray, lambda a: np.repeat(a, 2, axis=-1)[:, ::2]):
+            assert_same(_decisions(lay(x), lay(y)), jitted(lay(x), lay(y)))
