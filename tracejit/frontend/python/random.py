@@ -259,6 +259,10 @@ class _Method(RandomFunction):
 
     def call(self, interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         """Draw, and keep the state after it."""
+        if self.name == "choice":
+            found = choice(interpreter, self._sibling, args, kwargs)
+            if found is not NotImplemented:
+                return found
         words = self.generator.words
         name, refused = _checked("Generator", self.name, kwargs)
         operands = CallOperands()
@@ -269,3 +273,8 @@ class _Method(RandomFunction):
             after, result = record(interpreter, attrs, operands, _example_draw, refused.where)
         words.store(after.value())
         return _result(interpreter, self.name, args, result)
+
+    def _sibling(self, what: str) -> _Method | None:
+        """As that of `StreamMethod`."""
+        name = _DRAWS[np.random.Generator].get(what)
+        return None if name is None else _Method(self.generator, name)
