@@ -1,4 +1,4 @@
-"""Differences and integrals of sampled functions, sinc and i0: NumPy's formulas on tracers."""
+"""Differences, running sums and integrals, sinc and i0: NumPy's formulas on tracers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, astype, operand
+from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.join import concatenate
 from tracejit.frontend.numpy.memory_orders import in_k_order
-from tracejit.frontend.numpy.registry import NOT_GIVEN, handles
+from tracejit.frontend.numpy.outputs import accepts_out
+from tracejit.frontend.numpy.registry import HANDLERS, NOT_GIVEN, handles, only
 from tracejit.frontend.numpy.selection import where
 from tracejit.frontend.numpy.shape import ravel
 from tracejit.frontend.numpy.ufuncs import apply, apply_to_arrays, elementwise
@@ -213,3 +215,55 @@ def _float_dtype(name: str, x: TracedArray) -> np.dtype[Any]:
     if x.dtype.kind not in "biuf" or x.dtype == np.float16:
         raise TraceError("TJ002", f"{name} of {x.dtype}", user_line())
     return x.dtype if x.dtype.kind == "f" else np.dtype(float)
+
+
+# Running sums and products as the array standard spells them, and without NaNs -------------------
+
+
+def _standard(name: str, running: Any, identity: int) -> Any:
+    def run(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: Any = False,
+    ) -> Any:
+        v = asarray(x)
+        v = v if v.ndim else v.reshape(1)
+        if axis is None:
+            if v.ndim > 1:
+                text = "For arrays which have more than one dimension ``axis`` argument is required"
+                raise ValueError(f"{text}.")
+            axis = 0
+        if include_initial and out is not None:
+            only(f"np.{name} with include_initial=True", out=out)
+        found = HANDLERS[running](v, axis=axis, dtype=dtype, out=out)
+        if not include_initial:
+            return found
+        axis = normalize_axis_index(axis, v.ndim)
+        shape = tuple(1 if k == axis else d for k, d in enumerate(v.type.shape))
+        return concatenate([filled(shape, identity, found.dtype), found], axis=axis)
+
+    return run
+
+
+def _without_nan(name: str, running: Any, identity: int) -> Any:
+    @accepts_out(f"np.{name}")
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        x = asarray(a)
+        if x.dtype == np.float16:
+            raise TraceError("TJ004", f"np.{name} of float16", user_line())
+        if x.dtype.kind in "fc":
+            x = asarray(where(elementwise(np.isnan, (x,)), x.dtype.type(identity), x))
+        return HANDLERS[running](x, axis=axis, dtype=dtype)
+
+    return run
+
+
+if hasattr(np, "cumulative_sum"):
+    handles(np.cumulative_sum)(_standard("cumulative_sum", np.cumsum, 0))
+    handles(np.cumulative_prod)(_standard("cumulative_prod", np.cumprod, 1))
+handles(np.nancumsum)(_without_nan("nancumsum", np.cumsum, 0))
+handles(np.nancumprod)(_without_nan("nancumprod", np.cumprod, 1))
