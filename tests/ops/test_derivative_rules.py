@@ -41,6 +41,7 @@ WITHOUT: dict[str, str] = {
     ),
     **dict.fromkeys(("stack_new", "stack_push", "stack_pop"), "the transforms record residuals"),
     **dict.fromkeys(("start_token", "print_text", "raise_error", "check"), "gives no floats"),
+    **dict.fromkeys(("recurse", "recursive_call"), "calls that only their functions can follow"),
     "undefined": "has no operands",
 }
 
