@@ -55,7 +55,12 @@ def is_a_function_of_values(op: Op) -> bool:
 
     Other ops run regions, act on the world, or are parts of a larger construct.
     """
-    return not hasattr(op, "evaluate_regions") and op.kind not in ("call", "dataflow", "effect", "stack")
+    return not hasattr(op, "evaluate_regions") and op.kind not in (
+        "call",
+        "dataflow",
+        "effect",
+        "stack",
+    )
 
 
 def cases(full: bool = False) -> list[Group]:

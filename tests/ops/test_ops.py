@@ -18,7 +18,8 @@ from tracejit.ops.array.elementwise import Elementwise
 PLAIN = [
     name
     for name, op in sorted(OPS.items())
-    if not hasattr(op, "evaluate_regions") and op.kind not in ("dataflow", "effect", "stack")
+    if not hasattr(op, "evaluate_regions")
+    and op.kind not in ("call", "dataflow", "effect", "stack")
 ]
 VIEWS = {"reshape", "transpose", "slice"}
 

@@ -19,7 +19,8 @@ from tracejit.ir.op import OPS, Op
 PLAIN = [
     name
     for name, op in sorted(OPS.items())
-    if not hasattr(op, "evaluate_regions") and op.kind not in ("dataflow", "effect", "stack")
+    if not hasattr(op, "evaluate_regions")
+    and op.kind not in ("call", "dataflow", "effect", "stack")
 ]
 #: Samples that are tried of each op, at most.
 SAMPLES = 14
