@@ -15,6 +15,7 @@ from tracejit.codegen.program.copies import copy_array
 from tracejit.codegen.program.draw import Distribution, Draw, Parameter
 from tracejit.codegen.program.own_streams import end_words
 from tracejit.codegen.program.python_draws import emit_python_draw
+from tracejit.codegen.program.sorting import emit_places
 from tracejit.codegen.support.random_functions import (
     TEXTS,
     bits_offset,
@@ -121,23 +122,6 @@ swapped:
 done:
   ret void
 }}
-"""
-_COUNT = """
-define internal void @tj_count_places(ptr %out, i64 %n) {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %loop, label %done
-loop:
-  %place = getelementptr i64, ptr %out, i64 %i
-  store i64 %i, ptr %place
-  %next = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}
 """
 
 
@@ -282,8 +266,7 @@ class _NumPyDraw(Draw):
         memory, _ = self._memory()
         rows, items = self.e.dim(self.shape[0]), self.e.dim(prod(self.shape[1:]))
         if given is None:
-            count = self._helper("tj_count_places", lambda: _COUNT)
-            self.e.fb.line(f"call void {count}(ptr {memory}, i64 {rows})")
+            emit_places(self.e, memory, rows)
         else:
             copy_array(self.e, given, memory, c_order(len(self.shape)))
         self.e.fb.line(f"call void @{name}(ptr {bits}, ptr {memory}, i64 {rows}, i64 {items})")

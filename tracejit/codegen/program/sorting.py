@@ -22,7 +22,7 @@ from tracejit.ir.graph import Node, Value
 from tracejit.ir.types import c_order, dtype_name
 from tracejit.ops.array.sorting import ArgSort
 
-__all__ = ["emit_sort"]
+__all__ = ["emit_places", "emit_sort"]
 
 #: Elements of `size` bytes from a place to another, in steps of elements.
 _MOVE = """
@@ -47,14 +47,16 @@ done:
 _COUNT = """
 define internal void @tj_count(ptr %to, i64 %n) {
 entry:
-  br label %loop
-loop:
+  br label %head
+head:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %loop, label %done
+loop:
   %target = getelementptr i64, ptr %to, i64 %i
   store i64 %i, ptr %target
   %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %loop, label %done
+  br label %head
 done:
   ret void
 }
@@ -187,7 +189,7 @@ class _Lines:
         """Write the places that sort a line."""
         values, places = self._element(source, place, self.item), self._element(target, place, 8)
         if not self.apart:
-            self._count(places)
+            emit_places(self.e, places, self.n)
             self._call(f"ptr {values}, ptr {places}, i64 {self.n}, ptr null")
             return
         buffer, _ = self.scratch
@@ -202,7 +204,7 @@ class _Lines:
 
     def _argsort_apart(self, values: str, places: str) -> None:
         _, found = self.scratch
-        self._count(found)
+        emit_places(self.e, found, self.n)
         self._call(f"ptr {values}, ptr {found}, i64 {self.n}, ptr null")
         self._move(8, (places, self.inner), (found, "1"))
 
@@ -240,7 +242,8 @@ class _Lines:
         moved = f"ptr {to[0]}, i64 {to[1]}, ptr {source[0]}, i64 {source[1]}, i64 {self.n}"
         self.fb.line(f"call void {symbol}({moved})")
 
-    def _count(self, places: str) -> None:
-        module = self.e.module
-        symbol = module.helper("tj_count", lambda: module.add_function("tj_count", _COUNT))
-        self.fb.line(f"call void {symbol}(ptr {places}, i64 {self.n})")
+
+def emit_places(e: ProgramContext, to: str, n: str) -> None:
+    """Store the numbers from 0 to `n` - 1, i64, one after the other."""
+    symbol = e.module.helper("tj_count", lambda: e.module.add_function("tj_count", _COUNT))
+    e.fb.line(f"call void {symbol}(ptr {to}, i64 {n})")

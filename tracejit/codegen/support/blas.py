@@ -37,6 +37,7 @@ from typing import Any, Literal
 from tracejit.codegen.llvm.engine import Library, load_object, object_code
 from tracejit.codegen.support.blas_calls import PREFIXES
 from tracejit.codegen.support.blas_text import HELPERS, helper_text, narrow_product_text
+from tracejit.codegen.support.capsules import pointer_in
 from tracejit.locks import once
 
 __all__ = [
@@ -124,15 +125,8 @@ def _of_scipy(name: str) -> Routine | None:
         capsules: Mapping[str, Any] = importlib.import_module(f"scipy.linalg.{which}").__pyx_capi__
     except ImportError:
         return None
-    api = ctypes.pythonapi
-    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", api)
-    )
     capsule = capsules.get(name)
-    if capsule is None:
-        return None
-    return Routine(name, pointer_of(capsule, name_of(capsule)), 32, "fortran")
+    return None if capsule is None else Routine(name, pointer_in(capsule), 32, "fortran")
 
 
 @once

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.support.capsules import pointer_in
 from tracejit.locks import once
 
 __all__ = [
@@ -131,10 +132,7 @@ def _place(words: Sequence[int], wanted: Sequence[int]) -> int | None:
 
 def _bits_of(bit_generator: Any) -> list[int]:
     """The words of a bit generator's `bitgen_t`."""
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    address = pointer_of(bit_generator.capsule, b"BitGenerator")
+    address = pointer_in(bit_generator.capsule)
     return list((ctypes.c_uint64 * _BITS_WORDS).from_address(address))
 
 

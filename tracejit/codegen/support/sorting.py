@@ -9,18 +9,18 @@ address, and its sorts are called from Python.
 from __future__ import annotations
 
 import ctypes
-import importlib
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.support.capsules import numpy_table
 from tracejit.ir.types import DTYPES
 
 __all__ = ["sort_address"]
 
-#: NumPy's ABI 2: the slots of `_ARRAY_API`, and the words of `PyArray_ArrFuncs` by what they hold.
-_VERSION, _ARRAY_TYPE, _DTYPE_TYPE, _GET_FUNCTIONS = 0, 2, 3, 365
+#: NumPy's ABI 2: a slot of `_ARRAY_API`, and the words of `PyArray_ArrFuncs` by what they hold.
+_GET_FUNCTIONS = 365
 _SORTS, _ARGSORTS = 33, 36
 #: Among each: any order of equal elements, and theirs.
 _QUICK, _STABLE = 0, 2
@@ -40,16 +40,10 @@ def sort_address(dtype: str, positions: bool, stable: bool) -> int | None:
 
 def _functions(d: np.dtype[Any]) -> int | None:
     """Where a dtype's functions are."""
-    capsule: Any = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    table = (ctypes.c_size_t * (_GET_FUNCTIONS + 1)).from_address(pointer_of(capsule, None))
-    if table[_ARRAY_TYPE] != id(np.ndarray) or table[_DTYPE_TYPE] != id(np.dtype):
+    slot = numpy_table()
+    if slot is None:
         return None
-    if ctypes.PYFUNCTYPE(ctypes.c_uint)(table[_VERSION])() >> 24 != 2:
-        return None
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(table[_GET_FUNCTIONS])
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(slot(_GET_FUNCTIONS))
     found: int | None = get(d)
     return found
 

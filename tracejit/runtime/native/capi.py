@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tracejit.codegen.support.capsules import numpy_table
 from tracejit.runtime.native.reflect import LayoutError
 
 __all__ = ["PROTOTYPES", "function_addresses"]
@@ -60,7 +60,6 @@ _NUMPY = {
     "PyArray_NewFromDescr": (94, "ptr", "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr"),
     "PyDataMem_SetHandler": (304, "ptr", "ptr"),
 }
-_ABI_SLOT, _ARRAY_TYPE_SLOT, _DTYPE_TYPE_SLOT = 0, 2, 3
 
 #: name -> (result, parameters) of everything in `function_addresses()`, and of what entries
 #: call of `runtime/native/result_memory.py`.
@@ -72,33 +71,14 @@ PROTOTYPES: dict[str, tuple[str, str]] = {
 }
 
 
-def _numpy_table() -> Callable[[int], int]:
-    """A function from a slot number to the pointer in NumPy's table."""
-    capsule: Any = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    table = pointer_of(capsule, None)
-
-    word = ctypes.sizeof(ctypes.c_size_t)
-
-    def slot(index: int) -> int:
-        return ctypes.c_size_t.from_address(table + word * index).value
-
-    return slot
-
-
 def function_addresses() -> dict[str, int]:
     """The address of every function in `PROTOTYPES`.
 
     Raises LayoutError if NumPy's table is not the one of ABI 2 or a function is missing.
     """
-    slot = _numpy_table()
-    if slot(_ARRAY_TYPE_SLOT) != id(np.ndarray) or slot(_DTYPE_TYPE_SLOT) != id(np.dtype):
-        raise LayoutError("NumPy's C API table has another order")
-    version = ctypes.PYFUNCTYPE(ctypes.c_uint)(slot(_ABI_SLOT))()
-    if version >> 24 != 2:
-        raise LayoutError(f"NumPy's ABI version is {version:#x}")
+    slot = numpy_table()
+    if slot is None:
+        raise LayoutError("NumPy's C API table is not that of ABI 2")
     found: dict[str, int] = {name: slot(index) for name, (index, *_) in _NUMPY.items()}
     for name in _PYTHON:
         function = getattr(ctypes.pythonapi, name, None)
