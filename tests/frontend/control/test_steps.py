@@ -232,3 +232,26 @@ def test_what_follows_a_branch_runs_on_in_the_side_that_reaches_it(
         for a in (np.ones(8), np.eye(8)[0], -np.ones(8), np.arange(8.0)[::-1]):
             assert_same(f(a, np.full(8, 0.5)), jitted(a, np.full(8, 0.5)))
     assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]), counts
+
+
+REVERSED = """\
+def f(x):
+    rows = [[x[0], 1.0], [x[1], 2.0]]
+    for k in range(len(x)):
+        for _ in range(12):
+            if x[k] > rows[0][1]:
+                break
+            rows.reverse()
+        rows = rows + [[rows[-1][0], 3.0]]
+    return len(rows)
+"""
+
+
+def test_values_of_several_kinds_are_limited(tmp_path: Path, emitted: list[str]) -> None:
+    plain = load(REVERSED, str(tmp_path)).f
+    f = tracejit.jit(plain)
+    x = np.linspace(-1.0, 2.0, 3)
+    assert_same(plain(x), f(x))
+    (fallback,) = f.report().fallbacks
+    assert fallback.code == "TJ032" and "values of different kinds" in fallback.reason
+    assert len(emitted) < 3000

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracejit.errors import TraceError
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar
 
 __all__ = ["UNBOUND", "Signal", "Union", "Unreachable"]
+
+
+#: How many values a union may be one of: each use of it is a branch for each.
+_ALTERNATIVES = 1_000
 
 
 class _Unbound:
@@ -27,10 +32,17 @@ class Union:
     `merged` holds what arrays held when the union was made: it is None once one of them changes.
     """
 
-    __slots__ = ("_merged", "_seen", "first", "predicate", "second", "where")
+    __slots__ = ("_merged", "_seen", "alternatives", "first", "predicate", "second", "where")
 
     def __init__(self, predicate: TracedScalar, first: Any, second: Any, merged: Any = None):
         self.predicate, self.first, self.second = predicate, first, second
+        #: How many values there are; one that is so on several paths counts for each of them.
+        self.alternatives: int = sum(
+            x.alternatives if isinstance(x, Union) else 1 for x in (first, second)
+        )
+        if self.alternatives > _ALTERNATIVES:
+            what = f"one of more than {_ALTERNATIVES} values of different kinds"
+            raise TraceError("TJ032", what, user_line())
         self._seen = {} if merged is None else self._versions()
         self._merged = None if merged is None else _copy_of(merged, self._seen)
         self.where = user_line()
