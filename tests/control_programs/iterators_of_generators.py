@@ -1,5 +1,7 @@
 """`next`, `enumerate`, `zip`, `map` and `filter` of generators of the program."""
 
+import itertools
+
 import numpy as np
 
 from tests.control_programs.program import Programs, mixed, ramp, table
@@ -168,6 +170,32 @@ def found_by_a_search(x, y):
 
 
 programs.add(found_by_a_search, (ramp(5), mixed(5)), (-ramp(5), ramp(9)))
+
+
+def a_part_of_them(x, n):
+    s = 0.0
+    for v in itertools.islice(told(x), n):
+        s += v
+    return s, sum(itertools.islice(fibonacci(), 9))
+
+
+programs.add(a_part_of_them, (ramp(5), 2), (mixed(9), 0), (mixed(9), 20), (ramp(5), -1))
+
+
+def as_long_as(x, limit):
+    for k, v in enumerate(itertools.takewhile(lambda v: v < limit, told(x))):
+        print(k, v)
+    return sum(itertools.takewhile(lambda v: v < limit, doubled(x)))
+
+
+programs.add(as_long_as, (ramp(5), 0.5), (mixed(20), 3.0), (ramp(4), 9.0))
+
+
+def in_order(x):
+    return sorted(positive(x))[-1], sorted(doubled(x), key=lambda v: -v)[0]
+
+
+programs.add(in_order, (ramp(5),), (mixed(20),))
 
 
 def unpacked(x):

@@ -33,6 +33,8 @@ from tracejit.frontend.python.formatting import formatted, to_text
 from tracejit.frontend.python.iterators import (
     enumerated_items,
     filtered_items,
+    first_items,
+    items_while,
     mapped_items,
     zipped_items,
 )
@@ -164,13 +166,13 @@ def _dict(interpreter: Interpreter, /, *given: Any, **named: Any) -> Any:
 
 
 def _sorted(interpreter: Interpreter, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
-    if grown_lists.is_long(items) and not is_grown(items):
+    long = grown_lists.is_long(items) and not is_grown(items)
+    if long or isinstance(items, GeneratorCall):
         items = interpreter.call(list, items)
     items = grown_lists.as_grown(interpreter, items)
     if is_grown(items):
         return grown_lists.in_order(interpreter, items, key, reverse)
-    collects = isinstance(items, GeneratorCall)
-    values = interpreter.collected(items) if collects else list(interpreter.iterate(items))
+    values = list(interpreter.iterate(items))
     tested = values if key is None else [interpreter.call(key, v) for v in values]
     require_plain(tested, "sorted()", sizes=True)
     order = sorted(
@@ -192,6 +194,12 @@ def _starmap(interpreter: Interpreter, f: Any, items: Any) -> Any:
     return interpreter.allocate(
         interpreter.call(f, *interpreter.iterate(x)) for x in interpreter.iterate(items)
     )
+
+
+def _islice(interpreter: Interpreter, items: Any, *bounds: Any) -> Any:
+    if isinstance(items, GeneratorCall):
+        return first_items(interpreter, items, *bounds)
+    return interpreter.allocate(itertools.islice(interpreter.iterate(items), *bounds))
 
 
 def _over_one(f: Any) -> Callable[..., Any]:
@@ -361,8 +369,10 @@ CALLS: dict[Any, Callable[..., Any]] = {
     functools.wraps: _wraps,
     functools.update_wrapper: _update_wrapper,
     itertools.accumulate: _accumulate,
+    itertools.islice: _islice,
     itertools.starmap: _starmap,
-    **{f: _over_one(f) for f in (itertools.combinations, itertools.permutations, itertools.islice)},
+    itertools.takewhile: items_while,
+    **{f: _over_one(f) for f in (itertools.combinations, itertools.permutations)},
     **{f: _over_one(f) for f in (itertools.pairwise,)},
     **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
     itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),

@@ -5,6 +5,7 @@ zip(rows, items(x))    ->    the code of items, with (row, item) given in place 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,11 +13,20 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import packed_items
 from tracejit.frontend.control.iteration import Items, items_of, zipped
 from tracejit.frontend.control.unions import narrow
+from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
-from tracejit.frontend.tracing.trace import user_line
+from tracejit.frontend.tracing.trace import here, user_line
+from tracejit.frontend.tracing.tracer import Tracer, lift
 
-__all__ = ["enumerated_items", "filtered_items", "mapped_items", "zipped_items"]
+__all__ = [
+    "enumerated_items",
+    "filtered_items",
+    "first_items",
+    "items_while",
+    "mapped_items",
+    "zipped_items",
+]
 
 
 class _Elements(Items):
@@ -71,6 +81,31 @@ def filtered_items(interpreter: Interpreter, f: Any, g: GeneratorCall) -> Any:
         return interpreter.if_(test, taken, None, None, (), None)
 
     return _over(interpreter, g, give)
+
+
+def items_while(interpreter: Interpreter, f: Any, g: Any) -> Any:
+    """`itertools.takewhile(f, g)`."""
+
+    def give(item: Any) -> Any:
+        def taken() -> Any:
+            return interpreter.yield_(item, None, (), None)
+
+        test = interpreter.call(f, item)
+        return interpreter.if_(test, taken, lambda: interpreter.BREAK, None, (), None)
+
+    return _over(interpreter, g, give)
+
+
+def first_items(interpreter: Interpreter, g: GeneratorCall, *bounds: Any) -> Any:
+    """`itertools.islice(g, stop)`. Raises what Python raises, and TraceError for other bounds."""
+    if all(isinstance(x, int) for x in bounds):
+        itertools.islice((), *bounds)
+    if len(bounds) != 1 or not issubclass(class_of(bounds[0]), int):
+        raise TraceError("TJ023", "islice() of a generator in this form", user_line())
+    if isinstance(bounds[0], Tracer):
+        is_bound = lift(interpreter.compare("ge", bounds[0], 0))
+        here().emit_all("check", (is_bound.value(),), {})
+    return _counting(interpreter, g, 0, lambda k, item: item, bounds[0], False)
 
 
 def enumerated_items(interpreter: Interpreter, g: GeneratorCall, start: Any) -> Any:
