@@ -127,6 +127,32 @@ def beside_rows(x, y):
 programs.add(beside_rows, (ramp(5), ramp(3)), (ramp(3), ramp(5)), (ramp(4), ramp(4)[:0]))
 
 
+def overwriting(x):
+    for k in range(len(x)):
+        x[k] = 10.0 * k
+        yield x[k] + 1
+
+
+def read_before_it_is_overwritten(x):
+    return [a * b for a, b in zip(x, overwriting(x), strict=False)], x
+
+
+programs.add(
+    *(read_before_it_is_overwritten, (ramp(5),), (mixed(20),)),
+    eager="the generator stores into what is read before it",
+)
+
+
+def read_after_it_is_overwritten(x):
+    s = 0.0
+    for b, a in zip(overwriting(x), x, strict=False):
+        s += a * b
+    return s
+
+
+programs.add(read_after_it_is_overwritten, (ramp(5),), (mixed(20),))
+
+
 def beside_several(x):
     s = 0.0
     for k, a, f in zip(range(99), doubled(x), [x[0], x[1]], strict=False):

@@ -6,7 +6,9 @@ zip(rows, items(x))    ->    the code of items, with (row, item) given in place 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tracejit.errors import TraceError
@@ -17,7 +19,7 @@ from tracejit.frontend.tracing.checks import class_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import Tracer, lift
+from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 
 __all__ = [
     "enumerated_items",
@@ -125,14 +127,41 @@ def zipped_items(interpreter: Interpreter, parts: Sequence[Any], strict: bool) -
             interpreter, parts[0], lambda item: interpreter.yield_((item,), None, (), None)
         )
     rows = zipped(others, False)
-    if rows is None:
+    if rows is None or any(isinstance(x, Items) and x.once for x in parts[:place]):
         raise TraceError("TJ023", "a generator beside items of an unknown number", user_line())
 
     def item_of(k: Any, item: Any) -> Any:
         row = rows.item(k)
         return (*row[:place], item, *row[place:])
 
-    return _counting(interpreter, parts[place], 0, item_of, rows.length, place == 0)
+    made = _counting(interpreter, parts[place], 0, item_of, rows.length, place == 0)
+    run = made.run
+
+    def watched() -> Any:
+        with _unchanged(parts[:place]):
+            return run()
+
+    made.run = watched
+    return made
+
+
+@contextmanager
+def _unchanged(parts: Sequence[Any]) -> Iterator[None]:
+    """Raise TraceError where something is stored into `parts`, which Python reads before the
+    generator goes on."""
+    storages = {s for x in parts if isinstance(x, TracedArray) for s in x.storage.roots()}
+    lists = [(x, list(x)) for x in parts if type(x) is list]
+    before = {s for s in storages if s.written}
+    for storage in storages:
+        storage.written = False
+    try:
+        yield
+    finally:
+        changed = any(s.written for s in storages)
+        for storage in before:
+            storage.written = True
+    if changed or any(len(x) != len(y) or any(map(operator.is_not, x, y)) for x, y in lists):
+        raise TraceError("TJ023", "a generator beside what is stored into", user_line())
 
 
 def _items(interpreter: Interpreter, x: Any) -> Items | None:
