@@ -153,9 +153,9 @@ f(np.ones(3))
     ),
     "TJ023": Explanation(
         "A loop over a call of a generator function is compiled: the loop's body runs at each "
-        "yield. So are sum, min, max, any, all, list and tuple of its items. A generator whose "
-        "items are taken one by one, by next or zip, that is given back or goes on later, is not, "
-        "and neither is what send gives.",
+        "yield. So are sum, min, max, any, all, list and tuple of its items, its first item by "
+        "next, and enumerate, zip, map and filter of it. A generator that goes on later, two in "
+        "turns, one that is given back and what send gives are not.",
         """
 def parts(x):
     yield x
@@ -164,7 +164,7 @@ def parts(x):
 @jit
 def f(x):
     items = parts(x)
-    return next(items) + 1
+    return next(items) + next(items)
 
 f(np.ones(3))
 """,
@@ -175,9 +175,8 @@ def parts(x):
 
 @jit
 def f(x):
-    for first in parts(x):
-        break
-    return first + 1
+    first, second = parts(x)
+    return first + second
 
 f(np.ones(3))
 """,

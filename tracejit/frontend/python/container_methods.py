@@ -13,6 +13,7 @@ from tracejit.frontend.control.growth import grows
 from tracejit.frontend.python import grown_lists
 from tracejit.frontend.python.formatting import format_text, has_text, join
 from tracejit.frontend.tracing.checks import require_index, require_plain
+from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_constant
@@ -157,6 +158,8 @@ def pairs(interpreter: Interpreter, x: Any) -> dict[Any, Any]:
     """What `dict(x)` takes its items from."""
     if type(x) is dict:
         return x
+    if isinstance(x, GeneratorCall):
+        x = interpreter.allocate(interpreter.collected(x))
     return {interpreter.key(k): v for k, v in interpreter.iterate_unpacked(x, (None, None))}
 
 
