@@ -250,8 +250,19 @@ f(np.ones(3))
 """,
     ),
     "TJ027": Explanation(
-        "Arrays, lists, dicts, attributes of objects and classes and global names may be stored "
-        "into. What hangs on a function or a module may not.",
+        "Arrays, lists, dicts, attributes of objects, classes and functions, and global names may "
+        "be stored into. What hangs on a module may not, nor what Python keeps of a function.",
+        """
+def helper(x):
+    return x + 1
+
+@jit
+def f(x):
+    helper.__doc__ = "called"
+    return helper(x)
+
+f(np.ones(3))
+""",
         """
 def helper(x):
     return x + 1
@@ -262,19 +273,6 @@ helper.calls = 0
 def f(x):
     helper.calls += 1
     return helper(x)
-
-f(np.ones(3))
-""",
-        """
-class Counter:
-    calls = 0
-
-counter = Counter()
-
-@jit
-def f(x):
-    counter.calls += 1
-    return x + 1
 
 f(np.ones(3))
 """,
