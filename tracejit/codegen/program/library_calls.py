@@ -8,7 +8,7 @@ linear systems, other dtypes, other layouts) is left to the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tracejit.codegen.lowering.index_maps import dense_strides
@@ -154,8 +154,11 @@ def _are_taken(e: ProgramContext, operands: Sequence[Value]) -> bool:
 def _matmul(e: ProgramContext, node: Node, name: str) -> bool:
     if not _are_taken(e, node.inputs):
         return False
-    with _operand(e, node.inputs[0]) as a, _operand(e, node.inputs[1]) as b:
-        _product(e, node, name, a, b)
+    left, right = node.inputs
+    with _operand(e, left) as a:
+        # The product of a vector with itself copies it once.
+        with nullcontext(a) if left == right else _operand(e, right) as b:
+            _product(e, node, name, a, b)
     return True
 
 
