@@ -67,7 +67,9 @@ def _sum(builder: GraphBuilder, node: Node, made: dict[Value, Node]) -> tuple[Va
     dtype = dtype_name(a.dtype)
     n = a.shape[0]
     short = isinstance(n, int) and n <= _SHORT
-    computed = short or any(_is_computed(_laid_out(v, made)) for v in node.inputs)
+    # A kernel adds up float32 in float64, of which a vector has half as many.
+    makers = [_laid_out(v, made) if dtype == "f32" else made.get(v) for v in node.inputs]
+    computed = short or any(map(_is_computed, makers))
     if dtype not in _WHOLE and not (dtype in _SUMMED and computed):
         return None
     (terms,) = builder.emit(OPS["multiply"], node.inputs, {}, where=node.where)
