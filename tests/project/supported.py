@@ -9,6 +9,7 @@ Only the part of the page after the mark is made here.
 from __future__ import annotations
 
 import builtins
+import cmath
 import itertools
 import math
 import sys
@@ -24,6 +25,7 @@ from tests.project.pages import ROOT
 from tracejit.cli.about import op_rows
 from tracejit.frontend.host.functions import spelled
 from tracejit.frontend.interpreter.library_functions import FOLLOWED, NAMES, function_named
+from tracejit.frontend.interpreter.library_loops import LOOPS
 from tracejit.frontend.numpy.registry import HANDLERS, SUBSCRIPTS
 from tracejit.frontend.python.builtins import CALLS
 from tracejit.ir.op import OPS, Op
@@ -90,7 +92,8 @@ def _functions() -> Iterator[str]:
         yield f"**`{module}`**: {_listed(functions)}."
         yield ""
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
-    followed = sorted(name for name in NAMES if function_named(name) in FOLLOWED)
+    followed = [name for name in NAMES if function_named(name) in FOLLOWED]
+    followed += [f.__name__ for f in LOOPS if getattr(np, f.__name__, None) is f]
     yield f"**From NumPy's own source**, in NumPy 2.4: {_listed(followed)}."
     yield ""
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."
@@ -105,7 +108,12 @@ def _python() -> Iterator[str]:
     yield ""
     yield "These are compiled for values of the run; on plain values each is Python's own."
     yield ""
-    for title, module in (("Builtins", builtins), ("math", math), ("itertools", itertools)):
+    for title, module in (
+        ("Builtins", builtins),
+        ("math", math),
+        ("cmath", cmath),
+        ("itertools", itertools),
+    ):
         found = [n for n, f in vars(module).items() if n[0] != "_" and _takes_tracers(f)]
         yield f"**{title}**: {_listed(found)}."
         yield ""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 import tracejit
 from tests.support import layouts
+from tests.support.check_grads import check_grads
 from tests.support.compare import assert_same
 
 X = np.array([3.0, 1.0, 2.5, 5.0, 4.0, 2.0])
@@ -44,6 +46,16 @@ def sorts_parts(x: Any) -> Any:
     return y, y.argpartition(1)
 
 
+def by_places(x: Any) -> Any:
+    out = np.ndarray(x.shape, x.dtype)
+    for i, j in np.ndindex(*x.shape):
+        out[i, j] = x[i, j] * i - j
+    total = 0.0
+    for place, value in np.ndenumerate(x):
+        total += value * place[0] + place[1]
+    return out, total, list(np.ndindex(2, 1)), list(np.ndindex())
+
+
 CASES: list[tuple[Callable[..., Any], Any]] = [
     (slices_by_axis, A),
     (axes_of, A),
@@ -53,6 +65,10 @@ CASES: list[tuple[Callable[..., Any], Any]] = [
     (lambda x: np.sort(x).searchsorted(x, side="right"), X),
     (lambda x: (x > 2).astype(int).choose([x, -x]), X),
     (lambda x: np.floor(x[0], out=...), X),
+    (by_places, A),
+    (lambda x: (x.tolist(), x[0].tolist(), (x > 2).tolist(), x.sum(keepdims=True).tolist()), A),
+    (lambda x: (x[0].astype(int).tolist(), x.reshape(2, 3, 2).tolist()), A),
+    (lambda x: (x.strides, x.T.strides, x[::2, 1:].strides, (x * 1).strides), A),
     (lambda x: np.add(x[0], 1, out=...), X),
     (lambda x: x.__truediv__(np.arange(1.0, 7.0)), X),
     (lambda x: x * (not x.dtype.hasobject), X),
@@ -91,3 +107,54 @@ def test_an_index_must_be_an_integer() -> None:
     for x in (X, A, X[0]):
         with pytest.raises(TypeError):
             tracejit.jit(lambda x: operator.index(x))(x)
+
+
+VIEWS: list[tuple[Callable[..., Any], Any]] = [
+    (lambda x: sliding_window_view(x, 3), X),
+    (lambda x: sliding_window_view(x[::-1], 2)[1:, 0], X),
+    (lambda x: sliding_window_view(x, (2, 3)), A),
+    (lambda x: sliding_window_view(x, 2, axis=0), A),
+    (lambda x: sliding_window_view(x, (2, 2), axis=(-1, 0)), A),
+    (lambda x: sliding_window_view(x.T, (2,), axis=(1,)), A),
+    (lambda x: sliding_window_view(x, 3).mean(axis=-1), X),
+    (lambda x: sliding_window_view(x, (2, 2)) * 2, A),
+    (lambda x: sliding_window_view(x * 2, 2, axis=1), A),
+]
+
+
+@pytest.mark.parametrize("k", range(len(VIEWS)))
+@pytest.mark.parametrize("layout", [np.array, np.asfortranarray])
+def test_sliding_windows(k: int, layout: Callable[[Any], Any]) -> None:
+    f, x = VIEWS[k]
+    compiled, x = tracejit.jit(f, strict=True), layout(x)
+    for n in range(3):
+        given = np.concatenate([x, x[:n]]) if n else x
+        result, expected = compiled(given), f(given)
+        assert_same(result, expected)
+        assert result.strides == expected.strides
+        assert result.flags.writeable == expected.flags.writeable
+        assert np.shares_memory(result, given) == np.shares_memory(expected, given)
+
+
+def test_windows_see_what_is_stored_later() -> None:
+    def f(x: Any) -> Any:
+        seen = sliding_window_view(x, 2)
+        x[1] = 10.0
+        return seen.sum(axis=1)
+
+    assert_same(tracejit.jit(f, strict=True)(X.copy()), f(X.copy()))
+
+
+def test_windows_have_derivatives() -> None:
+    graph = tracejit.jit(lambda x: sliding_window_view(x, (2, 3)).prod(axis=(2, 3))).trace(A)
+    check_grads(graph, [A + 1.5], order=1)
+
+
+@pytest.mark.parametrize("window", [9, -1, (2, 2), 2.0])
+def test_windows_that_do_not_fit(window: Any) -> None:
+    for f in (lambda x: sliding_window_view(x, window), lambda x: sliding_window_view(x, 2, 3)):
+        with pytest.raises(Exception) as expected:
+            f(X)
+        with pytest.raises(expected.type) as found:
+            tracejit.jit(f)(X)
+        assert str(found.value) == str(expected.value)

@@ -7,10 +7,11 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray
 from tracejit.frontend.numpy.selection import as_scalar
-from tracejit.frontend.tracing.layout import is_c_contiguous
-from tracejit.frontend.tracing.tracer import TracedArray, is_number, user_line
+from tracejit.frontend.tracing.layout import byte_strides, is_c_contiguous
+from tracejit.frontend.tracing.symint import unwrap
+from tracejit.frontend.tracing.tracer import TracedArray, here, is_number, user_line
 
-__all__ = ["ArrayConverter", "Flags"]
+__all__ = ["ArrayConverter", "Flags", "strides_of"]
 
 
 class Flags:
@@ -38,6 +39,15 @@ def _known(flag: bool | None) -> bool:
     if flag is None:
         raise TraceError("TJ002", "flags of an array whose layout is not known", user_line())
     return flag
+
+
+def strides_of(x: TracedArray) -> tuple[Any, ...]:
+    """`x.strides`. Raises TraceError where the layout is not known."""
+    found, env = byte_strides(x), here().env
+    # Along an axis with one element or none any stride may be noted.
+    if found is None or not all(env.expect(1, "<", d) for d in x.type.shape):
+        raise TraceError("TJ002", "strides of an array whose layout is not known", user_line())
+    return tuple(unwrap(s, env) for s in found)
 
 
 class ArrayConverter:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
-from tracejit.frontend.numpy.array_objects import Flags
+from tracejit.frontend.numpy.array_objects import Flags, strides_of
 from tracejit.frontend.numpy.conversion import asarray, astype, cast_value
 from tracejit.frontend.numpy.memory_orders import (
     copied,
@@ -176,6 +176,8 @@ def array_attribute(x: TracedArray, name: str) -> Any:
         return TracedFlat(x)
     if name == "flags":
         return Flags(x)
+    if name == "strides":
+        return strides_of(x)
     if name == "view":
         return lambda *args, **kwargs: _seen_as(x, *args, **kwargs)
     if name == "sort":

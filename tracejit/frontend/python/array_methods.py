@@ -39,6 +39,32 @@ class ArrayMethod(Traceable):
             interpreter.following = following
 
 
-def array_method(x: Any, name: str) -> ArrayMethod | None:
+class ToList(Traceable):
+    """`x.tolist` of an array."""
+
+    def __init__(self, array: TracedArray) -> None:
+        self.array = array
+
+    def traced_call(
+        self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Lists in lists of Python's numbers; one number of an array without axes."""
+        if args or kwargs:
+            raise TypeError("ndarray.tolist() takes no arguments")
+        return _listed(interpreter, self.array)
+
+
+def _listed(interpreter: Interpreter, x: Any) -> Any:
+    if not x.ndim:
+        return x.item()
+    part = interpreter.allocate(lambda v: _listed(interpreter, v))
+    return interpreter.call(list, interpreter.call(map, part, x))
+
+
+def array_method(x: Any, name: str) -> Traceable | None:
     """The method `name` of an array, if it is one of these."""
-    return ArrayMethod(x, name) if isinstance(x, TracedArray) and name in _SAME else None
+    if not isinstance(x, TracedArray):
+        return None
+    if name == "tolist":
+        return ToList(x)
+    return ArrayMethod(x, name) if name in _SAME else None

@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import functools
 import itertools
+import math
 import operator
 import sys
 import types
@@ -25,6 +26,7 @@ from tracejit.frontend.control.iteration import Items, enumerated, ranged, rever
 from tracejit.frontend.control.places import CALLS as PLACE_CALLS
 from tracejit.frontend.numpy.array_objects import ArrayConverter
 from tracejit.frontend.python import grown_lists
+from tracejit.frontend.python.by_numpy import CALLS_BY_NUMPY
 from tracejit.frontend.python.comprehensions import list_of
 from tracejit.frontend.python.container_methods import pairs
 from tracejit.frontend.python.contexts import CONTEXT_CALLS
@@ -327,9 +329,50 @@ def _converter(interpreter: Interpreter, *given: Any) -> ArrayConverter:
     return ArrayConverter(given[0])
 
 
+def _ndarray(
+    interpreter: Interpreter, shape: Any, dtype: Any = float, *more: Any, order: Any = None
+) -> Any:
+    """`np.ndarray(shape, dtype)`: what it holds is not defined."""
+    if more:
+        raise TraceError("TJ004", "np.ndarray of a buffer", user_line())
+    return interpreter.call(np.empty, shape, dtype, order or "C")
+
+
+def _place(k: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The indices of element number k in C order."""
+    found: list[Any] = []
+    for n in reversed(shape[1:]):
+        found.append(k % n)
+        k = k // n
+    return (*([k] if shape else []), *reversed(found))
+
+
+def _ndindex(interpreter: Interpreter, *shape: Any) -> Any:
+    """`np.ndindex(*shape)`, an iterator over all indices."""
+    if len(shape) == 1 and isinstance(shape[0], tuple):
+        (shape,) = shape
+    require_known(shape, "a shape")
+    numbers = interpreter.call(range, interpreter.call(math.prod, shape))
+    return interpreter.call(map, interpreter.allocate(lambda k: _place(k, shape)), numbers)
+
+
+def _ndenumerate(interpreter: Interpreter, x: Any) -> Any:
+    """`np.ndenumerate(x)`, an iterator over all indices and the elements there."""
+    array = interpreter.call(np.asarray, x)
+    shape = array.shape
+    numbers = interpreter.call(range, interpreter.call(math.prod, shape))
+
+    def item(k: Any) -> Any:
+        place = _place(k, shape)
+        return place, interpreter.item(array, place)
+
+    return interpreter.call(map, interpreter.allocate(item), numbers)
+
+
 #: Callee -> what a call of it does: (interpreter, *args, **kwargs) -> result.
 CALLS: dict[Any, Callable[..., Any]] = {
     **NUMBER_CALLS,
+    **CALLS_BY_NUMPY,
     **FOLD_CALLS,
     **CONTEXT_CALLS,
     **MESSAGE_CALLS,
@@ -377,5 +420,8 @@ CALLS: dict[Any, Callable[..., Any]] = {
     **{f: _over_all(f) for f in (itertools.chain, itertools.product, itertools.zip_longest)},
     itertools.repeat: lambda interpreter, *args: interpreter.allocate(itertools.repeat(*args)),
     _multiarray_umath._array_converter: _converter,
+    np.ndarray: _ndarray,
+    np.ndindex: _ndindex,
+    np.ndenumerate: _ndenumerate,
     typing.cast: lambda interpreter, t, x: x,
 }

@@ -37,7 +37,7 @@ from tracejit.ir.types import PYBOOL, PYCOMPLEX, PYINT, PyScalar, dtype_of
 from tracejit.ops.python.math import MATH_OPS
 from tracejit.ops.python.rounding import MAX_DIGITS
 
-__all__ = ["NUMBER_CALLS", "python_number"]
+__all__ = ["NUMBER_CALLS", "integer_operand", "on_numbers", "python_number", "real_operand"]
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _complex(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("complex() takes at most 2 arguments")
     if any(issubclass(class_of(x), (complex, np.complexfloating)) for x in parts.values()):
         raise TraceError("TJ004", "complex() of two numbers, one of them complex", user_line())
-    return _emit("py_complex", _real(parts["real"]), _real(parts["imag"]))
+    return _emit("py_complex", real_operand(parts["real"]), real_operand(parts["imag"]))
 
 
 def _round(interpreter: Interpreter, number: Any, ndigits: Any = None) -> Any:
@@ -105,7 +105,10 @@ def _round(interpreter: Interpreter, number: Any, ndigits: Any = None) -> Any:
     if isinstance(x, TracedArray) or issubclass(cls, (complex, np.complexfloating)):
         raise TypeError(f"type {cls.__name__} doesn't define __round__ method")
     if ndigits is None:
-        return _emit("py_round", _real(x) if issubclass(cls, (float, np.floating)) else _integer(x))
+        return _emit(
+            "py_round",
+            real_operand(x) if issubclass(cls, (float, np.floating)) else integer_operand(x),
+        )
     require_plain(ndigits, "the digits of round()", sizes=True)
     digits = operator.index(ndigits)
     if not isinstance(x.type, PyScalar):
@@ -162,7 +165,7 @@ def _emit(op: str, *values: Any, **attrs: Any) -> Any:
     return wrap(trace, trace.emit(op, [v.value() for v in values], **attrs))
 
 
-def _real(x: Any) -> Any:
+def real_operand(x: Any) -> Any:
     """An operand of math as a traced Python number: NumPy's numbers are floats first."""
     if isinstance(x, TracedScalar) and x.is_python:
         if x.type == PYCOMPLEX:
@@ -178,7 +181,7 @@ def _real(x: Any) -> Any:
     return lift(float(x))
 
 
-def _integer(x: Any) -> Any:
+def integer_operand(x: Any) -> Any:
     """An operand that must be an int, as a traced Python number."""
     if isinstance(x, TracedScalar):
         if x.type in (PYINT, PYBOOL):
@@ -198,12 +201,12 @@ def _index(interpreter: Interpreter, x: Any) -> Any:
     if isinstance(x, TracedArray) and x.ndim == 0 and x.dtype.kind in "iu":
         return python_number(x, "int")
     if isinstance(x, Tracer):
-        return _integer(x)
+        return integer_operand(x)
     require_plain(x, "operator.index()")
     return operator.index(x)
 
 
-def _on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
+def on_numbers(f: Any, traced: Callable[..., Any]) -> Callable[..., Any]:
     """`f` where its arguments are known; of traced numbers what `traced` makes of them."""
     plain = _plain(f)
 
@@ -225,11 +228,11 @@ def _by_op(f: Any, op: str) -> Callable[..., Any]:
     def traced(interpreter: Interpreter, *args: Any) -> Any:
         if len(args) != count:
             raise TraceError("TJ004", f"math.{f.__name__} of {len(args)} numbers", user_line())
-        numbers = list(map(_real, args))
+        numbers = list(map(real_operand, args))
         failures.domain(interpreter, f, numbers[0])
         return _emit(op, *numbers)
 
-    return _on_numbers(f, traced)
+    return on_numbers(f, traced)
 
 
 def _rounding(f: Any, op: str) -> Callable[..., Any]:
@@ -240,18 +243,20 @@ def _rounding(f: Any, op: str) -> Callable[..., Any]:
             return x
         if f is math.trunc and class_of(x) not in (bool, int, float, np.float64):
             raise TypeError(f"type {class_of(x).__name__} doesn't define __trunc__ method")
-        return _emit(op, _real(x))
+        return _emit(op, real_operand(x))
 
-    return _on_numbers(f, traced)
+    return on_numbers(f, traced)
 
 
 def _log(interpreter: Interpreter, x: Any, *base: Any) -> Any:
-    number = _real(x)
+    number = real_operand(x)
     failures.domain(interpreter, math.log, number)
     log = _emit("py_log", number)
     if len(base) > 1:
         raise TypeError(f"log expected at most 2 arguments, got {1 + len(base)}")
-    return interpreter.binary("truediv", log, _emit("py_log", _real(base[0]))) if base else log
+    return (
+        interpreter.binary("truediv", log, _emit("py_log", real_operand(base[0]))) if base else log
+    )
 
 
 def _dist(interpreter: Interpreter, p: Any, q: Any) -> Any:
@@ -259,7 +264,7 @@ def _dist(interpreter: Interpreter, p: Any, q: Any) -> Any:
     if len(first) != len(second):
         raise ValueError("both points must have the same number of dimensions")
     apart = [
-        python_number(_real(a), "float") - python_number(_real(b), "float")
+        python_number(real_operand(a), "float") - python_number(real_operand(b), "float")
         for a, b in zip(first, second, strict=True)
     ]
     start = abs(apart[0]) if apart else 0.0
@@ -267,7 +272,7 @@ def _dist(interpreter: Interpreter, p: Any, q: Any) -> Any:
 
 
 def _gcd(interpreter: Interpreter, *args: Any) -> Any:
-    numbers = list(map(_integer, args))
+    numbers = list(map(integer_operand, args))
     if len(numbers) == 1:
         return interpreter.unary("abs", interpreter.binary("add", numbers[0], 0))
     return functools.reduce(lambda a, b: _emit("py_gcd", a, b), numbers)
@@ -282,7 +287,7 @@ def _isclose(
         raise TraceError("TJ004", "a traced tolerance", user_line())
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
-    a, b = (python_number(_real(x), "float") for x in (a, b))
+    a, b = (python_number(real_operand(x), "float") for x in (a, b))
     away = abs(b - a)
     near = [away <= abs(rel_tol * x) for x in (a, b)] + [away <= abs_tol]
     finite = [_emit("py_isfinite", x) for x in (a, b)]
@@ -293,7 +298,7 @@ def _isclose(
 
 
 def _modf(interpreter: Interpreter, x: Any) -> Any:
-    wide = _emit("np_scalar", python_number(_real(x), "float"), dtype="f64")
+    wide = _emit("np_scalar", python_number(real_operand(x), "float"), dtype="f64")
     return tuple(python_number(part, "float") for part in np.modf(wide))
 
 
@@ -315,14 +320,16 @@ _MATH: dict[Any, Callable[..., Any]] = {
     },
     **{f: _by_op(f, op) for f, op in MATH_OPS.items()},
     **{f: _rounding(f, f"py_{f.__name__}") for f in (math.floor, math.ceil, math.trunc)},
-    math.log: _on_numbers(math.log, _log),
-    math.isqrt: _on_numbers(math.isqrt, lambda interpreter, x: _emit("py_isqrt", _integer(x))),
-    math.dist: _on_numbers(math.dist, _dist),
-    math.gcd: _on_numbers(math.gcd, _gcd),
-    math.modf: _on_numbers(math.modf, _modf),
+    math.log: on_numbers(math.log, _log),
+    math.isqrt: on_numbers(
+        math.isqrt, lambda interpreter, x: _emit("py_isqrt", integer_operand(x))
+    ),
+    math.dist: on_numbers(math.dist, _dist),
+    math.gcd: on_numbers(math.gcd, _gcd),
+    math.modf: on_numbers(math.modf, _modf),
     math.isclose: _isclose,
-    cmath.phase: _on_numbers(cmath.phase, _phase),
-    cmath.polar: _on_numbers(cmath.polar, _polar),
+    cmath.phase: on_numbers(cmath.phase, _phase),
+    cmath.polar: on_numbers(cmath.polar, _polar),
     math.prod: _prod,
 }
 

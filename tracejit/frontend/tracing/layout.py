@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "Geometry",
     "axis_signs",
     "broadcast_order",
+    "byte_strides",
     "copy_order",
     "is_c_contiguous",
     "is_packed",
@@ -76,7 +78,7 @@ def view_geometry(x: TracedArray) -> Geometry | None:
         elif view.op == "slice" or view.corner:
             start = view.corner or view.attrs["start"]
             offset = offset + _linear(start, steps)
-        elif view.op == "gather":
+        elif view.op == "gather" and not view.windows:
             if isinstance(view.indices[0].type, ArrayType):
                 return None
             picks += zip(layout[0], steps[: len(view.indices)], strict=False)
@@ -115,6 +117,15 @@ def is_c_contiguous(x: TracedArray) -> bool | None:
         return None if layout is None else _is_dense(*layout, x.trace.env)
     except _Unknown:
         return None
+
+
+def byte_strides(x: TracedArray) -> tuple[Dim, ...] | None:
+    """The strides of `x` in bytes; None where they are not known."""
+    try:
+        layout = _layout(x)
+    except _Unknown:
+        return None
+    return None if layout is None else tuple(s * x.itemsize for s in layout[1])
 
 
 def is_packed(x: TracedArray) -> bool:
@@ -329,6 +340,9 @@ def _through(layout: Layout, view: ViewStep, env: ShapeEnv) -> Layout | None:
         index = view.indices[0].type
         if not isinstance(index, ArrayType):
             return shape[count:], strides[count:]
+        if view.windows:
+            seen = [(s, s) if w else (s,) for s, w in zip(strides, view.windows, strict=False)]
+            return (*index.shape, *shape[count:]), (*chain(*seen), *strides[count:])
         # The index arrays of a view step along a diagonal.
         step: Dim = 0
         for s in strides[:count]:

@@ -10,7 +10,7 @@ from tracejit.frontend.tracing.trace import Trace, is_several_axes, user_line
 from tracejit.ir.dims import Dim, prod
 from tracejit.ir.graph import Attr, Value
 from tracejit.ir.op import OPS
-from tracejit.ir.types import TOKEN, ArrayType
+from tracejit.ir.types import TOKEN, ArrayType, shape_of
 
 __all__ = ["Storage", "ViewStep", "effect_token", "laid_out", "set_effect_token", "write_back"]
 
@@ -163,10 +163,11 @@ class ViewStep:
     """One step from a base to a view: an index op, its indices (of a trace) and its attributes.
 
     `writeable` is None for what only NumPy may store into, where it warns. A gather along a
-    diagonal knows its `corner`, the indices of its first element along the first two axes.
+    diagonal knows its `corner`, the indices of its first element along the first two axes; one of
+    what windows see that slide over some of the first axes, which of these.
     """
 
-    __slots__ = ("attrs", "corner", "indices", "op", "trace", "writeable")
+    __slots__ = ("attrs", "corner", "indices", "op", "trace", "windows", "writeable")
 
     def __init__(
         self,
@@ -176,9 +177,16 @@ class ViewStep:
         attrs: dict[str, Attr],
         writeable: bool | None,
         corner: tuple[Dim, ...] = (),
+        windows: tuple[bool, ...] = (),
     ) -> None:
         self.trace, self.op, self.indices = trace, op, indices
         self.attrs, self.writeable, self.corner = attrs, writeable, corner
+        self.windows = windows
+
+    @property
+    def places(self) -> tuple[Dim, ...]:
+        """The lengths of the axes that windows slide over, each before that of its window."""
+        return shape_of(self.indices[0].type) if self.windows else ()
 
     def indices_in(self, trace: Trace) -> tuple[Value, ...]:
         """The indices as values of `trace`."""
@@ -187,7 +195,8 @@ class ViewStep:
     def read(self, trace: Trace, base: Value) -> Value:
         """The elements of the view."""
         out = trace.emit(self.op, (base, *self.indices_in(trace)), **self.attrs)
-        if self.op == "broadcast_to":
+        t = base.type
+        if self.op == "broadcast_to" or self.windows and isinstance(t, ArrayType) and not t.is_c:
             # NumPy's copies of repeated axes follow strides of 0, which no type shows.
             trace.unordered.add(out)
         return out

@@ -164,11 +164,12 @@ class TracedArray(Tracer):
         *indices: Value,
         writeable: bool | None = True,
         corner: tuple[Dim, ...] = (),
+        windows: tuple[bool, ...] = (),
         **attrs: Attr,
     ) -> TracedArray:
         """A view of this array through one more index op."""
         trace = innermost(self.trace)
-        view = ViewStep(trace, op, indices, attrs, writeable, corner)
+        view = ViewStep(trace, op, indices, attrs, writeable, corner, windows)
         return TracedArray(trace, self.storage, (*self.views, view), self)
 
     def add_view(self, view: ViewStep) -> None:

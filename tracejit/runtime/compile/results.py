@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tracejit.frontend.interpreter.entry import Store
 from tracejit.frontend.tracing.pytree import LEAF, Alternative, Shared, Static
@@ -435,6 +436,8 @@ def apply_views(
             # NumPy's diagonals are read-only views unless einsum gives them.
             if view.writeable and base.flags.writeable:
                 array.flags.writeable = True
+        elif view.windows:
+            array = _windows(array, view.windows, _concrete(view.places, sizes))
         elif view.op == "gather":
             count = len(view.indices)
             array = array[(*(int(i) for i in remaining[:count]), ...)]
@@ -446,6 +449,17 @@ def apply_views(
             if not view.writeable:
                 array.flags.writeable = False
     return array
+
+
+def _windows(array: Any, windows: Sequence[bool], shape: Sequence[int]) -> Any:
+    """What windows see that slide over some of the first axes: each stands behind its axis.
+
+    `shape` has the lengths of these axes in this order.
+    """
+    axes = [k for k, w in enumerate(windows) if w]
+    places = [k + axes.index(k) + 1 for k in axes]
+    seen = sliding_window_view(array, tuple(shape[p] for p in places), tuple(axes))
+    return np.moveaxis(seen, range(array.ndim, seen.ndim), places)
 
 
 def _broadcast(array: Any, shape: tuple[int, ...], writeable: bool | None) -> Any:

@@ -266,13 +266,13 @@ def _plan_results(
             plan.geometry = view_geometry(x)
         first = len(values)
         for view in x.views:
-            if not view.corner:
+            if not view.corner and not view.windows:
                 values.extend(view.indices_in(trace))
                 outputs.extend(_output(v) for v in view.indices)
         plan.operands = tuple(range(first, len(values)))
         read = set() if plan.geometry is None else plan.geometry.sizes
         for view in x.views:
-            read |= attr_sizes((*view.attrs.values(), view.corner))
+            read |= attr_sizes((*view.attrs.values(), view.corner, view.places))
         for name in sorted(s for s in read if not trace.env.is_known(symbol(s))):
             plan.sizes += ((name, len(values)),)
             values.append(number_of(trace, symbol(name)).value())
