@@ -11,6 +11,8 @@ N = np.where(X == 2.5, np.nan, X)
 
 #: Name of a function -> a call of it, and its argument.
 CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "apply_along_axis": (lambda x: np.apply_along_axis(lambda r: r[::-1] * r.sum(), 1, x), A),
+    "apply_over_axes": (lambda x: np.apply_over_axes(np.sum, x, [0, 1]), A),
     "asarray_chkfinite": (lambda x: np.asarray_chkfinite(x), X),
     "astype": (lambda x: np.astype(x, np.float32), X),
     "bincount": (lambda x: (np.bincount([1, 0, 3, 1, 0, 0], x, minlength=9) ** 3).sum(), X),
@@ -27,6 +29,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "insert": (lambda x: np.insert(x, [1, 3], [8.0, 9.0]), X),
     "interp": (lambda x: np.interp(x / 2, x.cumsum(), x, period=20), X),
     "iscomplex": (lambda x: np.iscomplex(x), X * 1j),
+    "isfortran": (lambda x: (np.isfortran(x), np.isfortran(x.T), np.isfortran(x[:, 1:])), A),
     "isin": (lambda x: np.isin(x, [2.0, 3.0]), X),
     "isneginf": (lambda x: np.isneginf(x), np.append(X, -np.inf)),
     "isposinf": (lambda x: np.isposinf(x), np.append(X, np.inf)),
@@ -54,9 +57,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 
 #: Those of which the derivative is taken.
 SMOOTH = (
-    "bincount convolve correlate interp fft.fftfreq fft.fftshift fft.ifftshift geomspace "
-    "histogram_bin_edges insert linalg.multi_dot percentile piecewise polyadd polyder polyint "
-    "polysub polyval quantile resize unwrap vander".split()
+    "apply_along_axis apply_over_axes bincount convolve correlate interp fft.fftfreq fft.fftshift "
+    "fft.ifftshift geomspace histogram_bin_edges insert linalg.multi_dot percentile piecewise "
+    "polyadd polyder polyint polysub polyval quantile resize unwrap vander".split()
 )
 
 

@@ -24,12 +24,11 @@ __all__ = ["FOLLOWED", "NAMES", "function_named"]
 _VERSIONS = ("2.4.",)
 #: Their names in numpy.
 NAMES = tuple(
-    "asarray_chkfinite astype convolve correlate digitize fft.fftfreq fft.fftshift "
-    "fft.ifftshift fft.rfftfreq geomspace "
-    "histogram histogram_bin_edges insert interp iscomplex isin isneginf isposinf isreal "
-    "linalg.multi_dot "
-    "nanargmax nanargmin percentile piecewise polyadd polyder polydiv polyint polysub polyval "
-    "quantile require resize sort_complex trim_zeros unwrap vander".split()
+    "apply_along_axis apply_over_axes asarray_chkfinite astype convolve correlate digitize "
+    "fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq geomspace histogram histogram_bin_edges "
+    "insert interp iscomplex isfortran isin isneginf isposinf isreal linalg.multi_dot nanargmax "
+    "nanargmin percentile piecewise polyadd polyder polydiv polyint polysub polyval quantile "
+    "require resize sort_complex trim_zeros unwrap vander".split()
 )
 
 

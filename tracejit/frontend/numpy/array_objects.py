@@ -6,6 +6,7 @@ from typing import Any
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray
+from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.selection import as_scalar
 from tracejit.frontend.tracing.layout import byte_strides, is_c_contiguous
 from tracejit.frontend.tracing.symint import unwrap
@@ -66,3 +67,10 @@ class ArrayConverter:
         if name == "wrap":
             return lambda array, to_scalar=self.is_scalar: as_scalar(array) if to_scalar else array
         raise TraceError("TJ002", f"a converter's {name}", user_line())
+
+
+def _converted(converter: ArrayConverter, k: int) -> TracedArray:
+    return (asarray(converter.given),)[k]
+
+
+SUBSCRIPTS[ArrayConverter] = _converted
