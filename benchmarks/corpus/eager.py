@@ -59,7 +59,6 @@ EAGER = {
     "quicksort_in_place": "TJ020",
     "factorial": "TJ010",
     "QuadTree.insert": "TJ020",
-    "slide_left": "TJ022",
     "GridWorld.step": "TJ006",
     "dice_poker_scores": "TJ002",
     "LinkedList.total": "TJ023",

@@ -149,6 +149,16 @@ def matrix_of_lists(x):
     return np.array(rows).sum(axis=0), len(rows)
 
 
+@_program
+def padded_with_zeros(x):
+    kept = []
+    for v in x:
+        if v > 0:
+            kept.append(float(v))
+    few = int(np.sum(x > 1.0)) - 2
+    return kept + [0.0] * (len(x) - len(kept)), [7] * few, [True] * len(kept)
+
+
 # How they grow -----------------------------------------------------------------------------------
 
 

@@ -34,6 +34,8 @@ from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
 from tracejit.frontend.tracing.union import Union
+from tracejit.ir.dims import Dim
+from tracejit.ir.types import PYINT
 
 #: Up to so many elements that are not all numbers, one is picked by a number of the run.
 _FEW_OBJECTS, _FEW_ARRAYS = 8, 4
@@ -401,18 +403,23 @@ def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
 
 
 def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:
-    """`[number] * times` for a size that is not the same in each call; else None."""
-    if type(x) is not list or len(x) != 1 or not isinstance(times, SymInt):
+    """`[number] * times` for a number that is not the same in each call; else None."""
+    if type(x) is not list or len(x) != 1 or is_grown(x):
         return None
     form = form_of(x[0])
-    whole = here().env.proved(0, "<=", times.dim)
     if not isinstance(form, Element) or form.shape or interpreter.capture.learned.plain_lists:
         return None
-    if not whole or not here().env.is_known(times.dim):
+    if isinstance(times, SymInt):
+        size: Dim = times.dim
+        if not here().env.proved(0, "<=", size) or not here().env.is_known(size):
+            return None
+    elif isinstance(times, TracedScalar) and times.type == PYINT:
+        size = here().bound(lift(interpreter.call(max, times, 0)).value())
+    else:
         return None
     interpreter.capture.learned.grew = True
     (column,) = columns_of(form, x[0])
-    return _made(interpreter, form, [filled((times.dim,), column, form.dtype)])
+    return _made(interpreter, form, [filled((size,), column, form.dtype)])
 
 
 def repeat(interpreter: Interpreter, x: list[Any], times: Any) -> Any:
