@@ -350,6 +350,28 @@ class Descent:
         return found
 
 
+class Perceptron:
+    """Methods of itself and of another object, kept in attributes."""
+
+    def __init__(self, scale: float = 2.0, other: Any = None) -> None:
+        self.scale, self.calls, self.other = scale, 0, other
+        self.activation = (other or self).step
+        self.table = {"twice": self.twice}
+
+    def step(self, x: float) -> float:
+        self.calls += 1
+        return x * self.scale
+
+    def twice(self, x: float) -> float:
+        return 2 * x * self.scale
+
+    def fit(self, xs: Any) -> float:
+        total = 0.0
+        for x in xs:
+            total = total + self.activation(x)
+        return total + self.table["twice"](1.0)
+
+
 class Bandit:
     """Methods that call methods, class attributes, static and class methods."""
 
@@ -489,6 +511,10 @@ SCENARIOS = {
             *(("fit", (_numbers(5 - k, 2),)) for k in range(3)),
             *(("until", (v,)) for v in (1.5, -9.0, 99.0, 7.5)),
         ],
+    ),
+    "methods": Scenario(
+        lambda: Perceptron(1.5, Perceptron(2.5)),
+        [("fit", (_numbers(4),)), ("fit", (_numbers(5),)), ("fit", (_numbers(6),))],
     ),
     "bandit": Scenario(lambda: Bandit(4), [("pull", (_numbers(4, seed=k),)) for k in range(5)]),
 }

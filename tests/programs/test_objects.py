@@ -91,6 +91,19 @@ def test_one_compile_serves_all_instances() -> None:
     assert len(forward.report().compiles) == 1
 
 
+def test_one_compile_serves_the_methods_that_objects_hold() -> None:
+    fit, x = tracejit.jit(programs.Perceptron.fit), np.arange(4.0)
+    for _ in range(9):
+        owner = programs.Perceptron()
+        assert fit(owner, x) == programs.Perceptron().fit(x) and owner.calls == 4
+    assert len(fit.report().compiles) == 1
+    other = programs.Perceptron()
+    owner.activation = other.step
+    assert fit(owner, x) == 16.0 and (owner.calls, other.calls) == (4, 4)
+    owner.activation = owner.twice
+    assert fit(owner, x) == 28.0 and (owner.calls, other.calls) == (4, 4)
+
+
 def test_numbers_that_differ_between_objects_become_inputs() -> None:
     move = tracejit.jit(programs.Scaled.move)
     for k in range(30):
