@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from inspect import CO_GENERATOR
+from inspect import CO_GENERATOR, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -89,7 +89,9 @@ def _by_position(
         if name not in named:
             break
         rest.append(named.pop(name))
-    return (*args, *rest), {name: named[name] for name in sorted(named)}
+    # A function sees the order in which `**` gets them.
+    order = named if code.co_flags & CO_VARKEYWORDS else sorted(named)
+    return (*args, *rest), {name: named[name] for name in order}
 
 
 def _rebuilt(interpreter: Interpreter, f: FunctionType) -> FunctionType:
