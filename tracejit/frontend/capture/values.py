@@ -389,7 +389,7 @@ class Capture:
             return self._rebuild(source, value)
         if is_placed(value):
             return self._instance(source, value)
-        if cls is MethodType and is_placed(value.__self__):
+        if cls is MethodType and is_instance(value.__self__):
             # Each object has its own: which function of which object it is counts.
             source.check = OfClass(cls)
             owner = self.attribute(source, "__self__", value.__self__)
