@@ -25,7 +25,7 @@ from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.fixpoints import Fixpoints
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.storage import Storage
-from tracejit.frontend.tracing.trace import Trace, here, user_line
+from tracejit.frontend.tracing.trace import Trace, here, is_several_axes, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, lift, wrap
 from tracejit.frontend.tracing.union import Union, Unreachable
 from tracejit.ir.dims import symbol
@@ -164,6 +164,8 @@ class Recursion:
         """What a call with these leaves has given; what it has stored is stored."""
         trace, values = here(), iter(outs)
         assert self.result is not None
+        # NumPy's layouts may follow from sizes that are known at run time.
+        trace.unordered.update(v for v in outs if is_several_axes(v.type))
         results = [next(values) for _ in self.result.types]
         flag = wrap(trace, next(values)) if self.is_shared else None
         for storage in self.storages:
