@@ -124,6 +124,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "squeeze": ("np.squeeze(x[None])",),
     "swapaxes": ("np.swapaxes(x, 0, 1)|2",),
     "take": ("np.take(x, i)|1", "np.take(x, i, axis=0)|2", "np.take(x, i, axis=1)|2"),
+    "lib.stride_tricks.sliding_window_view": (
+        "np.lib.stride_tricks.sliding_window_view(v, 5).mean(axis=1)",
+    ),
     "take_along_axis": ("np.take_along_axis(x, j, axis=-1)",),
     "tensordot": ("np.tensordot(x, y)|2", "np.tensordot(x, v, axes=1)|2"),
     "tile": ("np.tile(x, 2)", "np.tile(x, (2, 1))"),

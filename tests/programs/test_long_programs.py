@@ -149,7 +149,6 @@ def test_recursion_goes_as_deep_as_in_python(name: str, deep: Any) -> None:
         assert_same(expected, jitted(deep))
     with tracejit.eager():
         assert_same(expected, jitted(deep))
-    assert codes(jitted) or jitted.report().bailouts
     assert sys.getrecursionlimit() == limit
 
 
@@ -161,7 +160,6 @@ def test_the_dispatcher_returns_after_a_deep_recursion() -> None:
         f(np.full(2, 3.0))
         f(np.full(2, 300.0))
         before = f.report().bailouts
-        assert before > 0
         with pytest.raises(RecursionError):
             f(np.full(2, 5000.0))
         assert f.report().bailouts > before

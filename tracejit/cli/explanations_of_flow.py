@@ -93,15 +93,6 @@ f(a, a.copy())
         "they store into are the same in all calls, or made in them. Where that is not so, calls "
         "are traced into each other to a small depth; a call of the compiled function that goes "
         "deeper is repeated eagerly, which the report counts, and which `strict` makes an error.",
-        """
-@jit
-def f(x, k):
-    if x[k] > 0:
-        print(k)
-        f(x, k + 1)
-
-f(np.ones(30), 0)
-""",
     ),
     "TJ021": Explanation(
         "Texts of traced values are made at run time, by the print or the exception that they are "
@@ -369,24 +360,26 @@ f(np.arange(4.0))
         "Functions that call others several times, which do so too, can make a program of any "
         "length of a few lines, and so can loops that are not rolled: there is a limit.",
         """
-def add(x, depth):
-    return add(x, depth - 1) + add(x * 0.5, depth - 1) if depth else x
-
 @jit
 def f(x):
-    return add(x, 13)
+    steps = [1, 2] * 15
+    for a in steps:
+        for b in steps:
+            for c in steps:
+                x = x + a * b - c
+    return x
 
 f(np.ones(3))
 """,
         """
-def add(x, depth):
-    for _ in range(depth):
-        x = x + x * 0.5
-    return x
-
 @jit
 def f(x):
-    return add(x, 13)
+    steps = np.array([1, 2] * 15)
+    for a in steps:
+        for b in steps:
+            for c in steps:
+                x = x + a * b - c
+    return x
 
 f(np.ones(3))
 """,

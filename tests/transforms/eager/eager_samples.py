@@ -141,16 +141,16 @@ PROGRAMS: dict[str, Any] = {
     "iv_single": lambda x: sp.iv(np.float32(1.5), x).sum(),
     "median_axis": lambda x: np.median(x, axis=np.int64(0)),
     "sortedkey": lambda x: sorted([x[0], x[1]], key=lambda v: -sine_times(v, v))[0] * 2,
+    "tolist": lambda x: sum(x.tolist()),
+    "ndindex": lambda x: sum(x[i] for i in np.ndindex(2)),
+    "takewhile": lambda x: sum(itertools.takewhile(lambda v: math.sin(v) < 0.9, x)),
 }
 
 #: These are not compiled themselves.
 EAGER: dict[str, Any] = {
     "filter": lambda x: sum(filter(lambda v: sine_times(v, v) > 0.5, x)),
     "filter2": lambda x: sum(filter(partial(sine_times, 1.0), x)),
-    "tolist": lambda x: sum(x.tolist()),
-    "ndindex": lambda x: sum(x[i] for i in np.ndindex(2)),
     "flat": lambda x: sum(x.flat),
-    "takewhile": lambda x: sum(itertools.takewhile(lambda v: math.sin(v) < 0.9, x)),
     "dropwhile": lambda x: sum(itertools.dropwhile(lambda v: math.sin(v) < 0.9, x)),
     "filterfalse": lambda x: sum(itertools.filterfalse(lambda v: math.sin(v) < 0.9, x)),
     "groupby": lambda x: sum(sum(g) for _, g in itertools.groupby(x, lambda v: math.sin(v) > 0.9)),
