@@ -12,10 +12,9 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.numpy.conversion import asarray, cast_value, operand, stored
-from tracejit.frontend.numpy.element_keys import is_element, takes_no_array
+from tracejit.frontend.numpy.keys import is_element, slice_extent, takes_no_array
 from tracejit.frontend.numpy.masks import axis_positions, flat_positions
 from tracejit.frontend.numpy.sequences import is_sequence
-from tracejit.frontend.numpy.slices import slice_extent
 from tracejit.frontend.tracing.dispatch import DISPATCH
 from tracejit.frontend.tracing.layout import broadcast_order
 from tracejit.frontend.tracing.sizes import ShapeEnv

@@ -13,11 +13,11 @@ from tracejit.frontend.numpy.conversion import asarray, astype
 from tracejit.frontend.numpy.creation import filled, iota
 from tracejit.frontend.numpy.indexing import accumulate_item
 from tracejit.frontend.numpy.join import concatenate
+from tracejit.frontend.numpy.keys import int64_of
 from tracejit.frontend.numpy.memory_orders import copy_of, in_c_order, in_k_order, in_order_of
 from tracejit.frontend.numpy.outputs import accepts_out
 from tracejit.frontend.numpy.registry import handles
 from tracejit.frontend.numpy.shape import ravel, reshaped, swapaxes
-from tracejit.frontend.numpy.slices import int64_of
 from tracejit.frontend.numpy.ufuncs import elementwise
 from tracejit.frontend.tracing.symint import SymInt, as_dim, unwrap
 from tracejit.frontend.tracing.tracer import (

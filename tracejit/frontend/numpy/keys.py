@@ -1,4 +1,4 @@
-"""Slices of axes: from Python's bounds to a start, a size and a step, clipped as Python clips them.
+"""Keys: slices of axes, as a start, a size and a step clipped as Python does, and single elements.
 
 Bounds that are known only at run time are clipped there; what comes out are new size symbols.
 """
@@ -6,19 +6,30 @@ Bounds that are known only at run time are clipped there; what comes out are new
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Hashable
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.sizes import ShapeEnv
-from tracejit.frontend.tracing.symint import as_dim
+from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift, number_of, wrap
+from tracejit.frontend.tracing.tracer import (
+    TracedArray,
+    TracedScalar,
+    Tracer,
+    lift,
+    number_of,
+    wrap,
+)
 from tracejit.ir.dims import Dim, floordiv
 from tracejit.ir.graph import Value
 from tracejit.ir.types import NpScalar, PyScalar, dtype_of
 
-__all__ = ["int64_of", "slice_extent"]
+__all__ = ["int64_of", "is_element", "is_index", "slice_extent", "takes_no_array"]
 
 
 def slice_extent(s: slice, n: Dim, env: ShapeEnv) -> tuple[Dim, Dim, int]:
@@ -140,3 +151,33 @@ def _as_int64(x: Tracer) -> Value:
     if isinstance(x.type, PyScalar):
         return trace.emit("np_scalar", (v,), dtype="i64")
     return v if dtype_of(x.type).name == "int64" else trace.emit("cast", (v,), dtype="i64")
+
+
+def is_index(x: Any) -> bool:
+    """Whether `x` can be used as an index without being an array."""
+    return isinstance(x, (int, np.integer, SymInt, TracedScalar)) and not isinstance(x, bool)
+
+
+def is_element(key: Any, ndim: int) -> bool:
+    """Whether a key is one integer for each axis: it names a number, not an array of rank 0."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return len(keys) == ndim and all(
+        is_index(k)
+        or (isinstance(k, (TracedArray, np.ndarray)) and k.ndim == 0 and k.dtype.kind in "iu")
+        for k in keys
+    )
+
+
+@cache
+def takes_no_array(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy refuses an array with axes, though of one element, as an element.
+
+    NumPy 2.4 does, but for bools; older ones warn.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            np.zeros(1, dtype)[0] = np.zeros(1, dtype)
+        except (TypeError, ValueError):
+            return True
+    return False
