@@ -93,7 +93,7 @@ def native(name: str, dtype: str, host: str, columns: tuple[Array, ...]) -> Arra
     return out
 
 
-@pytest.mark.sampled(4, kind=lambda name, **_: name)
+@pytest.mark.sampled(8, kind=lambda name, **_: name)
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(ARITY))
@@ -107,7 +107,7 @@ def test_bits_of_native_code(name: str, dtype: str, host: str) -> None:
     assert not bad, f"{len(bad)} of {got.size}: {shown}"
 
 
-@pytest.mark.sampled(2, kind=lambda name, **_: name)
+@pytest.mark.sampled(4, kind=lambda name, **_: name)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", sorted(ARITY))
 def test_a_fused_result_is_in_the_class_of_the_op(name: str, dtype: str) -> None:

@@ -28,6 +28,7 @@ def test_each_function_has_a_sample() -> None:
     assert {function_named(name) for name in s.CALLS} >= FOLLOWED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", s.CALLS)
 def test_results_are_those_of_the_call(name: str) -> None:
     f, x = s.CALLS[name]
@@ -40,6 +41,7 @@ def test_results_are_those_of_the_call(name: str) -> None:
         assert not any(path.endswith(f":{last}") for path in hosted(compiled, x))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", s.SMOOTH)
 def test_gradients_are_those_of_the_source(name: str) -> None:
     f, x = s.CALLS[name]
@@ -120,6 +122,7 @@ def test_searches_are_those_of_numpy_in_any_order(name: str) -> None:
             assert_same(f(v, a, y), np.interp(v, a, y), parity="order", ulp=4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("m", range(1, 20))
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions_of_any_length(m: int, mode: Any) -> None:
