@@ -33,7 +33,7 @@ def apart(*shape: int) -> Any:
 LENGTHS = pytest.mark.parametrize(("m", "n"), [(7, 3), (3, 7), (6, 4), (4, 6), (5, 5), (4, 1)])
 
 
-@pytest.mark.sampled(2, kind=lambda mode, **_: mode)
+@pytest.mark.sampled(6, kind=lambda mode, **_: mode)
 @KINDS
 @LENGTHS
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
