@@ -316,6 +316,18 @@ def unlike_on_two_sides(a):
 programs.add(unlike_on_two_sides, (ramp(3),), (-ramp(3),))
 
 
+def given_by_position_alone(x):
+    """Parameters that have only a position keep their defaults."""
+
+    def g(a, b=1, /, c=2):
+        return a + 10 * b + 100 * c
+
+    return g(x[0], c=3), g(x[0], 4, c=5), g(x[0])
+
+
+programs.add(given_by_position_alone, (ramp(3),), (-ramp(3),))
+
+
 def returning_differs(x):
     """A list that both sides of a branch change before they return is read after the call."""
     values = [0.0]

@@ -259,7 +259,7 @@ class Flow:
         except Once:
             names.put(before)
             return self._peeled(
-                predicate(self, length > first), lambda: run(first), _nothing, names
+                predicate(self, length > first), lambda: run(first), _unended, names
             )
         except TraceError as e:
             if e.code in _FINAL or not known or length - first > _UNROLLED:
@@ -341,7 +341,7 @@ class Flow:
             return self._static(test, run, names, info)
         except Once:
             names.put(before)
-            return self._peeled(holds, run, _nothing, names)
+            return self._peeled(holds, run, _unended, names)
         except TraceError as e:
             if isinstance(e, Grows) and e.loop is not loop:
                 raise
@@ -418,6 +418,11 @@ def _too_long(e: TraceError, count: int | None) -> TraceError:
 
 def _nothing() -> None:
     return None
+
+
+def _unended() -> None:
+    """What follows a first iteration that, traced for any of them, never ended, and does end."""
+    raise TraceError("TJ008", "a loop whose body mostly raises", user_line())
 
 
 def _as_value(f: Callable[[], Any]) -> Callable[[], Operand]:

@@ -85,7 +85,9 @@ def _by_position(
     """
     named = dict(kwargs)
     rest = []
-    for name in code.co_varnames[max(len(args), code.co_posonlyargcount) : code.co_argcount]:
+    # A parameter that has only a position, and is not given, is filled in by the call.
+    end = code.co_argcount if len(args) >= code.co_posonlyargcount else 0
+    for name in code.co_varnames[len(args) : end]:
         if name not in named:
             break
         rest.append(named.pop(name))

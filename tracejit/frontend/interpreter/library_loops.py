@@ -166,8 +166,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     xp, fp = xp.astype(np.float64, copy=False), fp.astype(np.float64, copy=False)
     first = fp[0] if left is None else np.float64(left)
     last = fp[-1] if right is None else np.float64(right)
-    if n <= max(_FEW, 4 * len(x)):
-        require_order(xp)
+    require_order(xp)
     base = np.minimum(np.maximum(bisected(xp, x, "right") - 1, 0), n - 1)
     low = np.minimum(base, n - 2)
     # At the last point the interval ends, at all others it begins.
