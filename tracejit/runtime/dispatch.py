@@ -19,6 +19,7 @@ import numpy as np
 from tracejit import config
 from tracejit.errors import FallbackError, TraceError
 from tracejit.frontend.capture.values import Call, Learned
+from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
 from tracejit.library_names import refresh
 from tracejit.locks import holding, holds_lock, long_lock
@@ -49,6 +50,10 @@ _FAILED = 8
 #: Kinds of arguments a function is compiled for: an object or a text that is new at every call is
 #: part of the kind.
 _STRUCTURES = 256
+#: Kinds of arguments from which on lists of few numbers are arrays, too.
+_LENGTHS = 4
+#: Up to so many numbers of lists are taken one by one, where they cannot be arrays.
+_TAKEN_APART = 1000
 #: How often a call compiles again because what it has compiled does not answer it.
 _TRIES = 4
 
@@ -62,6 +67,8 @@ class _Structure:
         #: Whether each variant is for sizes of its own.
         self.sizes_static = False
         self.eager: Fallback | None = None
+        #: Whether lists that are arrays here are taken apart instead.
+        self.apart = False
         #: Shapes and numbers of calls that raise an exception which stops the trace, too.
         self.failed: set[Any] = set()
 
@@ -97,6 +104,7 @@ class Jitted(native.JitBase):
         "_captured",
         "_eager_runs",
         "_fallbacks",
+        "_few",
         "_histories",
         "_learned",
         "_lock",
@@ -119,6 +127,7 @@ class Jitted(native.JitBase):
         self._histories: dict[object, History] = {}
         self._captured: dict[str, list[tuple[int, ...]]] = {}
         self._learned = Learned()
+        self._few = FEW
         self._report = Report(getattr(function, "__qualname__", None) or repr(function))
         self._fallbacks = Fallbacks(function, self._report, strict)
         self._binder = Binder(function)
@@ -311,10 +320,12 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
+def _compiled(
+    self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: bool = False
+) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
-    Raises TraceError where the arguments cannot be traced at all.
+    Lists of numbers are arrays, if they are long and not to be taken `apart`. Raises TraceError where the arguments cannot be traced at all.
     """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")
@@ -323,10 +334,14 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
     form = len(args), tuple(kwargs)
     if kwargs:
         args, kwargs = self._binder.bind(form, args, kwargs)
-    leaves, tree = _flatten()(args, kwargs)
+    leaves, tree = _flatten()(args, kwargs, None if apart else self._few)
     key = (tree, tuple([leaf_key(x) for x in leaves]))
     structure = self._structures.get(key)
     if structure is None:
+        if self._few and not apart and len(self._structures) >= _LENGTHS:
+            # Short lists may come in many lengths, too.
+            self._few = 0
+            return _compiled(self, *given, tries)
         if len(self._structures) >= _STRUCTURES:
             raise TraceError("TJ012", f"{_STRUCTURES} kinds of arguments")
         with self._lock:
@@ -334,6 +349,8 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
         hopeless = self._fallbacks.hopeless
         if hopeless is not None and not any(s.variants for s in self._structures.values()):
             structure.eager = hopeless
+    if structure.apart:
+        return _compiled(self, *given, tries, apart=True)
     call = Call(leaves, (args, kwargs))
     result = _try(self, structure, call, form)
     if result is native.MISS and structure.eager is None:
@@ -342,12 +359,19 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             return _fail(self, structure, what, given)
         with self._lock:
             result = _try(self, structure, call, form)
-            variant, suspect, refusal = None, None, None
+            variant, error, suspect, refusal = None, None, None, None
             if result is native.MISS and structure.eager is None:
                 found = (known.refusal(call) for known in structure.variants)
                 refusal = next((e for e in found if e is not None), None)
                 if refusal is None:
-                    variant, suspect = _new_variant(self, structure, call, tree, form)
+                    variant, error = _new_variant(self, structure, call, tree, form)
+        if error is not None and 0 < tree.packed <= _TAKEN_APART:
+            structure.apart = True
+            return _compiled(self, *given, tries, apart=True)
+        if isinstance(error, TraceError):
+            structure.eager = self._fallbacks.failed(error)
+        elif error is not None:
+            suspect = self._fallbacks.fault(error)
         if variant is not None:
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
@@ -359,7 +383,7 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES) -> Any:
             if result is native.MISS and refusal is None:
                 if tries:
                     # Another thread has rebound what the function captures, since it was traced.
-                    return _compiled(self, *given, tries - 1)
+                    return _compiled(self, *given, tries - 1, apart)
                 fault = self._fallbacks.fault(AssertionError("a variant without calls"))
                 structure.eager = self._fallbacks.add(fault)
         if refusal is not None:
@@ -478,11 +502,12 @@ def _first(
 
 def _new_variant(
     self: Any, structure: _Structure, call: Call, tree: Any, form: Form
-) -> tuple[Any, Fallback | None]:
-    """A variant for a call, or None; then its structure is eager, or else something has stopped the
-    compile that may be the user's error, which the eager run raises on the user's line.
+) -> tuple[Any, Exception | None]:
+    """A variant for a call, or what has stopped the compile: a TraceError where its structure is
+    eager, else what may be the user's error, which the eager run raises on the user's line.
     """
     from tracejit.runtime.compile.specialize import specialize_call
+    from tracejit.runtime.compile.variant import GivenTwice
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
     try:
@@ -491,11 +516,10 @@ def _new_variant(
         places = self._binder.places(form)
         with holding(self._lock):
             variant, compiled = specialize_call(self, structure, call, tree, form, places)
-    except TraceError as e:
-        structure.eager = self._fallbacks.failed(e)
-        return None, None
+    except GivenTwice:
+        raise  # Other calls of this kind may be compiled.
     except Exception as e:
-        return None, self._fallbacks.fault(e)
+        return None, e
     structure.variants.append(variant)
     self._report.variants.append(compiled)
     return variant, None

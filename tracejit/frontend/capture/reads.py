@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.packed import PackedForm, pack
+
 __all__ = [
     "MISSING",
     "AddressRead",
@@ -34,6 +36,7 @@ __all__ = [
     "ObjectRead",
     "OfClass",
     "OwnRead",
+    "PackedRead",
     "SameAs",
     "class_lookup",
 ]
@@ -159,6 +162,21 @@ class ArgumentRead:
         for is_name, key in self.path:
             x = getattr(x, key) if is_name else x[key]
         return x
+
+
+class PackedRead:
+    """A column of a list whose elements all have a form. Raises TypeError for any other."""
+
+    __slots__ = ("column", "form")
+
+    def __init__(self, form: PackedForm, column: int) -> None:
+        self.form, self.column = form, column
+
+    def __call__(self, x: Any) -> Any:
+        arrays = pack(x, self.form) if x else None
+        if arrays is None:
+            raise TypeError("a list of other elements")
+        return arrays[self.column]
 
 
 class ClassHas:

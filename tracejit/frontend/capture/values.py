@@ -47,12 +47,14 @@ from tracejit.frontend.capture.reads import (
     ObjectRead,
     OfClass,
     OwnRead,
+    PackedRead,
     SameAs,
     class_lookup,
 )
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.instances import is_instance, is_placed
+from tracejit.frontend.tracing.packed import FEW, PackedForm, Rows, pack, packed_form
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     build_dataclass,
@@ -97,6 +99,9 @@ class Learned:
     plain_lists: bool = False
     #: Whether a trace has made lists of arrays.
     grew: bool = False
+    #: Whether a trace has taken lists from outside as arrays, and whether none is to.
+    packed: bool = False
+    apart: bool = False
     #: Functions that call themselves as often as data says: calls of them are nodes, or inlined.
     recursive: set[CodeType] = field(default_factory=set)
     inlined: set[CodeType] = field(default_factory=set)
@@ -160,6 +165,8 @@ class Capture:
         self.trace = trace
         self.learned = learned or Learned()
         self.make_leaf = make_leaf
+        #: Makes the stand-in of a list of numbers whose elements are in arrays.
+        self.make_list: Callable[[PackedForm, list[Any]], list[Any]] | None = None
         self.inputs: list[Source] = []
         #: (namespace, name, value or MISSING) of exempt names.
         self.bindings: list[tuple[dict[str, Any], str, Any]] = []
@@ -386,6 +393,8 @@ class Capture:
         if cls in (list, tuple, dict) or is_namedtuple(cls) or is_plain_dataclass(value):
             if cls is not tuple:
                 self._by_identity[id(value)] = source
+            if cls is list and (packed := self._packed(source, value)) is not None:
+                return packed
             return self._rebuild(source, value)
         if is_placed(value):
             return self._instance(source, value)
@@ -567,10 +576,30 @@ class Capture:
             for name in names:
                 part = self.attribute(source, name, getattr(value, name))
                 object.__setattr__(new, name, part)
+        self._note_container(new, source)
+        return new
+
+    def _packed(self, source: Source, value: list[Any]) -> list[Any] | None:
+        """The stand-in of a list of many numbers, as arrays; None for any other."""
+        few = 0 if source.label in self.learned.varying else FEW
+        form = None if self.learned.apart else packed_form(value, few)
+        arrays = None if form is None or isinstance(form, Rows) else pack(value, form)
+        if arrays is None or self.make_list is None:
+            return None
+        self.learned.packed = True
+        source.check = OfClass(list)
+        columns = []
+        for k, array in enumerate(arrays):
+            read = PackedRead(form, k)
+            columns.append(self.reach(self.step(source, ("packed", k), read, f"[{k}]", array)))
+        new = source.placeholder = self.make_list(form, columns)
+        self._note_container(new, source)
+        return new
+
+    def _note_container(self, new: Any, source: Source) -> None:
         self.add_rebuilt(new)
         self._places[id(new)] = source
         self._by_place.append(source)
-        return new
 
     def _element(self, parent: Source, key: Any, label: str, value: Any) -> Any:
         typed = ("item", type(key), key)
@@ -595,6 +624,10 @@ class Capture:
 
     def close(self) -> None:
         """End of the trace: keep what later calls need, drop what it held alive."""
+        if self.tells_apart and any(not isinstance(s.read, ArgumentRead) for s in self._by_place):
+            # What is in two places of the arguments is not compiled at all.
+            for key, place in list(self._places.items()):
+                self._places[key] = place if isinstance(place, Source) else place()
         if self.tells_apart and len(self._by_place) > 1:
             apart = self._source(("distinct",), None, _nothing, "an object given twice", None)
             apart.check = Distinct([source.index for source in self._by_place])
@@ -613,7 +646,7 @@ class Capture:
         self.created.clear()
         self.arguments.clear()
         self._order.clear()
-        del self.make_leaf, self.trace
+        del self.make_leaf, self.make_list, self.trace
 
     @property
     def reads_leaves(self) -> bool:
@@ -644,8 +677,23 @@ class Capture:
             values.append(value)
         return [values[s.index] for s in self.inputs]
 
+    def is_given_twice(self, call: Call) -> bool:
+        """Whether the call holds one object in two places that the trace takes for two."""
+        if not self.steps or not isinstance(self.steps[-1].check, Distinct):
+            return False
+        values: list[Any] = [call]
+        for parent, read, _, _ in self.steps:
+            try:
+                values.append(read(values[parent]))
+            except Exception:
+                return False
+        return not self.steps[-1].check(None, values)
+
     def moved(self, call: Call) -> Iterator[str]:
-        """The labels of numbers that the trace took as they were, and that are others now."""
+        """The labels of numbers that the trace took as they were, and that are others now.
+
+        Those of lists, too, that are longer or shorter.
+        """
         values: list[Any] = [call]
         for parent, read, check, label in self.steps:
             try:
@@ -653,6 +701,8 @@ class Capture:
             except Exception:
                 return
             values.append(value)
+            if isinstance(check, HasSize) and type(value) is list and len(value) != check.size:
+                yield label
             if not isinstance(check, EqualTo) or check(value, values):
                 continue
             if type(value) is type(check.value) and _is_number(value):

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from tracejit.frontend.interpreter.functions import place_of
 from tracejit.frontend.interpreter.interpreter import TraceInterpreter
 from tracejit.frontend.interpreter.results import flatten_result
 from tracejit.frontend.rewrite.source import is_library_file
+from tracejit.frontend.tracing.grown import grown_list
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import TreeDef, leaf_names, unflatten
 from tracejit.frontend.tracing.trace import Trace
@@ -89,7 +91,10 @@ def trace_function(
         names = leaf_names(tree, parameters)
         tracers = list(map(make_leaf, leaves, names))
         capture.add_leaves(leaves, names)
-        args, kwargs = unflatten(tree, tracers, capture.add_rebuilt, capture.add_argument)
+        capture.make_list = partial(grown_list, interpreter)
+        args, kwargs = unflatten(
+            tree, tracers, capture.add_rebuilt, capture.add_argument, capture.make_list
+        )
         capture.add_containers((args, kwargs))
         capture.add_argument(f)
         try:

@@ -146,13 +146,13 @@ class _ResultFlattener(Flattener):
             return Static(x)
         if isinstance(x, GeneratorCall):
             raise TraceError("TJ023", "a generator in the result", user_line())
-        if is_grown(x):
-            return self.grown(x)
         if not self.made(x):
             number = self.place_of(x)
             if number is not None:
                 self.leaves.append(self._given.setdefault(number, Given(number)))
                 return LEAF
+        if is_grown(x):
+            return self.grown(x)
         return super().node(x)
 
     def grown(self, x: list[Any]) -> Boxed:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.packed import PackedForm, Rows, class_of_name
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
@@ -30,6 +31,7 @@ __all__ = [
     "columns_of",
     "element_of",
     "form_of",
+    "grown_list",
     "is_grown",
     "leaves_in",
     "prefixes",
@@ -96,6 +98,26 @@ class Grown:
 def is_grown(x: Any) -> bool:
     """Whether `x` is a list that grows with data, or its contents."""
     return type(x) is list and len(x) == 2 and type(x[0]) is Grown
+
+
+def grown_list(interpreter: Any, form: PackedForm, arrays: Sequence[TracedArray]) -> list[Any]:
+    """The stand-in of a list whose elements are in arrays."""
+    forms = iter(arrays)
+
+    def of(form: PackedForm) -> Form:
+        if isinstance(form, tuple):
+            return Record(tuple, tuple(map(of, form)))
+        shape = next(forms).type.shape
+        if isinstance(form, Rows):
+            return Element("list", _number(form.of).dtype, shape[1:], _number(form.of))
+        return _number(form)
+
+    return [Grown(interpreter, of(form), arrays), arrays[0].shape[0]]
+
+
+def _number(name: str) -> Element:
+    cls = class_of_name(name)
+    return Element(_PYTHON.get(cls, "scalar"), np.dtype(cls))
 
 
 def size_of(x: list[Any]) -> Any:

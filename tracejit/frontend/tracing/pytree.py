@@ -17,6 +17,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.tracing.instances import is_placed
+from tracejit.frontend.tracing.packed import PackedForm, PackedList, Rows, pack, packed_form
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.tracer import Tracer, check_dtype, user_line
 from tracejit.ir.types import DTYPES
@@ -38,6 +39,7 @@ __all__ = [
     "dataclass_fields",
     "flatten",
     "holds_made",
+    "holds_rows",
     "is_constant",
     "is_default",
     "is_made",
@@ -64,7 +66,8 @@ LEAF = "leaf"
 MOST_NESTED = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees)
+#: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees), where
+#: the class of a list of numbers that is taken as arrays is a PackedList.
 _Node: TypeAlias = Any
 
 
@@ -180,10 +183,12 @@ class Shared:
 class TreeDef:
     """The structure around `count` leaves."""
 
-    __slots__ = ("_hash", "count", "root")
+    __slots__ = ("_hash", "count", "packed", "root")
 
-    def __init__(self, root: _Node, count: int) -> None:
+    def __init__(self, root: _Node, count: int, packed: int = 0) -> None:
         self.root, self.count = root, count
+        #: How many numbers of lists are in arrays, at the call that this is the structure of.
+        self.packed = packed
         self._hash = hash(root)
 
     def __eq__(self, other: object) -> bool:
@@ -338,7 +343,27 @@ class Flattener:
 
 
 class _ArgumentFlattener(Flattener):
-    """Instances are leaves: what a call reads of them is looked up by the trace."""
+    """Instances are leaves: what a call reads of them is looked up by the trace.
+
+    Lists of more than `few` numbers become arrays, which are leaves; `packed` counts the numbers.
+    """
+
+    def __init__(self, few: int | None) -> None:
+        super().__init__()
+        self.few, self.packed = few, 0
+
+    def node(self, x: Any) -> Any:
+        if self.few is not None and type(x) is list:
+            form = packed_form(x, self.few)
+            arrays = None if form is None else pack(x, form)
+            if form is not None and arrays is not None:
+                self.once(x)
+                for row in x if type(x[0]) is list else ():
+                    self.once(row)
+                self.leaves += arrays
+                self.packed += sum(array.size for array in arrays)
+                return (PackedList(form), (), (LEAF,) * len(arrays))
+        return super().node(x)
 
     def other(self, x: Any) -> Any:
         if is_placed(x):
@@ -379,23 +404,26 @@ def _is_constant_key(key: Any) -> bool:
     return all(map(_is_constant_key, key)) if type(key) is tuple else is_constant(key)
 
 
-def flatten(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], TreeDef]:
+def flatten(
+    args: Sequence[Any], kwargs: Mapping[str, Any], few: int | None = None
+) -> tuple[list[Any], TreeDef]:
     """The leaves of a call's arguments (arrays, numbers, instances) and their tree.
 
-    The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for arrays that a graph
-    cannot hold, for a list, dict or dataclass that occurs twice, and for containers nested very
-    deeply.
+    Lists of more than `few` numbers are leaves, too, as arrays with copies of what they hold; None
+    takes all lists apart. The tree's root is the pair (args, kwargs). Raises TraceError TJ003 for
+    arrays that a graph cannot hold, for a list, dict or dataclass that occurs twice, and for
+    containers nested very deeply.
     """
     if not kwargs and _LEAVES.issuperset(map(type, args)):
         for x in args:
             if type(x) is np.ndarray and x.dtype not in _DTYPES:
                 check_dtype(x.dtype)
         return list(args), _only_leaves(len(args))
-    flattener = _ArgumentFlattener()
+    flattener = _ArgumentFlattener(few)
     node = flattener.node
     positional = (tuple, (), tuple([node(x) for x in args]))
     root = (tuple, (), (positional, node(kwargs)))
-    return flattener.leaves, TreeDef(root, len(flattener.leaves))
+    return flattener.leaves, TreeDef(root, len(flattener.leaves), flattener.packed)
 
 
 @functools.lru_cache(maxsize=64)
@@ -423,14 +451,16 @@ def unflatten(
     leaves: Sequence[Any],
     made: Callable[[Any], None] | None = None,
     static: Callable[[Any], None] | None = None,
+    listed: Callable[[PackedForm, Sequence[Any]], list[Any]] | None = None,
 ) -> Any:
     """The value with these leaves.
 
+    `listed` makes the stand-in of a list whose leaves are arrays.
     `made` is told of each list, dict and dataclass built for it, `static` of each object that is
     part of the tree by identity. Of an alternative, only the leaves of the side that is chosen are
     read.
     """
-    return _Unflattener(leaves, made, static).build(tree.root)
+    return _Unflattener(leaves, made, static, listed).build(tree.root)
 
 
 class _Unflattener:
@@ -441,8 +471,9 @@ class _Unflattener:
         leaves: Sequence[Any],
         made: Callable[[Any], None] | None,
         static: Callable[[Any], None] | None,
+        listed: Callable[[PackedForm, Sequence[Any]], list[Any]] | None = None,
     ) -> None:
-        self.leaves, self.made, self.static = leaves, made, static
+        self.leaves, self.made, self.static, self.listed = leaves, made, static, listed
         self.at = 0
         self._shared: dict[int, Any] = {}
 
@@ -485,6 +516,9 @@ class _Unflattener:
             new = {_plain_key(k): self.build(c) for k, c in zip(keys, children, strict=True)}
         elif cls is list:
             new = [self.build(c) for c in children]
+        elif isinstance(cls, PackedList):
+            assert self.listed is not None
+            new = self.listed(cls.form, [self.build(c) for c in children])
         elif keys or not issubclass(cls, tuple):
             new = build_dataclass(cls, dict(zip(keys, map(self.build, children), strict=True)))
         else:
@@ -506,6 +540,14 @@ def holds_made(node: _Node) -> bool:
     if isinstance(node, Alternative):
         return holds_made(node.first) or holds_made(node.second)
     return is_made(node) or isinstance(node, tuple) and any(map(holds_made, node[2]))
+
+
+def holds_rows(node: _Node) -> bool:
+    """Whether a list of lists is taken as an array in a tree of arguments."""
+    if not isinstance(node, tuple):
+        return False
+    cls, _, children = node
+    return isinstance(cls, PackedList) and isinstance(cls.form, Rows) or any(map(holds_rows, children))
 
 
 def boxed(form: Any, arrays: Sequence[Any]) -> list[Any]:

@@ -128,7 +128,7 @@ def _tree_differences(
 def _node_differences(name: str, old: Any, new: Any) -> Iterable[str]:
     if old is new or old == new:
         return
-    if isinstance(old, tuple) and isinstance(new, tuple) and old[0] is new[0]:
+    if isinstance(old, tuple) and isinstance(new, tuple) and old[0] == new[0]:
         before, now = _children(old), _children(new)
         if len(before) != len(now):
             yield f"new structure: {name} has {len(now)} elements instead of {len(before)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import CellType
 from typing import Any, Literal, TypeAlias
 
+from tracejit.frontend.tracing.packed import PackedForm
 from tracejit.runtime.call.watch import Watched
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "GlobalSource",
     "MethodFunction",
     "ObjectSource",
+    "PackedSource",
     "Positional",
     "RereadItem",
     "Source",
@@ -124,6 +126,18 @@ class ElementSource:
 
 
 @dataclass(frozen=True)
+class PackedSource:
+    """An array of what is in a list whose elements all have `form`: that with number `column`.
+
+    Anything else, and an empty list, is a miss.
+    """
+
+    parent: Source
+    form: PackedForm
+    column: int
+
+
+@dataclass(frozen=True)
 class RereadItem:
     """Item `index` of what the spec's `reread` gives."""
 
@@ -143,13 +157,14 @@ Source: TypeAlias = (
     | AttributeSource
     | TypeSource
     | ElementSource
+    | PackedSource
     | RereadItem
 )
 
 
 def runs_python(source: Source) -> bool:
     """Whether going to a source may run Python code."""
-    if isinstance(source, (TypeSource, ElementSource)):
+    if isinstance(source, (TypeSource, ElementSource, PackedSource)):
         return runs_python(source.parent)
     if isinstance(source, (DictItem, MethodFunction)):
         return runs_python(source.items if isinstance(source, DictItem) else source.method)
@@ -158,6 +173,6 @@ def runs_python(source: Source) -> bool:
 
 def is_argument(source: Source) -> bool:
     """Whether a source is an argument or an element of one."""
-    if isinstance(source, (TypeSource, ElementSource)):
+    if isinstance(source, (TypeSource, ElementSource, PackedSource)):
         return is_argument(source.parent)
     return isinstance(source, Positional)

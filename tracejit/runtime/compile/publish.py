@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from tracejit.frontend.capture import reads as at
 from tracejit.frontend.capture.values import MISSING, Call, Capture, Step
+from tracejit.frontend.tracing.packed import PackedList
 from tracejit.frontend.tracing.pytree import LEAF, Identity, Static, TreeDef
 from tracejit.runtime import native
 from tracejit.runtime.call.binding import Form, Positions
@@ -41,6 +42,7 @@ from tracejit.runtime.call.sources import (
     GlobalSource,
     MethodFunction,
     ObjectSource,
+    PackedSource,
     Positional,
     RereadItem,
     Source,
@@ -208,6 +210,11 @@ class _Arguments:
             self._container(source, path, *node)
 
     def _container(self, source: Source, path: Any, cls: Any, keys: Any, children: Any) -> None:
+        if isinstance(cls, PackedList):
+            self.mutable.append(source)
+            for k, child in enumerate(children):
+                self._node(PackedSource(source, cls.form, k), child, (*path, (False, k)))
+            return
         if dataclasses.is_dataclass(cls):
             self._dataclass(source, path, cls, keys, children)
             return
@@ -323,6 +330,8 @@ class _Captured:
             return parent
         if isinstance(read, at.AttributeRead):
             return AttributeSource(parent, read.name)
+        if isinstance(read, at.PackedRead):
+            return PackedSource(parent, read.form, read.column)
         if isinstance(read, at.ItemRead):
             return ElementSource(parent, self._position(step.parent, read.key))
         if read is type:

@@ -15,14 +15,14 @@ from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
 from tracejit.frontend.tracing.notes import Note
-from tracejit.frontend.tracing.pytree import flatten
+from tracejit.frontend.tracing.pytree import flatten, holds_rows
 from tracejit.frontend.tracing.trace import user_line
 from tracejit.runtime.call.binding import Form, Positions
 from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
-from tracejit.runtime.compile.variant import Variant
+from tracejit.runtime.compile.variant import GivenTwice, Variant
 from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile
@@ -56,8 +56,9 @@ def _trace(
                 read_lists=learned.read_lists,
                 recursive=learned.recursive,
                 inlined=learned.inlined,
+                apart=learned.apart,
             )
-        known.plain_lists, known.grew = plain, False
+        known.plain_lists, known.grew, known.packed = plain, False, False
         try:
             traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
         except ListIsRead as e:
@@ -70,13 +71,24 @@ def _trace(
             return attempt(scalars_static)
         except Refused:
             return attempt(scalars_static)
-        except TraceError as e:
+        except GivenTwice:
+            raise
+        except Exception as e:
+            if known.packed and not learned.apart:
+                return _taken_apart(learned, e, lambda: attempt(scalars_static))
+            if not isinstance(e, TraceError):
+                raise
             if learned.recursive:
                 return _inlined(learned, e, lambda: attempt(scalars_static))
             if not known.grew or plain or e.code not in _SHARED:
                 raise
             plain = True
             return attempt(scalars_static)
+        if traced.capture is not None and traced.capture.is_given_twice(call):
+            raise GivenTwice
+        if holds_rows(tree.root) and any(s.kind in ("element", "tail") for s in traced.stores):
+            # A list that changes may be one of those in another list.
+            raise TraceError("TJ005", "lists in a list, and a list that changes", user_line())
         return traced, chosen
 
     for variant in structure.variants:
@@ -86,6 +98,8 @@ def _trace(
         return attempt(True)
     try:
         return attempt(False)
+    except GivenTwice:
+        raise
     except TraceError as e:
         kinds = (int, float, complex, np.generic) if e.code in _VALUE else (int,)
         numbers = learned.varying or any(isinstance(x, kinds) for x in leaves)
@@ -98,6 +112,18 @@ def _trace(
         raise e if error.code in _VALUE else error from None
     structure.scalars_static = True
     return result
+
+
+def _taken_apart(
+    learned: Learned, error: Exception, attempt: Callable[[], tuple[Traced, Specialization]]
+) -> tuple[Traced, Specialization]:
+    """Another attempt, in which lists from outside are no arrays. Raises `error` if it fails."""
+    learned.apart = True
+    try:
+        return attempt()
+    except Exception:
+        learned.apart = False
+        raise error from None
 
 
 def _inlined(
@@ -139,7 +165,7 @@ def specialize_call(
     try:
         return _compile(self, structure, history, call, tree, form, places)
     except TraceError as e:
-        if not history.varies:
+        if not history.varies or isinstance(e, GivenTwice):
             raise
         error = e
     structure.sizes_static = True

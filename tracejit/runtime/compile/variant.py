@@ -18,7 +18,14 @@ from tracejit.runtime.compile.results import Results, make_results
 from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.native import BAIL, MISS
 
-__all__ = ["Variant", "compile_variant"]
+__all__ = ["GivenTwice", "Variant", "compile_variant"]
+
+
+class GivenTwice(TraceError):
+    """A call that holds an object in two places, and changes such objects."""
+
+    def __init__(self) -> None:
+        super().__init__("TJ003", "an object that is given twice")
 
 
 @dataclass
@@ -63,8 +70,13 @@ class Variant:
         return outputs if self.results is None else self.results(outputs, leaves)
 
     def refusal(self, call: Call) -> TraceError | None:
-        """Why it must not write to some of these leaves; None where it may or does not."""
+        """Why it must not write to some of these leaves; None where it may or does not.
+
+        Raises GivenTwice.
+        """
         leaves = call.leaves
+        if self.traced.capture is not None and self.traced.capture.is_given_twice(call):
+            raise GivenTwice
         known = self.traced.specialization.leaves
         if not any(isinstance(leaf, ArrayLeaf) and leaf.writeable for leaf in known):
             return None

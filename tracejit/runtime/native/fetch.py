@@ -20,6 +20,7 @@ from tracejit.runtime.call.sources import (
     GlobalSource,
     MethodFunction,
     ObjectSource,
+    PackedSource,
     Positional,
     RereadItem,
     Source,
@@ -27,6 +28,7 @@ from tracejit.runtime.call.sources import (
     TypeSource,
 )
 from tracejit.runtime.call.watch import Watched
+from tracejit.runtime.native.packing import Packer
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText
 
@@ -47,6 +49,8 @@ class Fetcher:
         #: References that belong to the entry.
         self.owned: list[str] = []
         self._held: dict[Source, str] = {}
+        #: The arrays of lists, as these were when Python code has last run.
+        self._packed: dict[Source, str] = {}
         self._borrowed: dict[Source, str] = {}
         self._containers: dict[Source, SequenceLeaf | DictLeaf] = {}
         self._values = ""
@@ -115,6 +119,11 @@ class Fetcher:
         """The object that a source holds."""
         if isinstance(source, AttributeSource):
             return self._attribute(source)
+        if isinstance(source, PackedSource):
+            if source not in self._packed:
+                packer = Packer(self.text, self.layout, self.require, self._new)
+                self._packed[source] = packer.emit(self.get(source.parent), source)
+            return self._packed[source]
         found = self._borrowed.get(source)
         if found is None:
             found = self._borrowed[source] = self._get(source)

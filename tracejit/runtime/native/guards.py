@@ -100,6 +100,7 @@ class GuardEmitter(Fetcher):
                 self.reread(spec.reread)
             self._leaves(in_slots, lambda source, leaf: not is_argument(source))
             self.sizes.clear()
+            self._packed.clear()
             self._leaves(in_slots, lambda source, leaf: is_argument(source) or _is_given(leaf))
         else:
             self._leaves(in_slots, lambda source, leaf: True)

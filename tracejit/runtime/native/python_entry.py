@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.packed import pack
 from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
@@ -53,6 +54,7 @@ from tracejit.runtime.call.sources import (
     GlobalSource,
     MethodFunction,
     ObjectSource,
+    PackedSource,
     Positional,
     RereadItem,
     Source,
@@ -208,6 +210,7 @@ class _Place:
     def __init__(self, args: Sequence[Any], values: Sequence[Any] = ()) -> None:
         self._args, self._values = args, values
         self._attributes: dict[Source, Any] = {}
+        self._packed: dict[Source, Any] = {}
 
     def get(self, source: Source) -> Any:
         """What a source holds now; `_NOTHING` for a key that is not there."""
@@ -241,6 +244,12 @@ class _Place:
                 if type(container) is dict:
                     container = [*container.values()]
                 return container[index]
+            case PackedSource(parent, form, column):
+                if source not in self._packed:
+                    found = self.get(parent)
+                    _require(type(found) is list and len(found) > 0)
+                    self._packed[source] = _present(pack(found, form))[column]
+                return self._packed[source]
             case AttributeSource(parent, name):
                 if source not in self._attributes:
                     obj = self.get(parent)

@@ -49,6 +49,7 @@ class Layout:
     complex_value: int
     tuple_size: int
     tuple_items: int
+    list_items: int
     cell_contents: int
     scalar_value: int
     function_code: int
@@ -225,6 +226,18 @@ def _tuple_fields() -> dict[str, int]:
     return {"tuple_size": size, "tuple_items": at}
 
 
+def _list_offset() -> int:
+    """Where a list keeps the address of the table of its items."""
+    size = tuple.__basicsize__ - _WORD
+    for count in (1, 3, 9):
+        sample = [object() for _ in range(count)]
+        table = _word(sample, size + _WORD)
+        held = ctypes.string_at(table, _WORD * count)
+        if held != b"".join(_pointer(id(item)) for item in sample) or _word(sample, size) != count:
+            raise LayoutError("the items of a list are elsewhere")
+    return size + _WORD
+
+
 def _cell_offset() -> int:
     contents = object()
 
@@ -355,6 +368,7 @@ def reflect_layout() -> Layout:
             "a complex's value", complex(1.2345e67, -7.5), struct.pack("=dd", 1.2345e67, -7.5)
         ),
         **_tuple_fields(),
+        list_items=_list_offset(),
         cell_contents=_cell_offset(),
         scalar_value=_scalar_offset(),
         **_function_fields(),

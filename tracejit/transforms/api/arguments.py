@@ -7,15 +7,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tracejit.errors import TraceError
 from tracejit.frontend.control.kinds import parts_of
 from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.tracing.concrete_trace import concrete_trace
 from tracejit.frontend.tracing.contents import contents_of
+from tracejit.frontend.tracing.grown import is_grown
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import is_constant, is_namedtuple
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.text import TracedText
-from tracejit.frontend.tracing.trace import here
+from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedArray, Tracer, lift
 from tracejit.frontend.tracing.union import Union
 from tracejit.ir.derivatives import differentiable
@@ -41,6 +43,8 @@ def _parts(
     x: Any, path: str, around: tuple[Any, ...] = (), objects: bool = False
 ) -> Iterator[_Part]:
     """What containers (and instances, with `objects`) hold, and what is no container itself."""
+    if is_grown(x):
+        raise TraceError("TJ031", "a list that grows with data", user_line())
     found = parts_of(x)
     if objects and found is None and is_instance(x) and not isinstance(x, Tracer):
         yield from _parts_of_object(x, path, around)

@@ -1,0 +1,131 @@
+"""Lists of numbers as machine code: the array of what one part of every element is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tracejit.frontend.tracing.packed import Rows, class_of_name, column_paths
+from tracejit.runtime.call.sources import PackedSource
+from tracejit.runtime.native.reflect import Layout
+from tracejit.runtime.native.text import FunctionText
+
+__all__ = ["Packer"]
+
+_WORD = 8
+
+
+class Packer:
+    """Writes the loops over lists; `require` goes on only if an i1 holds."""
+
+    def __init__(
+        self,
+        text: FunctionText,
+        layout: Layout,
+        require: Callable[[str], None],
+        new: Callable[..., str],
+    ) -> None:
+        self.text, self.layout, self.require, self.new = text, layout, require, new
+
+    def emit(self, values: str, source: PackedSource) -> str:
+        """A new array, owned by the entry, of a column of the list `values`."""
+        text = self.text
+        path, last = list(column_paths(source.form))[source.column]
+        size = self._list(values)
+        self.require(text.op(f"icmp ne i64 {size}, 0"))
+        shape = text.op("alloca [2 x i64]")
+        text.do(f"store i64 {size}, ptr {shape}")
+        length, name = "1", last
+        if isinstance(last, Rows):
+            name = last.of
+            length = self._list(self._item(values, "0"))
+            self.require(text.op(f"icmp ne i64 {length}, 0"))
+            text.do(f"store i64 {length}, ptr {text.at(shape, _WORD)}")
+        assert isinstance(name, str)
+        dtype = np.dtype(class_of_name(name))
+        ndim = 2 if isinstance(last, Rows) else 1
+        descr = text.object(dtype)
+        text.call("Py_IncRef", f"ptr {descr}")  # The new array takes this reference.
+        given = f"i32 {ndim}", f"ptr {shape}", "ptr null", "ptr null", "i32 0", "ptr null"
+        array = self.new("tj_new_array", f"ptr {text.object(np.ndarray)}", f"ptr {descr}", *given)
+        at = text.op("alloca ptr")
+        text.do(f"store ptr {text.field(array, self.layout.array_data, 'ptr')}, ptr {at}")
+        # What lies between the check of a size and its use runs no Python code.
+        self.require(text.op(f"icmp eq i64 {self._list(values)}, {size}"))
+
+        def element(k: str) -> None:
+            item = self._item(values, k)
+            if not isinstance(last, Rows):
+                self._store(self._part(item, path), name, dtype, at)
+                return
+            self.require(text.op(f"icmp eq i64 {self._list(item)}, {length}"))
+            self._loop(length, lambda j: self._store(self._item(item, j), name, dtype, at))
+
+        self._loop(size, element)
+        return array
+
+    def _list(self, obj: str) -> str:
+        """The size of what has to be a list."""
+        self._class(obj, list)
+        return self.text.field(obj, self.layout.tuple_size, "i64")
+
+    def _class(self, obj: str, cls: type) -> None:
+        text = self.text
+        found = text.field(obj, self.layout.type, "ptr")
+        self.require(text.op(f"icmp eq ptr {found}, {text.object(cls)}"))
+
+    def _item(self, values: str, k: str) -> str:
+        text = self.text
+        table = text.field(values, self.layout.list_items, "ptr")
+        return text.op(f"load ptr, ptr {text.op(f'getelementptr ptr, ptr {table}, i64 {k}')}")
+
+    def _part(self, item: str, path: tuple[tuple[int, int], ...]) -> str:
+        text, layout = self.text, self.layout
+        for size, index in path:
+            self._class(item, tuple)
+            found = text.field(item, layout.tuple_size, "i64")
+            self.require(text.op(f"icmp eq i64 {found}, {size}"))
+            item = text.field(item, layout.tuple_items + _WORD * index, "ptr")
+        return item
+
+    def _store(self, item: str, name: str, dtype: np.dtype[np.generic], at: str) -> None:
+        """Store a number where the pointer in `at` points to, and move that on."""
+        text, layout = self.text, self.layout
+        to = text.op(f"load ptr, ptr {at}")
+        if name == "bool":
+            is_true = text.op(f"icmp eq ptr {item}, {text.object(True)}")
+            is_false = text.op(f"icmp eq ptr {item}, {text.object(False)}")
+            self.require(text.op(f"or i1 {is_true}, {is_false}"))
+            text.do(f"store i8 {text.op(f'zext i1 {is_true} to i8')}, ptr {to}")
+        elif name == "int":
+            self._class(item, int)
+            # The element doubles as the overflow flag until the value is known.
+            value = text.call("PyLong_AsLongLongAndOverflow", f"ptr {item}", f"ptr {to}")
+            overflow = text.op(f"load i32, ptr {to}")
+            self.require(text.op(f"icmp eq i32 {overflow}, 0"))
+            text.do(f"store i64 {value}, ptr {to}")
+        else:
+            self._class(item, class_of_name(name))
+            places = {"float": layout.float_value, "complex": layout.complex_value}
+            first = places.get(name, layout.scalar_value)
+            for k in range(0, dtype.itemsize, _WORD):
+                bits = f"i{8 * min(_WORD, dtype.itemsize - k)}"
+                value = text.field(item, first + k, bits)
+                text.do(f"store {bits} {value}, ptr {text.at(to, k)}")
+        text.do(f"store ptr {text.at(to, dtype.itemsize)}, ptr {at}")
+
+    def _loop(self, count: str, body: Callable[[str], None]) -> None:
+        """Write a loop whose body runs at least once, with the numbers below `count`."""
+        text = self.text
+        counter = text.op("alloca i64")
+        text.do(f"store i64 0, ptr {counter}")
+        again, done = text.fresh("again"), text.fresh("done")
+        text.do(f"br label %{again}")
+        text.label(again)
+        k = text.op(f"load i64, ptr {counter}")
+        body(k)
+        after = text.op(f"add i64 {k}, 1")
+        text.do(f"store i64 {after}, ptr {counter}")
+        text.do(f"br i1 {text.op(f'icmp slt i64 {after}, {count}')}, label %{again}, label %{done}")
+        text.label(done)
