@@ -464,7 +464,7 @@ class Capture:
 
     def add_containers(self, x: Any, path: tuple[tuple[bool, Any], ...] = ()) -> None:
         """Note where in the arguments the originals of containers are, which `x` stands for."""
-        if id(x) in self.rebuilt:
+        if id(x) in self.rebuilt and len(path) > 1:  # The keywords' own dict is nobody's.
             self._places[id(x)] = functools.partial(self._argument, x, path)
         if type(x) is dict:
             parts = [(False, k, v) for k, v in x.items()]
