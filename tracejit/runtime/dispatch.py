@@ -320,12 +320,11 @@ def _flatten() -> Any:
     return flatten
 
 
-def _compiled(
-    self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: bool = False
-) -> Any:
+def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: bool = False) -> Any:
     """The result, or MISS for what is to be run eagerly and is reported.
 
-    Lists of numbers are arrays, if they are long and not to be taken `apart`. Raises TraceError where the arguments cannot be traced at all.
+    Lists of numbers are arrays, if they are long and not to be taken `apart`. Raises TraceError
+    where the arguments cannot be traced at all.
     """
     if not native.errors_are_quiet():
         raise TraceError("TJ009")

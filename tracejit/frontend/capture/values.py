@@ -583,8 +583,10 @@ class Capture:
         """The stand-in of a list of many numbers, as arrays; None for any other."""
         few = 0 if source.label in self.learned.varying else FEW
         form = None if self.learned.apart else packed_form(value, few)
-        arrays = None if form is None or isinstance(form, Rows) else pack(value, form)
-        if arrays is None or self.make_list is None:
+        if form is None or isinstance(form, Rows) or self.make_list is None:
+            return None
+        arrays = pack(value, form)
+        if arrays is None:
             return None
         self.learned.packed = True
         source.check = OfClass(list)

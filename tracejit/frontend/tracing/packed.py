@@ -116,4 +116,3 @@ def column_paths(form: PackedForm) -> Iterator[tuple[tuple[tuple[int, int], ...]
     for k, part in enumerate(form):
         for path, last in column_paths(part):
             yield ((len(form), k), *path), last
-

@@ -66,8 +66,8 @@ LEAF = "leaf"
 MOST_NESTED = 100
 _OWN_BEHAVIOUR = ("__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__", "__eq__")
 
-#: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees), where
-#: the class of a list of numbers that is taken as arrays is a PackedList.
+#: LEAF | Static | Identity | Alternative | Boxed | Rendered | Shared | (class, keys, subtrees). The
+#: class of a list of numbers that is taken as arrays is a PackedList.
 _Node: TypeAlias = Any
 
 
@@ -547,7 +547,8 @@ def holds_rows(node: _Node) -> bool:
     if not isinstance(node, tuple):
         return False
     cls, _, children = node
-    return isinstance(cls, PackedList) and isinstance(cls.form, Rows) or any(map(holds_rows, children))
+    of_rows = isinstance(cls, PackedList) and isinstance(cls.form, Rows)
+    return of_rows or any(map(holds_rows, children))
 
 
 def boxed(form: Any, arrays: Sequence[Any]) -> list[Any]:

@@ -55,6 +55,7 @@ __all__ = [
     "ObjectSource",
     "OutArray",
     "OutLeaf",
+    "OutList",
     "OutMade",
     "OutNpScalar",
     "OutObject",
@@ -249,6 +250,15 @@ class OutLeaf:
 
 
 @dataclass(frozen=True)
+class OutList:
+    """A new list of numbers, or of tuples of numbers: what is in outputs with these numbers, which
+    are new arrays with one axis. `form` is as `pytree.boxed` has it."""
+
+    form: Any
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class OutView:
     """A view of output number `base`, which is an array or a leaf; strides and offset in bytes.
 
@@ -275,7 +285,9 @@ class OutView:
         return set[str]().union(*found) - {name for name, _ in self.sizes}
 
 
-Output: TypeAlias = OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf | OutView
+Output: TypeAlias = (
+    OutArray | OutMade | OutNpScalar | OutPyScalar | OutObject | OutLeaf | OutList | OutView
+)
 
 
 @dataclass(frozen=True, eq=False)

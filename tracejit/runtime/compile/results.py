@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tracejit.frontend.interpreter.entry import Store
-from tracejit.frontend.tracing.pytree import LEAF, Alternative, Shared, Static
+from tracejit.frontend.tracing.pytree import LEAF, Alternative, Boxed, Shared, Static
 from tracejit.frontend.tracing.tracer import ViewStep
 from tracejit.ir import dims
 from tracejit.ir.dims import Poly
@@ -21,7 +21,10 @@ from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
     Leaf,
+    OutArray,
     OutLeaf,
+    OutList,
+    OutMade,
     OutNpScalar,
     OutObject,
     Output,
@@ -75,7 +78,7 @@ def direct_results(
             return None
         places.append(place(_out_view(plan, base)) if plan.views else base)
     if traced.stores:
-        made = _made(traced.tree.root, iter(places), place, {})
+        made = _made(traced.tree.root, iter(places), out, {})
         if made is not None and all(store.kind in STORED_NATIVELY for store in traced.stores):
             owners = tuple(place(_owner(store, numbers)) for store in traced.stores)
             whole = Container(tuple, (*made.items, *owners))
@@ -93,7 +96,7 @@ def direct_results(
             return write_back(results.shape(parts[:count]), traced.stores, parts[count:])
 
         return DirectResults(tuple(out), Container(tuple, tuple(places)), finish)
-    made = _made(traced.tree.root, iter(places), place, {})
+    made = _made(traced.tree.root, iter(places), out, {})
     if made is not None:
         chosen = _chosen(made, {}, out, iter(range(_PATHS)))
         if chosen is not None:
@@ -158,33 +161,57 @@ def _alternates(node: Any) -> bool:
 def _made(
     node: Any,
     places: Iterator[int],
-    place: Callable[[Output], int],
-    shared: dict[int, Container],
+    out: list[Output],
+    shared: dict[int, Container | int],
 ) -> Any:
     """The result as containers and choices, in each other; None where an entry makes no such.
 
-    A container that occurs several times is one object, by its number in `shared`.
+    Constants and lists are outputs behind those in `out`. A container that occurs several times is
+    one object, by its number in `shared`.
     """
     if node is LEAF:
         return next(places)
-    if isinstance(node, Static):
-        return place(OutObject(node.value))
+    if isinstance(node, (Static, Boxed)):
+        output = OutObject(node.value) if isinstance(node, Static) else _list(node, places, out)
+        if output is None:
+            return None
+        out.append(output)
+        return len(out) - 1
     if isinstance(node, Shared):
-        again = _made(node.node, places, place, shared)
+        again = _made(node.node, places, out, shared)
+        if isinstance(again, int) and isinstance(out[again], OutList):
+            return shared.setdefault(node.number, again)
         return shared.setdefault(node.number, again) if isinstance(again, Container) else None
     if isinstance(node, Alternative):
         flag = next(places)
-        sides = [_made(side, places, place, shared) for side in (node.first, node.second)]
+        sides = [_made(side, places, out, shared) for side in (node.first, node.second)]
         return None if None in sides else Choice(flag, *sides)
     if not isinstance(node, tuple):
         return None
     cls, keys, children = node
     names = tuple(key.value if isinstance(key, Static) else key for key in keys)
-    items = tuple(_made(child, places, place, shared) for child in children)
+    items = tuple(_made(child, places, out, shared) for child in children)
     odd = keys and issubclass(cls, (tuple, list, SimpleNamespace))
     if odd or None in items or not all(type(name) in _KEYS for name in names):
         return None
     return Container(cls, items, names)
+
+
+def _list(node: Boxed, places: Iterator[int], out: Sequence[Output]) -> OutList | None:
+    """A list that is made of arrays; None where its elements are no numbers or tuples of them."""
+    columns = tuple(next(places) for _ in range(node.count))
+    arrays = [out[k] for k in columns]
+    plain = all(
+        isinstance(x, OutArray) and len(x.shape) == 1 or isinstance(x, OutMade) and x.ndim == 1
+        for x in arrays
+    )
+    return OutList(node.form, columns) if plain and _of_numbers(node.form) else None
+
+
+def _of_numbers(form: Any) -> bool:
+    if isinstance(form, str):
+        return form in ("python", "scalar")
+    return form[0] == "tuple" and all(_of_numbers(part) for part, _ in form[1])
 
 
 def _chosen(

@@ -17,7 +17,10 @@ from tracejit.runtime.call.entry_spec import (
     Choice,
     Container,
     EntrySpec,
+    OutArray,
     OutLeaf,
+    OutList,
+    OutMade,
     OutNpScalar,
     OutObject,
     Output,
@@ -25,6 +28,7 @@ from tracejit.runtime.call.entry_spec import (
     OutView,
 )
 from tracejit.runtime.call.flags import WARN_ON_WRITE, WRITEABLE
+from tracejit.runtime.native.lists import fill_list, list_size
 from tracejit.runtime.native.reflect import Layout
 from tracejit.runtime.native.text import FunctionText, SizeEmitter
 
@@ -165,10 +169,13 @@ class _Path:
         for obj in around.borrowed:
             text.call("Py_DecRef", f"ptr {obj}")
         for k, output in enumerate(spec.outputs):
-            if k in used and self.made[k] is None and k not in views:
+            if k in used and self.made[k] is None and not isinstance(output, (OutView, OutList)):
                 self._own(k, self._box(output, self.on.slot(k)))
         for k, view in views.items():
             self._own(k, self._view(view, places[k]))
+        for k, made in enumerate(spec.outputs):
+            if k in used and isinstance(made, OutList):
+                self._list(k, made)
         result = self._contain()
         if spec.finish is not None:
             finish = f"ptr {text.object(spec.finish)}"
@@ -247,6 +254,19 @@ class _Path:
     def _own(self, k: int, obj: str) -> None:
         self.text.require(self.text.op(f"icmp ne ptr {obj}, null"), self.fail())
         self.made[k] = obj
+
+    def _list(self, k: int, made: OutList) -> None:
+        """A list of what is in arrays."""
+        columns = []
+        for at in made.columns:
+            array, output = self.made[at], self.spec.outputs[at]
+            assert array is not None and isinstance(output, (OutArray, OutMade))
+            columns.append((array, output.dtype))
+        size = list_size(self.text, self.layout, columns[0][0])
+        self._own(k, self.text.call("PyList_New", f"i64 {size}"))
+        new = self.made[k]
+        assert new is not None
+        fill_list(self.text, self.layout, new, made.form, columns, self.fail())
 
     # Views ---------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.frontend.tracing.packed import pack
-from tracejit.frontend.tracing.pytree import build_dataclass
+from tracejit.frontend.tracing.pytree import boxed, build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.aliasing import collision
@@ -31,6 +31,7 @@ from tracejit.runtime.call.entry_spec import (
     NpScalarLeaf,
     OutArray,
     OutLeaf,
+    OutList,
     OutMade,
     OutNpScalar,
     OutObject,
@@ -195,6 +196,8 @@ class PythonEntry:
                 results[k] = _view(output, results, sizes)
                 if results[k] is None:
                     return BAIL
+            elif isinstance(output, OutList):
+                results[k] = boxed(output.form, [results[at] for at in output.columns])
         made = _make(chosen, results, {})
         if not spec.stores:
             return made if spec.finish is None else spec.finish(made)
@@ -443,7 +446,7 @@ def _make(made: int | Container, results: Sequence[Any], done: dict[int, Any]) -
 
 def _box(output: Output, slots: bytes, objects: Sequence[Any]) -> Any:
     match output:
-        case OutView():
+        case OutView() | OutList():
             return None
         case OutLeaf(index):
             return objects[index]
