@@ -18,6 +18,7 @@ __all__ = [
     "Bailout",
     "FallbackError",
     "FallbackWarning",
+    "GivenTwice",
     "GraphError",
     "TraceError",
     "Unbatchable",
@@ -255,6 +256,13 @@ class TraceError(Exception):
 
     def __str__(self) -> str:
         return describe(self.code, self.detail, self.where)
+
+
+class GivenTwice(TraceError):
+    """A call that holds an object in two places, and changes such objects."""
+
+    def __init__(self) -> None:
+        super().__init__("TJ003", "an object that is given twice")
 
 
 class FallbackError(TypeError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracejit import config
-from tracejit.errors import FallbackError, TraceError
+from tracejit.errors import FallbackError, GivenTwice, TraceError
 from tracejit.frontend.capture.values import Call, Learned
 from tracejit.frontend.tracing.packed import FEW
 from tracejit.frontend.tracing.pytree import flatten
@@ -506,7 +506,6 @@ def _new_variant(
     eager, else what may be the user's error, which the eager run raises on the user's line.
     """
     from tracejit.runtime.compile.specialize import specialize_call
-    from tracejit.runtime.compile.variant import GivenTwice
 
     limit = _STATIC_VARIANTS if structure.scalars_static else _VARIANTS
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracejit import config
 from tracejit.codegen.analysis.memory_use import memory_use
-from tracejit.errors import TraceError
+from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.values import Call, Learned, ListIsRead
 from tracejit.frontend.control.recursion import Recursive
 from tracejit.frontend.interpreter.library import Refused
@@ -22,7 +22,7 @@ from tracejit.runtime.call.reasons import reason_for
 from tracejit.runtime.call.signature import History, Specialization, leaf_key, rank_key, specialize
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
-from tracejit.runtime.compile.variant import GivenTwice, Variant
+from tracejit.runtime.compile.variant import Variant
 from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracejit.codegen.llvm.engine import compile_module
-from tracejit.errors import TraceError
+from tracejit.errors import GivenTwice, TraceError
 from tracejit.frontend.capture.values import Call
 from tracejit.frontend.tracing.pytree import TreeDef
 from tracejit.runtime import native
@@ -18,14 +18,7 @@ from tracejit.runtime.compile.results import Results, make_results
 from tracejit.runtime.compile.stages import Lowered, Traced
 from tracejit.runtime.native import BAIL, MISS
 
-__all__ = ["GivenTwice", "Variant", "compile_variant"]
-
-
-class GivenTwice(TraceError):
-    """A call that holds an object in two places, and changes such objects."""
-
-    def __init__(self) -> None:
-        super().__init__("TJ003", "an object that is given twice")
+__all__ = ["Variant", "compile_variant"]
 
 
 @dataclass
