@@ -27,6 +27,7 @@ from tracejit.runtime import native
 from tracejit.runtime.call.binding import Binder, Form
 from tracejit.runtime.call.signature import History, leaf_key
 from tracejit.runtime.nesting import EagerRuns
+from tracejit.runtime.plain_calls import PlainCalls
 from tracejit.runtime.report.fallbacks import Fallbacks, keep_contents, line_in
 from tracejit.runtime.report.report import Fallback, Report
 
@@ -108,6 +109,7 @@ class Jitted(native.JitBase):
         "_histories",
         "_learned",
         "_lock",
+        "_plain_calls",
         "_report",
         "_strict",
         "_structures",
@@ -132,6 +134,7 @@ class Jitted(native.JitBase):
         self._fallbacks = Fallbacks(function, self._report, strict)
         self._binder = Binder(function)
         self._eager_runs = EagerRuns(self)
+        self._plain_calls = PlainCalls(self)
         self._describe()
 
     def _describe(self) -> None:
@@ -309,7 +312,9 @@ def _slow(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             self._fallbacks.tell(self._fallbacks.add(self._fallbacks.of(e)))
         else:
             if result is not native.MISS:
+                self._plain_calls.answered(args, kwargs)
                 return result
+            self._plain_calls.ran_eagerly(args, kwargs)
     with self._eager_runs:
         return self.__tracejit__(*args, **kwargs)
 
@@ -372,6 +377,8 @@ def _compiled(self: Any, args: Any, kwargs: Any, tries: int = _TRIES, apart: boo
         elif error is not None:
             suspect = self._fallbacks.fault(error)
         if variant is not None:
+            has_entry = variant.call_spec is not None
+            self._plain_calls.compiled(*given, not variant.is_worthwhile, has_entry)
             first, variant.first = variant.first, None
             # Code for flat leaves is only made where a call needs it.
             result = native.MISS if first is None else first(*given[0], **given[1])

@@ -58,7 +58,7 @@ from tracejit.frontend.tracing.tracer import (
 )
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 
-__all__ = ["call", "takes_unions"]
+__all__ = ["call", "operations_of", "takes_unions"]
 
 _FRONTEND = os.path.join(PACKAGE, "frontend", "")
 
@@ -73,6 +73,11 @@ _PURE_NUMPY = frozenset(
 ) | {np.lib.array_utils.normalize_axis_index, np.lib.array_utils.normalize_axis_tuple}
 
 _PARTS: frozenset[Any] = frozenset(PARTS)
+
+#: Operations of Python that take as long as a call of a function, and of one of NumPy.
+_CALL, _NUMPY_CALL = 3, 30
+#: Whatever a function in C may go through.
+_SIZED = (list, tuple, dict, set, frozenset, range, str, bytes)
 
 #: Compilers of functions, by the package of their objects -> the attribute for the plain function.
 _PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
@@ -106,6 +111,18 @@ def takes_unions(interpreter: Interpreter, f: Any) -> bool:
     if isinstance(f, type):
         return f not in builtin_calls.CALLS and not issubclass(f, (np.generic, np.dtype))
     return not isinstance(f, np.ufunc) and not _is_of_numpy(f) and not is_hosted(f)
+
+
+def operations_of(f: Any, args: tuple[Any, ...]) -> int:
+    """About how many operations of Python a call itself takes, without what the callee does in
+    operations of its own: functions of NumPy are slow, and functions in C may go through all that
+    they are given."""
+    in_c = type(f) is BuiltinFunctionType
+    if _is_of_numpy(f) or (in_c or type(f) is FunctionType) and _is_numpy(f):
+        return _NUMPY_CALL
+    if not in_c:
+        return _CALL
+    return sum(len(x) for x in args if type(x) in _SIZED)
 
 
 def call(interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

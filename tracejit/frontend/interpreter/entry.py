@@ -62,12 +62,14 @@ class TracedResult:
     """What a trace gives: the traced leaves of the result, their tree, what was read outside.
 
     Where there are `stores`, the tree is of a tuple: the result, then the value of each.
+    `operations` is about how many operations of Python the trace stands for, loops counted once.
     """
 
     leaves: list[Any]
     tree: TreeDef
     capture: Capture
     stores: tuple[Store, ...] = ()
+    operations: int = 0
 
 
 def trace_function(
@@ -115,7 +117,7 @@ def trace_function(
         raise TraceError("TJ008", what, _innermost_place(e)) from None
     finally:
         capture.close()
-    return TracedResult(out, out_tree, capture, stores)
+    return TracedResult(out, out_tree, capture, stores, interpreter.operations)
 
 
 def _store(capture: Capture, change: Change) -> Store:

@@ -123,6 +123,8 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.recursions: list[Any] = []
         self.shared: dict[int, Any] = {}
         self.steps = 0
+        #: Operations of Python that the trace stands for, about one for each 15 ns.
+        self.operations = 0
         #: The calls that are being traced: for each function, how deep in regions each stands.
         self.active: dict[CodeType, list[int]] = {}
         self.calls: dict[CodeType, int] = {}
@@ -356,18 +358,21 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def unary(self, op: str, x: Any) -> Any:
         """`-x`, `+x` or `~x`."""
+        self.operations += 1
         if isinstance(x, Union):
             return self.on_unions(lambda v: operators.unary(self, op, v), x)
         return operators.unary(self, op, x)
 
     def binary(self, op: str, a: Any, b: Any) -> Any:
         """An arithmetic operator."""
+        self.operations += 1
         if isinstance(a, Union) or isinstance(b, Union):
             return self.on_unions(lambda x, y: operators.binary(self, op, x, y), a, b)
         return operators.binary(self, op, a, b)
 
     def in_place(self, op: str, a: Any, b: Any) -> Any:
         """What `a += b` and its kind give to the name."""
+        self.operations += 1
         if isinstance(a, Union) or isinstance(b, Union):
             return self._in_place_on_unions(op, a, b)
         return operators.in_place(self, op, a, b)
@@ -380,6 +385,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """One comparison."""
+        self.operations += 1
         if isinstance(a, Union) or isinstance(b, Union):
             return self._compare_unions(op, a, b)
         return operators.compare(self, op, a, b)
@@ -444,6 +450,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def store_attribute(self, value: Any, x: Any, name: str) -> None:
         """`x.name = value`."""
+        self.operations += 1
         if isinstance(x, Union):
             self.on_unions(lambda v: self.store_attribute(value, v, name), x)
             return
@@ -451,6 +458,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def delete_attribute(self, x: Any, name: str) -> None:
         """`del x.name`."""
+        self.operations += 1
         objects.delete_attribute(self, x, name)
 
     def item(self, x: Any, key: Any) -> Any:
@@ -491,6 +499,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
 
     def store_item(self, value: Any, x: Any, key: Any) -> None:
         """`x[key] = value`."""
+        self.operations += 1
         if isinstance(x, Union):
             # Which array is stored into matters, not only what it holds.
             lifted(self, lambda v: self.store_item(value, v, key), x)
@@ -590,6 +599,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     def step(self) -> None:
         """Count one step. Raises TraceError where tracing takes too long."""
         self.steps += 1
+        self.operations += 1
         if self.steps > _STEPS:
             what = f"more than {_STEPS} steps of Python while tracing"
             raise TraceError("TJ008", what, user_line())
@@ -597,6 +607,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`f(*args, **kwargs)`."""
         self.step()
+        self.operations += calls.operations_of(f, args)
         if isinstance(f, Union):
             return self.on_unions(lambda g: self.call(g, *args, **kwargs), f)
         if _has_union(args) or _has_union(tuple(kwargs.values())):

@@ -88,6 +88,7 @@ def compile_and_publish(
     variant.forms.add(form)
     if spec is not None:
         native.append_entry(owner, variant.library, name, spec)
+        variant.call_spec = spec
         variant.first = native.flat_callable(variant.library, name, spec, owner)
     return variant
 

@@ -23,6 +23,7 @@ from tracejit.runtime.call.signature import History, Specialization, leaf_key, r
 from tracejit.runtime.compile.publish import compile_and_publish
 from tracejit.runtime.compile.stages import Lowered, Traced, trace_call
 from tracejit.runtime.compile.variant import Variant
+from tracejit.runtime.compile.worth import is_worth_its_dispatch
 from tracejit.runtime.nesting import room
 from tracejit.runtime.report.lines import compiled_lines, host_lines
 from tracejit.runtime.report.report import Compile
@@ -204,6 +205,9 @@ def _compile(
         where, why = host_lines(host, traced.notes)[0]
         raise TraceError("TJ002" if "function" in host[0].attrs else "TJ004", why, where)
     variant = compile_and_publish(self, lowered, tree, form, places)
+    if not self._strict:
+        function = self.__tracejit__
+        variant.is_worthwhile = is_worth_its_dispatch(function, lowered, variant.call_spec)
     end = time.perf_counter()
     seconds |= {name: lowered.seconds[name] for name in ("passes", "program")}
     seconds["machine code"] = end - middle - seconds["program"]
@@ -223,6 +227,7 @@ def _compile(
         tuple(map(str, copies)),
         self._bounds_check,
         memory_use(lowered.dataflow, lowered.program.plan, {**chosen.sizes, **chosen.strides}),
+        variant.is_worthwhile,
     )
 
 

@@ -106,6 +106,8 @@ class Traced:
     notes: list[Note] = field(default_factory=list)
     #: What a call stores into objects from outside, of the values that follow its result.
     stores: tuple[Store, ...] = ()
+    #: About how many operations of Python it stands for, those of loops counted once.
+    operations: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -214,9 +216,17 @@ def trace_call(
     if not bounds_check:
         graph = without_checks(graph)
     capture = None if traced.capture.trivial else traced.capture
-    guards, tree = list(env.guards), traced.tree
     return Traced(
-        graph, specialization, guards, outputs, plans, tree, capture, trace.notes, traced.stores
+        graph,
+        specialization,
+        list(env.guards),
+        outputs,
+        plans,
+        traced.tree,
+        capture,
+        trace.notes,
+        traced.stores,
+        traced.operations,
     )
 
 

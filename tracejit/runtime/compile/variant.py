@@ -39,6 +39,10 @@ class Variant:
     forms: set[Form] = field(default_factory=set)
     #: Its published entry, for the call that it was compiled for; MISS and BAIL as for leaves.
     first: Callable[..., Any] | None = None
+    #: The checks of that entry; None where only Python calls it.
+    call_spec: EntrySpec | None = None
+    #: Whether it saves more than the dispatch costs.
+    is_worthwhile: bool = True
     #: What outside the arguments has changed since the trace.
     stale: str = ""
     _entry: Callable[..., Any] | None = None

@@ -28,6 +28,7 @@ from tracejit.runtime.native.gate import (
 )
 from tracejit.runtime.native.jit_type import JitBase, call_offset, word_at
 from tracejit.runtime.native.jit_type import jit_type as _native_type
+from tracejit.runtime.native.plain import LAST, PLAIN, Kind, KindTable, kind_of, tables_work
 from tracejit.runtime.native.python_entry import BAIL, MISS, PythonEntry
 from tracejit.runtime.native.reflect import Layout, LayoutError, reflect_layout
 from tracejit.runtime.native.result_memory import array_functions
@@ -36,6 +37,9 @@ __all__ = [
     "BAIL",
     "MISS",
     "JitBase",
+    "Kind",
+    "KindTable",
+    "answer_plainly",
     "append_entry",
     "available",
     "entry_exports",
@@ -43,10 +47,12 @@ __all__ = [
     "errors_are_quiet",
     "flat_callable",
     "jit_type",
+    "kind_of",
     "late_array_address",
     "python_entry",
     "resume",
     "stand_aside",
+    "tables_work",
     "why_not",
 ]
 
@@ -149,18 +155,46 @@ def append_entry(obj: JitBase, library: _Linked, entry_name: str, spec: EntrySpe
     """
     address = library.address(entry_name)
     cell = word_at(library.address(next_cell(entry_name)))
-    at = call_offset(obj)
-    gate = _gate(at)
+    gate = _gate(call_offset(obj))
     with _publishing:
-        word = word_at(id(obj) + at + _WORD)
-        for published in obj._entries:
-            if published.address == address:
-                raise ValueError(f"entry {entry_name} was published before")
-            word = published.cell
+        if any(published.address == address for published in obj._entries):
+            raise ValueError(f"entry {entry_name} was published before")
+        word = _last_word(obj)
         obj._entries.append(_Published(address, cell, (library, spec, gate)))
         # One store: a thread that calls meanwhile sees the old end of the chain or the new one.
+        cell.value = word.value
         word.value = address
-        word_at(id(obj) + at).value = gate.address(GATE)
+        _open(obj)
+
+
+def answer_plainly(obj: JitBase, kinds: KindTable) -> None:
+    """Let a plain function answer the calls of `obj` that are of these kinds: those of rows that
+    are late if no entry does."""
+    gate = _gate(call_offset(obj))
+    with _publishing:
+        obj._plain, obj._kinds = kinds.function, kinds.words
+        _last_word(obj).value = gate.address(LAST) if obj._entries and kinds.has_late else 0
+        _open(obj)
+
+
+def _last_word(obj: JitBase) -> ctypes.c_size_t:
+    """The word behind the last entry of `obj`."""
+    if obj._entries:
+        cell: ctypes.c_size_t = obj._entries[-1].cell
+        return cell
+    return word_at(id(obj) + call_offset(obj) + _WORD)
+
+
+def _open(obj: JitBase) -> None:
+    """Let calls of `obj` go where they find what answers them."""
+    at = call_offset(obj)
+    word, gate = word_at(id(obj) + at), _gate(at)
+    if word.value == gate.address(PAST):
+        return
+    if obj._kinds is not None and obj._kinds[0]:
+        word.value = gate.address(PLAIN)
+    else:
+        word.value = gate.address(GATE) if obj._entries else 0
 
 
 def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
@@ -176,10 +210,9 @@ def stand_aside(obj: JitBase, function: Callable[..., Any]) -> None:
 def resume(obj: JitBase, slow: Callable[..., Any]) -> None:
     """Let the entries of `obj` answer its calls again, and `slow` those that they do not."""
     if available():
-        at = call_offset(obj)
-        gate = _gate(at)
         with _publishing:
-            word_at(id(obj) + at).value = gate.address(GATE) if obj._entries else 0
+            word_at(id(obj) + call_offset(obj)).value = 0
+            _open(obj)
     obj._slow = slow
 
 
@@ -188,7 +221,9 @@ def _gate(offset: int) -> _Linked:
     """The library of the gate of objects that are called through the word at `offset`."""
     environment = _environment()
     assert not isinstance(environment, str)
-    return compile_gate(offset + _WORD, environment.functions, environment.errors)
+    return compile_gate(
+        offset + _WORD, environment.functions, environment.errors, environment.layout
+    )
 
 
 class _Flat(JitBase):

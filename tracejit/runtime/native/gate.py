@@ -6,7 +6,7 @@ CPython calls a jitted object through a gate. In a context that is inside `trace
 where a floating-point error does more than warn, or where a name of a library may be bound to
 something else, the gate calls `_slow`, which decides in Python. Otherwise it goes on to the
 object's first entry, and keeps the object alive until that returns. Beside the gate there is a way
-past all entries, straight to `_slow`.
+past all entries, straight to `_slow`, and there are the ways to the plain function (`plain.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tracejit import config
 from tracejit.codegen.llvm.engine import Library, compile_module
 from tracejit.library_names import TABLE
 from tracejit.runtime.native.jit_type import SLOW_OFFSET
-from tracejit.runtime.native.reflect import LayoutError
+from tracejit.runtime.native.plain import LAST, PLAIN, plain_functions
+from tracejit.runtime.native.reflect import Layout, LayoutError
 from tracejit.runtime.native.text import FunctionText
 
 __all__ = ["GATE", "PAST", "QUIET", "ErrorState", "compile_gate", "reflect_error_state"]
@@ -127,20 +128,26 @@ def _check(state: ErrorState) -> None:
         raise LayoutError("the modes of NumPy's floating-point error state are elsewhere")
 
 
-def compile_gate(entry_offset: int, functions: Mapping[str, int], errors: ErrorState) -> Library:
-    """`GATE` and `PAST`, for objects that keep their first entry's address at `entry_offset`."""
+def compile_gate(
+    entry_offset: int, functions: Mapping[str, int], errors: ErrorState, layout: Layout
+) -> Library:
+    """`GATE`, `PAST`, `PLAIN` and `LAST`, for objects that keep their first entry's address at
+    `entry_offset`."""
     gate, past = FunctionText(GATE, functions), FunctionText(PAST, functions)
     _write(gate, entry_offset, errors)
     past.do("br label %slow")
     past.hand_over({"slow": SLOW_OFFSET})
-    lines = list(dict.fromkeys([*gate.declarations(), *past.declarations()]))
-    for name, text in (GATE, gate), (PAST, past):
+    texts = [gate, past, *plain_functions(GATE, entry_offset, functions, layout)]
+    lines = list(dict.fromkeys(line for text in texts for line in text.declarations()))
+    symbols: dict[str, int] = {}
+    for text in texts:
         parameters = "ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames"
-        lines += [f'define ptr @"{name}"({parameters}) nounwind {{', *text.lines, "}"]
+        lines += [f'define ptr @"{text.name}"({parameters}) nounwind {{', *text.lines, "}"]
+        symbols |= text.symbols
     return compile_module(
         "",
-        gate.symbols | past.symbols,
-        [GATE, PAST],
+        symbols,
+        [GATE, PAST, PLAIN, LAST],
         glue="\n".join([*lines, ""]),
         keep=(errors, config.eager_opened, config.eager_variable, TABLE),
     )

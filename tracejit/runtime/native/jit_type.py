@@ -14,11 +14,20 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-__all__ = ["BAIL_OFFSET", "SLOW_OFFSET", "JitBase", "call_offset", "jit_type", "word_at"]
+__all__ = [
+    "BAIL_OFFSET",
+    "KINDS_OFFSET",
+    "PLAIN_OFFSET",
+    "SLOW_OFFSET",
+    "JitBase",
+    "call_offset",
+    "jit_type",
+    "word_at",
+]
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 #: Where an instance keeps its slots: behind the object header, in the order of their names.
-BAIL_OFFSET, SLOW_OFFSET = 2 * _WORD, 4 * _WORD
+BAIL_OFFSET, KINDS_OFFSET, PLAIN_OFFSET, SLOW_OFFSET = (_WORD * k for k in (2, 4, 5, 6))
 
 # Flags and slot numbers of CPython's stable ABI (typeslots.h, object.h).
 _BASETYPE, _HAVE_VECTORCALL, _METHOD_DESCRIPTOR = 1 << 10, 1 << 11, 1 << 17
@@ -30,17 +39,21 @@ _T = TypeVar("_T", bound="JitBase")
 
 class JitBase:
     """What native entries need of a callable: `_slow`, called when no entry matches, with the
-    arguments of the call, and `_bail`, called instead when a program refuses to finish."""
+    arguments of the call, and `_bail`, called instead when a program refuses to finish; `_plain`,
+    which answers calls of the kinds in the table `_kinds`, if there are such."""
 
-    __slots__ = ("_bail", "_entries", "_slow")
+    __slots__ = ("_bail", "_entries", "_kinds", "_plain", "_slow")
 
     _slow: Callable[..., Any]
     _bail: Callable[..., Any]
+    _plain: Callable[..., Any] | None
+    _kinds: Any
     _entries: list[Any]
 
     def __init__(self, slow: Callable[..., Any], bail: Callable[..., Any] | None = None) -> None:
         self._slow = slow
         self._bail = slow if bail is None else bail
+        self._plain = self._kinds = None
         self._entries = []
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -124,9 +137,11 @@ def jit_type(cls: type[_T]) -> type[_T]:
 def _check_slots(made: type[JitBase], offset: int) -> None:
     probe = JitBase.__new__(made)
     probe._slow, probe._bail = (lambda: "slow"), (lambda: "bail")
-    places = (SLOW_OFFSET, BAIL_OFFSET, offset, offset + _WORD)
+    probe._plain, probe._kinds = (lambda: "plain"), object()
+    places = (SLOW_OFFSET, BAIL_OFFSET, PLAIN_OFFSET, KINDS_OFFSET, offset, offset + _WORD)
     found = [word_at(id(probe) + at).value for at in places]
-    if found != [id(probe._slow), id(probe._bail), 0, 0] or probe() != "slow":
+    held = (probe._slow, probe._bail, probe._plain, probe._kinds)
+    if found != [*map(id, held), 0, 0] or probe() != "slow":
         raise RuntimeError(f"{made.__name__} keeps its slots at unexpected places")
 
 

@@ -69,7 +69,8 @@ class FunctionText:
             self.symbols[symbol] = id(obj)
         return f'@"{symbol}"'
 
-    def _callee(self, function: str) -> str:
+    def callee(self, function: str) -> str:
+        """The result and the symbol of a function of the C APIs, for an instruction of its own."""
         result, parameters = PROTOTYPES[function]
         symbol = f"{self.name}.{function}"
         self._declarations[symbol] = f'declare {result} @"{symbol}"({parameters})'
@@ -85,7 +86,7 @@ class FunctionText:
 
     def call(self, function: str, *arguments: str) -> str:
         """Call a function of the C APIs with typed arguments; return its result's name."""
-        callee = self._callee(function)
+        callee = self.callee(function)
         text = f"call {callee}({', '.join(arguments)})"
         if callee.startswith("void"):
             self.do(text)

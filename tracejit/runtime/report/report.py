@@ -41,6 +41,8 @@ class Compile:
 
     `copies` are the whole arrays that the code copies. `bounds_check` tells whether it checks the
     indices that it computes, `buffers` where its arrays lie, and how many bytes they take.
+    Where it is not `worthwhile`, the plain function costs less than the checks before it: calls of
+    its kind run that.
     """
 
     reason: str
@@ -51,6 +53,7 @@ class Compile:
     copies: tuple[str, ...] = ()
     bounds_check: bool = True
     buffers: Buffers | None = None
+    worthwhile: bool = True
 
 
 @dataclass
@@ -100,6 +103,8 @@ class Report:
         for c in self.variants:
             how = "" if c.bounds_check else ", bounds not checked"
             out.append(f"  compiled  {c.signature}  ({c.reason}, {c.seconds * 1e3:.0f} ms{how})")
+            if not c.worthwhile:
+                out.append("            plain: Python costs less than the checks before it would")
             texts = [f"copies {x}" for x in c.copies] if c.buffers is None else c.buffers.lines()
             out += [f"            {text}" for text in texts]
         out += self._stage_lines()

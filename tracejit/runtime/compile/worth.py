@@ -1,0 +1,77 @@
+"""Whether compiled code saves more than its dispatch costs, by counts of what both of them do.
+
+An operation of Python takes some 8 ns, and so does what an entry does for each thing that it
+checks, stores or makes. Only a call that is all numbers and attributes can be as short as that:
+where there is an array, a loop or a call of NumPy in the program, it is worth its dispatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from tracejit.ir.graph import Graph, Node
+from tracejit.ir.types import ArrayType
+from tracejit.runtime.call.entry_spec import Container, EntrySpec, OutNpScalar, OutPyScalar
+from tracejit.runtime.compile.stages import Lowered, Traced
+
+__all__ = ["is_worth_its_dispatch"]
+
+#: ns of an operation of Python.
+_OPERATION = 7.5
+#: ns of an entry, of each leaf that it checks, and of each number that it makes or stores.
+_ENTRY, _LEAF, _NUMBER = 25.0, 4.0, 10.0
+#: ns of each container that it makes, of each that it changes, of what Python makes or reads for
+#: it, and of a call without an entry.
+_CONTAINER, _CHANGE, _PYTHON, _SLOW = 20.0, 40.0, 100.0, 12_000.0
+#: Dispatch that costs but little less than it saves is not worth it: the estimates are rough.
+_MARGIN = 1.1
+_LOOPS = frozenset({"while_loop", "recurse", "recursive_call"})
+
+
+def is_worth_its_dispatch(function: Any, lowered: Lowered, entry: EntrySpec | None) -> bool:
+    """Whether a compiled call of `function` is faster than the plain one."""
+    traced = lowered.traced
+    if type(function) is not FunctionType or lowered.program.host_nodes:
+        return True
+    if any(isinstance(v.type, ArrayType) for v in traced.graph.inputs):
+        return True
+    for node in _nodes(traced.graph):
+        if node.op.name in _LOOPS or any(isinstance(v.type, ArrayType) for v in node.outputs):
+            return True
+    saved = _OPERATION * traced.operations
+    margin = 1.0 if any(note.kind == "unrolled" for note in traced.notes) else _MARGIN
+    return saved > margin * _dispatch(traced, entry)
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for region in node.regions:
+            yield from _nodes(region)
+
+
+def _dispatch(traced: Traced, entry: EntrySpec | None) -> float:
+    """ns that a call spends around the program."""
+    if entry is None:
+        return _SLOW
+    attributes = sum(store.kind == "attribute" for store in traced.stores)
+    numbers = sum(isinstance(x, (OutNpScalar, OutPyScalar)) for x in entry.outputs)
+    # What is stored comes in one tuple with the result.
+    made = _containers(entry.made) - bool(traced.stores)
+    by_python = (entry.finish is not None) + (entry.reread is not None)
+    return (
+        _ENTRY
+        + _LEAF * len(entry.leaves)
+        + _NUMBER * (numbers + attributes)
+        + _CONTAINER * made
+        + _CHANGE * (len(traced.stores) - attributes)
+        + _PYTHON * by_python
+    )
+
+
+def _containers(made: Any) -> int:
+    if not isinstance(made, Container):
+        return 0
+    return 1 + sum(map(_containers, made.items))

@@ -1,0 +1,115 @@
+"""Which calls of a decorated function go straight to the plain function, by their kinds.
+
+A kind is what machine code sees at a glance: the types of the arguments. Calls of a kind are
+answered plainly where those seen run eagerly anyway, and where what is compiled for them saves less
+than the dispatch costs. That is no promise about calls to come: every so many calls the dispatcher
+sees one, half as often each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracejit.locks import short_lock
+from tracejit.runtime import native
+
+__all__ = ["PlainCalls"]
+
+#: Eager calls of a kind before further ones are answered plainly.
+_EAGER = 8
+#: Kinds that are kept count of.
+_KINDS = 32
+#: Calls that are answered plainly before the dispatcher sees the first one again.
+_PERIOD = 256
+
+_LOCK = short_lock()
+
+
+class _Record:
+    """What the dispatcher has done about calls of one kind."""
+
+    def __init__(self) -> None:
+        self.eager = 0
+        #: Whether something is compiled that is worth its dispatch, and where only Python calls it.
+        self.worthwhile = self.without_entry = False
+        self.period = _PERIOD
+
+
+class PlainCalls:
+    """The kinds of calls of one decorated function."""
+
+    def __init__(self, jitted: Any) -> None:
+        self._jitted = jitted
+        self._records: dict[native.Kind, _Record] = {}
+        self._table: native.KindTable | None = None
+
+    def ran_eagerly(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A call was known to run eagerly, and nothing is said of it any more."""
+        if self._jitted._fallbacks.is_strict:
+            return
+        found = self._find(args, kwargs)
+        if found is None:
+            return
+        kind, record = found
+        record.eager += 1
+        if record.eager >= _EAGER and not record.without_entry:
+            self._answer(kind, record, late=record.worthwhile)
+
+    def compiled(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], is_cheap: bool, has_entry: bool
+    ) -> None:
+        """A call was compiled: `is_cheap` where its dispatch costs more than it saves."""
+        if self._jitted._fallbacks.is_strict:
+            return
+        found = self._find(args, kwargs)
+        if found is None:
+            return
+        kind, record = found
+        record.worthwhile |= not is_cheap
+        record.without_entry |= not is_cheap and not has_entry
+        if not record.worthwhile:
+            self._answer(kind, record)
+        elif self._table is not None and self._table.left(kind) is not None:
+            record.eager = 0
+            self._publish(self._table.without(kind))
+
+    def answered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A call was answered by what is compiled."""
+        if self._table is None or self._jitted._fallbacks.is_strict:
+            return
+        found = self._find(args, kwargs)
+        if found is not None and self._table.left(found[0]) is not None:
+            self._answer(*found, late=found[1].worthwhile)
+
+    def _find(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[native.Kind, _Record] | None:
+        if not native.available() or not native.tables_work():
+            return None
+        kind = native.kind_of(args, kwargs)
+        if kind is None:
+            return None
+        record = self._records.get(kind)
+        if record is None:
+            if len(self._records) >= _KINDS:
+                return None
+            record = self._records.setdefault(kind, _Record())
+        return kind, record
+
+    def _answer(self, kind: native.Kind, record: _Record, late: bool = False) -> None:
+        """Let calls of a kind be answered plainly, from now on or again."""
+        with _LOCK:
+            table = self._table
+            if table is None or not table.is_current:
+                table = native.KindTable(self._jitted.__tracejit__)
+            left = table.left(kind)
+            if left is not None and left < 0:
+                record.period *= 2
+                table.renew(kind, record.period)
+            elif left is None:
+                self._publish(table.put(kind, late, record.period))
+
+    def _publish(self, table: native.KindTable) -> None:
+        self._table = table
+        native.answer_plainly(self._jitted, table)
