@@ -52,6 +52,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("call", "report"),
         ("native",),
         ("nesting",),
+        ("plain_calls",),
         ("compile",),
         ("dataflow",),
         ("dispatch",),
