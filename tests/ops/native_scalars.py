@@ -30,6 +30,8 @@ from tracejit.codegen.scalar.booleans import BOOLEAN
 from tracejit.codegen.scalar.floats import FLOAT
 from tracejit.codegen.scalar.functions import emit_call, supports
 from tracejit.codegen.scalar.integers import INTEGER
+from tracejit.codegen.vector_math.define import PARTS
+from tracejit.codegen.vector_math.evaluate import evaluate
 from tracejit.ir.op import OPS
 from tracejit.ir.types import DTYPES, dtype_name
 
@@ -118,6 +120,11 @@ def _of_scalars(name: str) -> Callable[..., Array]:
     return lambda *args: np.asarray(REFERENCES[name](list(args), {}))
 
 
+def _defined(name: str) -> Callable[..., Array]:
+    """A function of parts of complex numbers, judged by its definition."""
+    return lambda *args: np.asarray(evaluate(name, *args, fma=host_target().has_fma))
+
+
 #: What is no ufunc of NumPy -> (its meaning, dtypes of operands and result, parity).
 MEANINGS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[str, ...], str]], str]] = {
     "fma": (_fma, [((d, d, d), d) for d in ("f32", "f64")], "exact"),
@@ -146,6 +153,10 @@ MEANINGS: dict[str, tuple[Callable[..., Any], list[tuple[tuple[str, ...], str]],
             "subtract": lambda a, b: a - b,
             "multiply": lambda a, b: a * b,
         }.items()
+    },
+    **{
+        name: (_defined(name), [(("f64",) * arity, "f64")], "exact")
+        for name, arity in PARTS.items()
     },
     "select": (np.where, [(("b1", d, d), d) for d in REALS], "exact"),
     "cast": (lambda x: x, [((a,), b) for a in REALS for b in REALS], "exact"),

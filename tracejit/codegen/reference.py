@@ -19,7 +19,7 @@ import numpy as np
 
 from tracejit.codegen.llvm.engine import HostTarget, libm_address
 from tracejit.codegen.scalar.math import C_FUNCTIONS
-from tracejit.codegen.vector_math.define import ARITY
+from tracejit.codegen.vector_math.define import ARITY, PARTS
 from tracejit.codegen.vector_math.evaluate import evaluate
 from tracejit.ir.dims import Atom, Dim
 from tracejit.ir.fma import fma
@@ -256,7 +256,7 @@ def _elementary(name: str, target: HostTarget | None) -> Callable[..., Any]:
 
 def _functions(target: HostTarget | None) -> dict[str, Any]:
     ufuncs = {name: f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc)}
-    own = {name: _elementary(name, target) for name in ARITY}
+    own = {name: _elementary(name, target) for name in (*ARITY, *PARTS)}
     special = {name: own.get(name) or _op(name) for name in OPS if special_op(name)}
     return {
         **{name: _op(name) for name, op in OPS.items() if isinstance(op, Elementwise)},

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tracejit.codegen.llvm.lanes import Lanes
 from tracejit.codegen.scalar.integers import ScalarEmitter
-from tracejit.codegen.vector_math.define import ARITY, SHARED, define, symbol
+from tracejit.codegen.vector_math.define import ARITY, PARTS, SHARED, define, symbol
 
 __all__ = ["C_FUNCTIONS", "MATH", "libm"]
 
@@ -48,7 +48,7 @@ def _own(name: str) -> ScalarEmitter:
     """The module's own function over all lanes at once."""
 
     def emit(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
-        if name in SHARED and (found := _shared(s, name, a[0], r)) is not None:
+        if name in SHARED and (found := _shared(s, name, a, r)) is not None:
             return found
         return s.call(_defined(s, name, r), r, t, a)
 
@@ -74,15 +74,16 @@ def _defined(s: Lanes, name: str, dtype: str) -> str:
     return module.helper(own, build)
 
 
-def _shared(s: Lanes, name: str, argument: str, dtype: str) -> str | None:
-    """The result beside one that this block computes of the same argument, if there is one.
+def _shared(s: Lanes, name: str, operands: Sequence[str], dtype: str) -> str | None:
+    """The result beside one that this block computes of the same operands, if there is one.
 
     The earlier call becomes one of the function that gives both.
     """
     both, place = SHARED[name]
     kind, lines = s.type(dtype), s.fb.chunk.lines
+    given = ", ".join(f"{kind} {operand}" for operand in operands)
     others = {
-        f"call {kind} @{symbol(other, dtype, s.width)}({kind} {argument})": index
+        f"call {kind} @{symbol(other, dtype, s.width)}({given})": index
         for other, (function, index) in SHARED.items()
         if function == both and other != name
     }
@@ -94,7 +95,7 @@ def _shared(s: Lanes, name: str, argument: str, dtype: str) -> str | None:
         if instruction in others:
             structure = f"{{ {kind}, {kind} }}"
             value = s.fb.fresh("both")
-            call = f"call {structure} {_defined(s, both, dtype)}({kind} {argument})"
+            call = f"call {structure} {_defined(s, both, dtype)}({given})"
             lines[i : i + 1] = [
                 f"  {value} = {call}",
                 f"{register} = extractvalue {structure} {value}, {others[instruction]}",
@@ -134,5 +135,5 @@ def _uniform_power(s: Lanes, a: Sequence[str], t: Sequence[str], r: str) -> str:
 MATH: dict[str, ScalarEmitter] = {
     "uniform_power": _uniform_power,
     **{f"libm_{function}": libm(function) for function in C_FUNCTIONS},
-    **{name: _own(name) for name in ARITY},
+    **{name: _own(name) for name in (*ARITY, *PARTS)},
 }

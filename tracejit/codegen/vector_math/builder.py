@@ -76,6 +76,15 @@ class VectorBuilder(Emitter):
         total = a + b
         return total, b - (total - a)
 
+    def exact_sum(self, a: Float, b: Float) -> tuple[Float, Float]:
+        """a + b rounded, and its error, whichever is greater.
+
+        Knuth, "The Art of Computer Programming", volume 2, 4.2.2.
+        """
+        total = a + b
+        moved = total - a
+        return total, (a - (total - moved)) + (b - moved)
+
     def multiply_add(self, a: Float, b: Float | float, c: Float | float) -> tuple[Float, Float]:
         """a * b + c rounded, and its error: c less the sum must be exact.
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from tracejit.codegen.vector_math import (
     bessel,
+    complex_powers,
     cube_roots,
     entropies,
     errors,
@@ -46,7 +47,7 @@ from tracejit.codegen.vector_math.llvm_builder import LlvmBuilder
 from tracejit.codegen.vector_math.llvm_text import Definition, symbol
 from tracejit.codegen.vector_math.values import Float
 
-__all__ = ["ARITY", "SHARED", "build", "define", "symbol"]
+__all__ = ["ARITY", "PARTS", "SHARED", "build", "define", "symbol"]
 
 Body = Callable[..., Float]
 
@@ -65,6 +66,10 @@ class _Function:
 
 def _over_doubles(body: Body) -> _Function:
     return _Function(body, wide=body)
+
+
+def _nth(body: Callable[..., Sequence[Float]], place: int) -> Body:
+    return lambda e, *arguments: body(e, *arguments)[place]
 
 
 _FUNCTIONS: dict[str, _Function] = {
@@ -117,14 +122,27 @@ _FUNCTIONS: dict[str, _Function] = {
     "y0": _over_doubles(bessel.y0),
     "y1": _over_doubles(bessel.y1),
 }
-#: Functions of one argument with several results.
-_SHARING: dict[str, Callable[[VectorBuilder, Float], Sequence[Float]]] = {
-    "sincos": trigonometric.sincos
+#: The parts of complex results, by the parts of the operands in order; of float64 alone.
+_PARTS: dict[str, _Function] = {
+    f"power_{part}": _Function(_nth(complex_powers.power_parts, k), 4)
+    for k, part in enumerate(("real", "imag"))
+}
+#: Functions with several results.
+_SHARING: dict[str, Callable[..., Sequence[Float]]] = {
+    "sincos": trigonometric.sincos,
+    "power_parts": complex_powers.power_parts,
 }
 #: A function's name -> the one that gives its result, too, and which of the results it is.
-SHARED: dict[str, tuple[str, int]] = {"sin": ("sincos", 0), "cos": ("sincos", 1)}
+SHARED: dict[str, tuple[str, int]] = {
+    "sin": ("sincos", 0),
+    "cos": ("sincos", 1),
+    "power_real": ("power_parts", 0),
+    "power_imag": ("power_parts", 1),
+}
 #: The functions here, and how many arguments they take. sqrt is an LLVM intrinsic and not here.
 ARITY: dict[str, int] = {name: function.arity for name, function in _FUNCTIONS.items()}
+#: The same of the parts of complex results.
+PARTS: dict[str, int] = {name: function.arity for name, function in _PARTS.items()}
 
 
 def build(e: VectorBuilder, name: str, arguments: Sequence[Float]) -> Sequence[Float]:
@@ -134,7 +152,7 @@ def build(e: VectorBuilder, name: str, arguments: Sequence[Float]) -> Sequence[F
     """
     if name in _SHARING:
         return _SHARING[name](e, *arguments)
-    function = _FUNCTIONS[name]
+    function = _FUNCTIONS.get(name) or _PARTS[name]
     if function.wide is None or e.format is not F32:
         return [function.body(e, *arguments)]
     return [function.wide(e.doubles(), *(a.widened() for a in arguments)).narrowed(e)]
@@ -154,6 +172,7 @@ def define(
     if width < 1:
         raise ValueError(f"width must be at least 1, not {width}")
     e = LlvmBuilder(FORMATS[dtype], width, fma, permutes)
-    parameters = ["%x", "%y"][: ARITY.get(name, 1)]
+    count = {**ARITY, **PARTS, "power_parts": 4}.get(name, 1)
+    parameters = ["%x", "%y", "%z", "%w"][:count]
     results = build(e, name, [Float(e, parameter) for parameter in parameters])
     return e.definition(symbol(name, dtype, width), parameters, results)

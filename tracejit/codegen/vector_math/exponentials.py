@@ -15,6 +15,7 @@ from tracejit.codegen.vector_math.values import Float, Int
 __all__ = [
     "exp",
     "exp2",
+    "exp_in_parts",
     "exp_of_rest",
     "expm1_by_halves",
     "nearest_integer",
@@ -119,6 +120,20 @@ def reduce_exp(e: VectorBuilder, x: Float, bias: int) -> tuple[Float, Float, Int
     rest = e.muladd(n, -high, x)  # Exact, fused or not.
     r = e.muladd(n, -low, rest)
     return r, e.muladd(n, -low, rest - r), biased
+
+
+def exp_in_parts(e: VectorBuilder, x: Float, low: Float) -> tuple[Float, Float, Float, Float]:
+    """h, t, p and q, exp(x + low) = (h + t) * p * q, x up to 1400 and low small.
+
+    h is near 1 and t small beside it; p and q are powers of 2.
+    """
+    t = TABLES[e.format.name]
+    r, r_low, biased = reduce_exp(e, x.at_least(t.exp_low), 2 * e.format.bias)
+    r, r_low = e.ordered_sum(r, r_low + low)
+    head = r + 1.0
+    tail = e.muladd(r * r, e.fitted("exp", r), ((1.0 - head) + r) + r_low)
+    half = biased >> 1
+    return head, tail, power_of_two(half), power_of_two(biased - half)
 
 
 def nearest_integer(e: VectorBuilder, x: Float, scale: float, bias: int = 0) -> tuple[Float, Int]:

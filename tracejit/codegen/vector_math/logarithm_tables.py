@@ -6,13 +6,24 @@ Computed in integers, once a process and base.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tracejit.codegen.vector_math.formats import FORMATS, Format
+from tracejit.codegen.vector_math.formats import F64, FORMATS, Format
 
-__all__ = ["START", "Centres", "centres", "octave", "short_octave", "split_logarithm"]
+__all__ = [
+    "START",
+    "Centres",
+    "HalvedCentres",
+    "arctangents",
+    "centres",
+    "halved_centres",
+    "octave",
+    "short_octave",
+    "split_logarithm",
+]
 
 #: The intervals of 1 + f begin here and end at twice this. They are equally many encodings wide:
 #: one reaches from 63/64 to 33/32, and there the inverse is 1.
@@ -49,6 +60,52 @@ def centres(dtype: str, base: int | None) -> Centres:
         inverses.append(_SHORT.get(i, round(2**9 / (low + high)) / 2**8))
     parts = [split_logarithm(fmt, -_logarithm(Fraction(c), base)) for c in inverses]
     return Centres(tuple(inverses), *zip(*parts, strict=True))
+
+
+@dataclass(frozen=True)
+class HalvedCentres:
+    """For each interval: its centre, short, and half the centre's logarithm in two parts."""
+
+    centre: tuple[float, ...]
+    log_high: tuple[float, ...]
+    log_low: tuple[float, ...]
+    #: log(2) / 2, in two parts as well.
+    half_ln2: tuple[float, float]
+
+
+@functools.cache
+def halved_centres() -> HalvedCentres:
+    """The tables of float64 for logarithms of roots; 1 is a centre."""
+    step = 1 << (F64.mantissa - 4)
+    first = F64.encode(START)
+    borders = [F64.decode(first + j * step) for j in range(_COUNT + 1)]
+    middles = [round(2**7 * (p + q)) / 2**8 for p, q in itertools.pairwise(borders)]
+    middles[9] = 1.0
+    parts = [split_logarithm(F64, _logarithm(Fraction(c), None) / 2) for c in middles]
+    half_ln2 = split_logarithm(F64, _logarithm(Fraction(2), None) / 2)
+    high, low = zip(*parts, strict=True)
+    return HalvedCentres(tuple(middles), high, low, half_ln2)
+
+
+@functools.cache
+def arctangents() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """arctan(j / 32) in two parts for j up to 13, and 0."""
+    high, low = [], []
+    for j in range(_COUNT):
+        exact = _arctangent(Fraction(j, 32)) if j <= 13 else Fraction(0)
+        high.append(float(exact))
+        low.append(float(exact - Fraction(high[-1])))
+    return tuple(high), tuple(low)
+
+
+def _arctangent(t: Fraction) -> Fraction:
+    """Good to 2^-150, for t below 1 / 2."""
+    power, total, n = int(t * (1 << _BITS)), 0, 0
+    while power:
+        total += (-1) ** n * power // (2 * n + 1)
+        power = power * t.numerator**2 // t.denominator**2
+        n += 1
+    return Fraction(total, 1 << _BITS)
 
 
 @functools.cache

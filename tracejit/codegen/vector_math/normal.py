@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 
 from tracejit.codegen.vector_math.builder import VectorBuilder
-from tracejit.codegen.vector_math.exponentials import power_of_two, reduce_exp
+from tracejit.codegen.vector_math.exponentials import exp_in_parts
 from tracejit.codegen.vector_math.logarithms import log
 from tracejit.codegen.vector_math.logistic import log_of_sum
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
-from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
@@ -30,14 +29,8 @@ ERFINV_NEAR_TAIL, ERFINV_TAIL, ERFINV_FAR = 3.25, 5.125, 0.09765625
 
 def scaled_exp(e: VectorBuilder, x: Float, low: Float, factor: Float | float = 1.0) -> Float:
     """factor * exp(x + low), x up to 1400; also where exp(x) alone is beyond the format."""
-    t = TABLES[e.format.name]
-    r, r_low, biased = reduce_exp(e, x.at_least(t.exp_low), 2 * e.format.bias)
-    r, r_low = e.ordered_sum(r, r_low + low)
-    head = r + 1.0
-    tail = e.muladd(r * r, e.fitted("exp", r), ((1.0 - head) + r) + r_low)
+    head, tail, first, second = exp_in_parts(e, x, low)
     factor = x.like(factor)
-    half = biased >> 1
-    first, second = power_of_two(half), power_of_two(biased - half)
     return (e.muladd(tail, factor, head * factor) * first) * second
 
 

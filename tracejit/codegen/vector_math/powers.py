@@ -28,14 +28,12 @@ from tracejit.codegen.vector_math.logarithms import (
     reduce_any,
 )
 from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
-from tracejit.codegen.vector_math.tables import TABLES
+from tracejit.codegen.vector_math.tables import TABLES, THIRD
 from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["power"]
 
 _T = TABLES["f64"]
-#: 1 / 3 as a sum of two numbers.
-_THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
 
 
 def _log(e: VectorBuilder, x: Reduced) -> tuple[Float, Float]:
@@ -51,9 +49,9 @@ def _log(e: VectorBuilder, x: Reduced) -> tuple[Float, Float]:
     r = product - 1.0
     z = r * r
     z_low = e.muladd(r + r, r_low, e.product_error(r, r, z))
-    third = r * _THIRD[0]
-    third_low = e.muladd(r, _THIRD[1], e.product_error(r, r.like(_THIRD[0]), third))
-    third_low = e.muladd(r_low, _THIRD[0], third_low)
+    third = r * THIRD[0]
+    third_low = e.muladd(r, THIRD[1], e.product_error(r, r.like(THIRD[0]), third))
+    third_low = e.muladd(r_low, THIRD[0], third_low)
     cube = z * third
     cube_low = e.product_error(z, third, cube) + e.muladd(z, third_low, z_low * third)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ERFC_CENTRE", "TABLES", "Tables"]
+__all__ = ["ERFC_CENTRE", "TABLES", "THIRD", "Tables"]
 
 #: The polynomials for erfcx are in x - ERFC_CENTRE, so that their terms stay small.
 ERFC_CENTRE = 2.5
@@ -113,4 +113,6 @@ _F32 = Tables(
     cosh_large=88.0,
 )
 
+#: 1 / 3 as a sum of two doubles.
+THIRD = _hex("0x1.5555555555555p-2 0x1.5555555555555p-56")
 TABLES = {"f64": _F64, "f32": _F32}

@@ -13,7 +13,7 @@ from tracejit.codegen.vector_math.polynomials import POLYNOMIALS
 from tracejit.codegen.vector_math.tables import TABLES
 from tracejit.codegen.vector_math.values import Float, Int, Mask
 
-__all__ = ["cos", "sin", "sincos", "tan"]
+__all__ = ["cos", "reduce_angle", "sin", "sincos", "sincos_of_rest", "tan"]
 
 _Sum: TypeAlias = tuple[Float, Float]
 
@@ -53,10 +53,10 @@ def tan(e: VectorBuilder, x: Float) -> Float:
     """
     # Beside a pole r_low must be small against r, too.
     if e.format is F64:
-        r, r_low, quadrant = _reduce(e, abs(x))
+        r, r_low, quadrant = reduce_angle(e, abs(x))
         r, r_low = e.ordered_sum(r, r_low)
     else:
-        r, r_low, quadrant = _reduce(e, abs(x), _TAN_LIMIT)
+        r, r_low, quadrant = reduce_angle(e, abs(x), _TAN_LIMIT)
     z = r * r
     c = r * e.horner(z, POLYNOMIALS[e.format.name]["cot"])
     d, d_low = e.multiply_add(-c, r, 1.0)
@@ -85,7 +85,18 @@ def _sign_of_quadrant(quadrant: Int) -> Int:
 
 def _sin_and_cos(e: VectorBuilder, x: Float) -> tuple[_Sum, _Sum, Int]:
     """sin(r) and cos(r), each a head and a tail, and n modulo 4 in the low bits, for x >= 0."""
-    r, r_low, quadrant = _reduce(e, x)
+    r, r_low, quadrant = reduce_angle(e, x)
+    return *_parts_of_rest(e, r, r_low), quadrant
+
+
+def sincos_of_rest(e: VectorBuilder, r: Float, r_low: Float, quadrant: Int) -> _Sum:
+    """Both, of quadrant * pi / 2 + r + r_low."""
+    parts = _parts_of_rest(e, r, r_low)
+    return _cos(*parts, quadrant - 1), _cos(*parts, quadrant)
+
+
+def _parts_of_rest(e: VectorBuilder, r: Float, r_low: Float) -> tuple[_Sum, _Sum]:
+    """sin(r + r_low) and cos(r + r_low), each a head and a tail, |r| <= pi / 4."""
     z = r * r
     half_z = z * 0.5
     correction = e.muladd(-half_z, r_low, r_low)  # r_low * cos(r), to first order
@@ -94,10 +105,10 @@ def _sin_and_cos(e: VectorBuilder, x: Float) -> tuple[_Sum, _Sum, Int]:
     head_low = (1.0 - head) - half_z
     correction = e.muladd(e.product_error(r, r, z), 0.5, r * r_low)
     cos = head, e.muladd(z * z, e.fitted("cos", z), head_low - correction)
-    return sin, cos, quadrant
+    return sin, cos
 
 
-def _reduce(e: VectorBuilder, x: Float, most: float = math.inf) -> tuple[Float, Float, Int]:
+def reduce_angle(e: VectorBuilder, x: Float, most: float = math.inf) -> tuple[Float, Float, Int]:
     """r, its rounding error, and n modulo 4 in the low bits, x = n * pi / 2 + r, |r| <= pi / 4.
 
     Beyond `most` the error is half a place of r at most.
