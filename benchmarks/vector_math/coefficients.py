@@ -206,8 +206,8 @@ def fit(spec: Fit) -> tuple[list[float], float]:
     return rounded, float(error)
 
 
-# The polynomials for erfcx are in x - ERFC_CENTRE, so that their terms stay small.
-ERFC_CENTRE = 2.5
+# The polynomials for erfcx are in x - ERFC_CENTRE: least rounding where they count most.
+ERFC_CENTRE = 1.0
 _QUARTER = 0.7925  # pi / 4, and what the rounding of the quotient may add
 _HALF_LN2 = 0.3475
 # Of arctanh, whose k is log2 of the quotient within 0.5 + 0.086, or 0.75 + 0.086.

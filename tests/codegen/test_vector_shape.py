@@ -84,7 +84,7 @@ def steps_back(x: Array, got: Array, falling: bool) -> Array:
 def test_monotone(name: str, dtype: str, fma: bool) -> None:
     f = function(name, dtype, fma)
     allowed = _STEPS.get(name, 0) if dtype == "f64" else 0
-    if name == "arcsinh" or (name == "erf" and not fma):
+    if name == "arcsinh":
         allowed = 1
     dense = runs(name, dtype)
     wide = np.sort(dense[:, AROUND])

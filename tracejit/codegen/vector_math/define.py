@@ -2,9 +2,9 @@
 
 The functions are written over explicit vectors, so that LLVM's code generator alone, with no
 optimisation pass, gives the final code; they need no library. What `build` makes of a definition is
-the emitter's: `evaluate` computes the same bits with NumPy. Every result of NumPy's functions is
-within 1 ULP, but for what is left of logaddexp where it is near zero; erf is within 1.05 (without
-FMA: 1.3), SciPy's other functions as docs/vector_math.md says. A result's bits depend on the
+the emitter's: `evaluate` computes the same bits with NumPy. Every result of NumPy's functions and
+of erf is within 1 ULP, but for what is left of logaddexp where it is near zero; SciPy's other
+functions as docs/vector_math.md says. A result's bits depend on the
 argument and on `fma`, not on the width, the other lanes or the CPU, but for tanh of float32, which
 is in pieces where there is AVX-512. Special values, subnormal numbers and signed zeros are NumPy's.
 

@@ -10,6 +10,9 @@ from tracejit.codegen.vector_math.values import Float
 
 __all__ = ["erf"]
 
+#: About the derivative of the polynomial for erf in z = 1, where errors of z count most.
+_SLOPE = -0.2109375
+
 
 def erf(e: VectorBuilder, x: Float) -> Float:
     """erf(x) = x + x * p(x^2) below 1, 1 - exp(-x^2) * erfcx(x) above.
@@ -21,11 +24,20 @@ def erf(e: VectorBuilder, x: Float) -> Float:
     a = abs(x).at_most(t.erf_one)
     z = a * a
     first, rest = near[:2], near[2:]
-    # The two large coefficients apart, so that the rest rounds less.
-    line = e.muladd(z, first[1], z.like(first[0]))
-    low = e.muladd(a, e.muladd(z * z, e.polynomial(z, rest), line), a)
+    # The two large coefficients apart and with their errors, so that the rest rounds less.
+    z_low = e.product_error(a, a, z)
+    term = z * first[1]
+    term_low = e.muladd(z_low, _SLOPE, e.product_error(z, z.like(first[1]), term))
+    line, line_low = e.exact_sum(term, z.like(first[0]))
+    curve = e.muladd(z * z, e.polynomial(z, rest), line_low + term_low)
+    # Without fused operations errors of products are numbers only where these are not too small.
+    lift = 1.0 if e.fma else 2.0**e.format.mantissa
+    lifted = a if e.fma else a * lift
+    head, head_low = e.multiply_add(lifted, line, lifted)
+    low = head + e.muladd(lifted, curve, head_low)
+    low = low if e.fma else low * (1 / lift)
     r, _, biased = reduce_exp(e, -z, e.format.bias)
-    r = r - e.product_error(a, a, z)
+    r = r - z_low
     gaussian = (e.muladd(r * r, e.fitted("exp", r), r) + 1.0) * power_of_two(biased)
     tail = e.fitted("erfc", a - ERFC_CENTRE)
     high = e.muladd(-gaussian, tail, 1.0)

@@ -63,14 +63,14 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "0x1.f9a2925058c76p-14 -0x1.f4c7e6f8bb63dp-17 0x1.b9686e89e2ae1p-20 "
             "-0x1.5b7a01b85b37ap-23 0x1.d35b5b51d59fcp-27 -0x1.a0b36a22f0a11p-31"
         ),
-        "erfc": _hex(  # error 2^-56.1
-            "0x1.afbb3f3b733bbp-3 -0x1.3086d7f01a2cfp-4 0x1.98958a7ab591bp-6 "
-            "-0x1.06320767c2eafp-7 0x1.435c04cfa693ap-9 -0x1.809ce951da270p-11 "
-            "0x1.ba8a6b7aa2f09p-13 -0x1.edd3e836d519cp-15 0x1.0bcbb3f5898edp-16 "
-            "-0x1.1ad4e86c98a2cp-18 0x1.2344d8f7b0ff3p-20 -0x1.24de8f2603da8p-22 "
-            "0x1.2162f593a4f60p-24 -0x1.16d8625b84620p-26 0x1.f74d9a397fcb6p-29 "
-            "-0x1.eb1fd4a4f7417p-31 0x1.14f91f6d609b9p-32 -0x1.32e63d7557436p-35 "
-            "0x1.47786b9485459p-40 -0x1.1fcad02c04b53p-38 0x1.4a00d81f5cb4dp-40"
+        "erfc": _hex(  # error 2^-56.5
+            "0x1.b5d8780f956b2p-2 -0x1.17c4e3f17bfb9p-2 0x1.3c27283c2cd47p-3 "
+            "-0x1.44837f87ad83dp-4 0x1.33cad0c7c201ep-5 -0x1.10fcef00e7173p-6 "
+            "0x1.c8cb57bc062b9p-8 -0x1.6af07ae62b080p-9 0x1.1347625e236d4p-10 "
+            "-0x1.9023d941e67b5p-12 0x1.171b7626e36f4p-13 -0x1.7494d4a424c5ep-15 "
+            "0x1.d69ea006824f5p-17 -0x1.12fa8ac74c6d4p-18 0x1.1f5fdba83c0b2p-20 "
+            "-0x1.01700b227f617p-22 0x1.7893742e4268bp-25 -0x1.a8bc02cafa147p-28 "
+            "0x1.564a77d942340p-31 -0x1.5bc853023ee42p-35 0x1.4ca949560f72ep-40"
         ),
         "erfcx": _hex(  # error 2^-54.2
             "0x1.3ba5916e9fd7fp+0 -0x1.1df1ad154a28dp-3 0x1.f7f5df66fdb5ap-7 "
@@ -372,10 +372,10 @@ POLYNOMIALS: dict[str, dict[str, tuple[float, ...]]] = {
             "-0x1.b7fe90p-6 0x1.542e0ep-8 -0x1.a50ae8p-11 "
             "0x1.4c339cp-14"
         ),
-        "erfc": _hex(  # error 2^-28.5
-            "0x1.afbbe6p-3 -0x1.30816cp-4 0x1.983394p-6 "
-            "-0x1.0a7a72p-7 0x1.2dc750p-9 -0x1.5ab740p-11 "
-            "0x1.1cc6f0p-11 0x1.d7dceep-13 0x1.c0176cp-14"
+        "erfc": _hex(  # error 2^-28.6
+            "0x1.b5d878p-2 -0x1.17c4b6p-2 0x1.3c1db4p-3 "
+            "-0x1.43dcbcp-4 0x1.2e5f80p-5 -0x1.f0ae50p-7 "
+            "0x1.44191ap-8 -0x1.185e22p-10 0x1.c7b458p-14"
         ),
         "exp": _hex(  # error 2^-29.7
             "0x1.000000p-1 0x1.555556p-3 0x1.55547ep-5 0x1.11107cp-7 0x1.6d9878p-10 0x1.a1b962p-13"
