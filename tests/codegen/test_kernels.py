@@ -30,6 +30,7 @@ from tracejit.ir.dims import Dim, floordiv, minimum, mod, symbol
 from tracejit.ir.kernel import (
     Carry,
     Const,
+    Expr,
     For,
     IndexValue,
     Kernel,
@@ -198,6 +199,19 @@ def test_index_values_and_lets(target: str) -> None:
         a = values("f64", n)
         out = run_both(k, target, {"a": a, "out": np.zeros(n)}, {"n": n, "m": 0})
         assert same_bits(out["out"], 2 * (a * (3.0 * np.arange(n) + n)))
+
+
+@every_target
+def test_a_shared_expression_is_written_once(target: str) -> None:
+    """Also where it reads what the kernel stores, and may not leave the loop."""
+    expr: Expr = load("out", P)
+    for _ in range(40):
+        expr = call("add", expr, expr)
+    k = kernel([output()], For("i", N, (Store("out", (P,), expr),), True))
+    assert compiled(k, target).text.count("fadd double") <= 40 * 3
+    for n in LENGTHS:
+        out = run_both(k, target, {"out": values("f64", n)}, {"n": n, "m": 0})
+        assert same_bits(out["out"], values("f64", n) * 2.0**40)
 
 
 @every_target

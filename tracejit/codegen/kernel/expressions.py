@@ -61,6 +61,8 @@ class Values:
         self.scopes = [LoopContext(fb.chunk)]
         self.lanes = Lanes(fb)
         self.one = self.lanes
+        #: Values of what is being evaluated that the next store may change.
+        self.unstable: dict[int, KernelValue] = {}
         self.streams = 1
         self.masks: tuple[str, ...] | None = None
         self.fetch_ahead = False
@@ -344,6 +346,14 @@ class Values:
 
     def evaluate(self, expr: Expr) -> KernelValue:
         """The value of an expression; a shared subexpression is written once."""
+        return self.evaluate_all((expr,))[0]
+
+    def evaluate_all(self, exprs: Sequence[Expr]) -> list[KernelValue]:
+        """The values of expressions between which nothing is stored."""
+        self.unstable.clear()
+        return [self._evaluate(expr) for expr in exprs]
+
+    def _evaluate(self, expr: Expr) -> KernelValue:
         if isinstance(expr, Const):
             return self.constant(expr.value, expr.dtype)
         if isinstance(expr, Var):
@@ -352,13 +362,16 @@ class Values:
             return self.dim(expr.dim)
         if isinstance(expr, Load):
             return self.load(expr)
-        known = self.recall(id(expr))
+        key = id(expr)
+        known = self.recall(key) or self.unstable.get(key)
         if known is None:
-            known = self.remember(id(expr), self._call(expr))
+            known = self.remember(key, self._call(expr))
+            if not known.stable:
+                self.unstable[key] = known
         return known
 
     def _call(self, expr: Call) -> KernelValue:
-        args = [self.evaluate(a) for a in expr.args]
+        args = [self._evaluate(a) for a in expr.args]
         if expr.fn != "wrap_index":
             return self.call(expr.fn, args, expr.dtype)
         return self._wrap_index(args[0], args[1])

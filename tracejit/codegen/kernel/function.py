@@ -245,7 +245,7 @@ class _KernelWriter:
     def _scan(self, scan: ScanLoop) -> None:
         values, fb = self.values, self.fb
         size = values.scalar(values.dim(scan.size))
-        initial = [values.evaluate(c.init) for c in scan.carries]
+        initial = values.evaluate_all([c.init for c in scan.carries])
         kinds = [values.lanes.type(c.dtype) for c in scan.carries for _ in range(values.streams)]
         names = [values.operand(v, s) for v in initial for s in range(values.streams)]
         carried = list(zip(kinds, names, strict=True))
@@ -260,7 +260,7 @@ class _KernelWriter:
             values.set_position(scan.var, position)
             bind(state)
             self.statements(scan.body)
-            following = [values.evaluate(c.next) for c in scan.carries]
+            following = values.evaluate_all([c.next for c in scan.carries])
             return [values.operand(v, s) for v in following for s in range(values.streams)]
 
         def run() -> list[str]:

@@ -237,7 +237,7 @@ class Memory:
 
     def store_parts(self, values: Values, first: Store, second: Store, dtype: str) -> None:
         """Write two stores that `are_parts` as runs of interleaved elements."""
-        pair = values.evaluate(first.expr), values.evaluate(second.expr)
+        pair = values.evaluate_all((first.expr, second.expr))
         base = self._address(values, first.buffer, dtype, self.offsets(first)).names[0]
         lanes, kind, width = values.lanes, memory_type(dtype), values.width
         vector = lanes.of(kind)
