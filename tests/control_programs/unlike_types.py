@@ -229,3 +229,29 @@ def unlike_results_of_helper(x):
 
 
 programs.add(unlike_results_of_helper, (2.5,), (1.5,), (0.5,), (-1.0,))
+
+
+def arrays_of_unlike_numbers(x, n):
+    a = 0 if x[0] > 0 else 1.5
+    b = x[1] if x[1] > 0 else 2
+    c = True if x[2] > 0 else n
+    return np.array([a, b, c]), np.array([c, 3]), np.mean([a, c]), np.max((b, c)), np.cumsum([c, a])
+
+
+programs.add(
+    arrays_of_unlike_numbers,
+    (np.array([1.0, 1.0, 1.0]), 4),
+    (np.array([1.0, -1.0, 1.0]), 4),
+    (np.array([1.0, -1.0, -1.0]), 4),
+    (np.array([-1.0, 1.0, -1.0]), 2),
+)
+
+
+def arrays_of_chosen_rows(x, m):
+    rows = [x[k] if x[k].sum() > 0 else m[k] for k in range(3)]
+    made = np.array(rows), np.stack(rows, axis=1), np.concatenate(rows)
+    rows[0][:] = 7.0
+    return (*made, np.vstack(rows), np.linalg.norm(rows, axis=1))
+
+
+programs.add(arrays_of_chosen_rows, (table(3, 2), -table(3, 2)), (table(3, 2) - 2, table(3, 2)))

@@ -255,3 +255,17 @@ def test_values_of_several_kinds_are_limited(tmp_path: Path, emitted: list[str])
     (fallback,) = f.report().fallbacks
     assert fallback.code == "TJ032" and "values of different kinds" in fallback.reason
     assert len(emitted) < 3000
+
+
+@pytest.mark.parametrize("item", ["max(x[k], 0)", "x if x[k] > 0 else y"])
+def test_an_array_of_what_branches_leave_is_no_branch_for_each_combination(
+    item: str, tmp_path: Path, emitted: list[str]
+) -> None:
+    counts = []
+    for length in (4, 8, 16):
+        text = f"import numpy as np\ndef f(x, y):\n    out = [{item} for k in range({length})]\n"
+        f = load(text + "    return np.array(out)\n", str(tmp_path)).f
+        emitted.clear()
+        tracejit.jit(f).trace(np.ones(16), np.zeros(16))
+        counts.append(len(emitted))
+    assert counts[2] <= 2.2 * counts[1] <= 2.2**2 * counts[0], counts

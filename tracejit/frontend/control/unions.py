@@ -17,6 +17,7 @@ from tracejit.frontend.tracing.union import UNBOUND, Signal, Union
 
 __all__ = [
     "choose",
+    "either",
     "is_absent",
     "is_number",
     "leaves_of",
@@ -73,7 +74,7 @@ def choose(x: Any, test: Callable[[Any], bool]) -> bool | TracedScalar:
         return x.predicate
     if first is False and second is True:
         return negation(x.predicate)
-    return _either(_both(x.predicate, first), _both(negation(x.predicate), second))
+    return either(_both(x.predicate, first), _both(negation(x.predicate), second))
 
 
 def _both(p: TracedScalar, x: bool | TracedScalar) -> bool | TracedScalar:
@@ -82,7 +83,8 @@ def _both(p: TracedScalar, x: bool | TracedScalar) -> bool | TracedScalar:
     return _logical("py_and", p, x)
 
 
-def _either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScalar:
+def either(a: bool | TracedScalar, b: bool | TracedScalar) -> bool | TracedScalar:
+    """`a or b`."""
     if isinstance(a, bool) or isinstance(b, bool):
         return b if a is False else a if b is False else True
     return _logical("py_or", a, b)

@@ -8,7 +8,6 @@ ever frozen.
 from __future__ import annotations
 
 import enum
-import itertools
 import operator
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, MethodType, SimpleNamespace
@@ -33,6 +32,7 @@ from tracejit.frontend.control.regions import Names, fail
 from tracejit.frontend.control.statements import Flow
 from tracejit.frontend.control.unions import choose, leaves_of, narrow, narrow_bound
 from tracejit.frontend.interpreter import calls
+from tracejit.frontend.interpreter.calls_on_unions import call_on_unions, has_union
 from tracejit.frontend.numpy.registry import SUBSCRIPTS
 from tracejit.frontend.numpy.stores import TracedFlat
 from tracejit.frontend.python import (
@@ -69,13 +69,6 @@ from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer
 from tracejit.frontend.tracing.union import Union, Unreachable
 
 __all__ = ["ChosenAttribute", "TraceInterpreter"]
-
-
-def _has_union(values: tuple[Any, ...]) -> bool:
-    return any(
-        isinstance(v, Union) or (type(v) in (list, tuple) and any(isinstance(p, Union) for p in v))
-        for v in values
-    )
 
 
 class ChosenAttribute:
@@ -610,9 +603,9 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         self.operations += calls.operations_of(f, args)
         if isinstance(f, Union):
             return self.on_unions(lambda g: self.call(g, *args, **kwargs), f)
-        if _has_union(args) or _has_union(tuple(kwargs.values())):
+        if has_union(args) or has_union(tuple(kwargs.values())):
             if not calls.takes_unions(self, f):
-                return self._call_on_unions(f, args, kwargs)
+                return call_on_unions(self, f, args, kwargs)
         if isinstance(f, ChosenAttribute):
             on = f.name
             return self.on_unions(
@@ -626,23 +619,6 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             function = self.capture.attribute(source, "__func__", f.__func__)
             return self.call(function, owner, *args, **kwargs)
         return calls.call(self, f, args, kwargs)
-
-    def _call_on_unions(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a function of Python or NumPy: for each alternative of its arguments."""
-        names, values = list(kwargs), [*args, *kwargs.values()]
-        parts = [tuple(v) if type(v) in (list, tuple) else (v,) for v in values]
-
-        def run(*given: Any) -> Any:
-            left = iter(given)
-            built = [
-                type(v)(itertools.islice(left, len(p))) if type(v) in (list, tuple) else next(left)
-                for v, p in zip(values, parts, strict=True)
-            ]
-            named = dict(zip(names, built[len(args) :], strict=True))
-            return self.call(f, *built[: len(args)], **named)
-
-        narrow_one = narrow if isinstance(f, np.ufunc) else narrow_bound
-        return lifted(self, run, *(narrow_one(v) for part in parts for v in part))
 
     def over_items(self, f: Any, /, *parts: Any, **kwargs: Any) -> Any:
         """`f(value for item in iterable if test, *args)`, given by its parts (see folds)."""
