@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.control.columns import columns_of, recast
 from tracejit.frontend.control.iteration import Items
 from tracejit.frontend.control.loop_carried import LoopCarried, Same
 from tracejit.frontend.control.regions import close_region
@@ -23,10 +24,12 @@ from tracejit.frontend.tracing.contents import contents_of, put_contents
 from tracejit.frontend.tracing.grown import (
     Form,
     Grown,
-    columns_of,
+    fits,
     form_of,
     is_grown,
+    joined_form,
     leaves_in,
+    prefixes,
     release,
     size_of,
 )
@@ -89,6 +92,7 @@ class Room:
         for x, form, count in list(self.lists.values()):
             interpreter.will_mutate(x)
             self.before.append((x, contents_of(x)))
+            form = widened_form(x, form)
             more = _times(loop.parent, loop.iterations, count)
             self.lists[id(x)] = x, form, None if more is None else count
             _reserve(interpreter, x, form, more)
@@ -269,12 +273,24 @@ def _guess(interpreter: Interpreter, loop: Any) -> Any:
 
 
 def _common(values: Sequence[Any]) -> Form:
-    forms = [form_of(v) for v in values]
-    first = forms[0] if forms else None
-    if first is None or any(f != first for f in forms):
+    form = joined_form(*map(form_of, values)) if values else None
+    if form is None:
         what = type(values[0]).__name__ if values else "nothing"
         raise TraceError("TJ017", f"a list of {what} grows or shrinks", user_line())
-    return first
+    return form
+
+
+def _forms_of(x: list[Any]) -> list[Form | None]:
+    """The forms of the elements of a list."""
+    return [x[0].form] if is_grown(x) else list(map(form_of, x))
+
+
+def widened_form(x: list[Any], *more: Form | None) -> Form:
+    """The form of a list that holds elements of other forms, too. Raises TraceError."""
+    form = joined_form(*_forms_of(x), *more)
+    if form is None:
+        raise TraceError("TJ017", "a list of elements of several kinds grows", user_line())
+    return form
 
 
 # Room --------------------------------------------------------------------------------------------
@@ -348,9 +364,10 @@ def packed(interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim) ->
 
     Raises TraceError for elements of another form.
     """
-    if not here().env.is_known(*(d for leaf in leaves_in(form) for d in leaf.shape)):
+    shapes = [d for leaf in leaves_in(form) for d in leaf.shape]
+    if not here().env.is_known(*shapes):
         raise TraceError("TJ015", "a list of arrays whose size changes", user_line())
-    if (x[0].form != form) if is_grown(x) else any(form_of(v) != form for v in x):
+    if not all(fits(form, f) for f in _forms_of(x)):
         raise TraceError("TJ017", "a list of elements of several kinds grows", user_line())
     arrays = []
     for leaf in leaves_in(form):
@@ -358,11 +375,12 @@ def packed(interpreter: Interpreter, x: list[Any], form: Form, capacity: Dim) ->
         arrays.append(filled((capacity, *leaf.shape), zero, leaf.dtype))
     if is_grown(x):
         length = size_of(x)
-        for new, old in zip(arrays, x[0].arrays, strict=True):
-            held = old if isinstance(length, Tracer) else old[:length]
-            new[: held.shape[0]] = held
+        cut = x[0].arrays if isinstance(length, Tracer) else prefixes(x)
+        for new, held in zip(arrays, recast(x[0].form, form, cut), strict=True):
+            if held is not None:
+                new[: held.shape[0]] = held
         return [Grown(interpreter, form, arrays, x[0].owned), length]
-    columns = zip(*(columns_of(form, v) for v in x), strict=True)
+    columns = zip(*(columns_of(interpreter, form, v) for v in x), strict=True)
     for array, column in zip(arrays, columns, strict=bool(x)):
         array[: len(x)] = lift(list(column))
     return [Grown(interpreter, form, arrays, release(tuple(x), None)), len(x)]
@@ -374,13 +392,9 @@ def joined_lists(phis: Any, a: list[Any], b: list[Any]) -> Any:
     None where its elements have no common form.
     """
     interpreter, learned = phis.interpreter, phis.interpreter.capture.learned
-    forms: set[Form | None] = set()
-    for x in (a, b):
-        forms |= {x[0].form} if is_grown(x) else set(map(form_of, x))
-    if len(forms) != 1 or None in forms or learned.plain_lists:
+    form = joined_form(*_forms_of(a), *_forms_of(b))
+    if form is None or learned.plain_lists:
         return None
-    (form,) = forms
-    assert form is not None
     rooms = [x[0].capacity if is_grown(x) else len(x) for x in (a, b)]
     if all(isinstance(room, int) for room in rooms):
         rooms = [max(rooms)] * 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -56,6 +57,7 @@ from tracejit.frontend.tracing.tracer import (
     user_line,
     wrap,
 )
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.types import PyScalar, dtype_name, dtype_of
 
 __all__ = ["call", "operations_of", "takes_unions"]
@@ -82,6 +84,9 @@ _SIZED = (list, tuple, dict, set, frozenset, range, str, bytes)
 #: Compilers of functions, by the package of their objects -> the attribute for the plain function.
 _PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
 
+#: Functions that look at no item of what they are given.
+_HANDS_ON = (enumerate, zip, reversed, list, tuple, iter, len)
+
 #: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
 _HOSTED = ("TJ002", "TJ004")
 
@@ -98,8 +103,10 @@ def _name(f: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
-def takes_unions(interpreter: Interpreter, f: Any) -> bool:
+def takes_unions(interpreter: Interpreter, f: Any, args: Sequence[Any]) -> bool:
     """Whether a callee deals itself with values that a branch left different."""
+    if any(f is known for known in _HANDS_ON):
+        return not any(isinstance(x, Union) for x in args)
     if isinstance(f, FunctionType):
         known = f in HANDLERS or f in builtin_calls.CALLS or _is_numpy(f) or is_hosted(f)
         return not known

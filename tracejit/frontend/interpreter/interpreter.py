@@ -604,7 +604,7 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
         if isinstance(f, Union):
             return self.on_unions(lambda g: self.call(g, *args, **kwargs), f)
         if has_union(args) or has_union(tuple(kwargs.values())):
-            if not calls.takes_unions(self, f):
+            if not calls.takes_unions(self, f, args):
                 return call_on_unions(self, f, args, kwargs)
         if isinstance(f, ChosenAttribute):
             on = f.name

@@ -11,7 +11,15 @@ from tracejit.errors import TraceError
 from tracejit.frontend.control.merges import Union
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
-from tracejit.frontend.tracing.grown import Form, Record, is_grown, leaves_in, prefixes
+from tracejit.frontend.tracing.grown import (
+    Choice,
+    Constant,
+    Form,
+    Record,
+    is_grown,
+    leaves_in,
+    prefixes,
+)
 from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.pytree import (
     LEAF,
@@ -66,8 +74,12 @@ def flatten_result(
 
 def _boxed_form(form: Form) -> Any:
     """A form as `boxed` takes it."""
-    if isinstance(form, Record):
-        return "tuple", tuple((_boxed_form(p), len(list(leaves_in(p)))) for p in form.parts)
+    if isinstance(form, Constant):
+        return "constant", form.value
+    if isinstance(form, (Choice, Record)):
+        parts = form.kinds if isinstance(form, Choice) else form.parts
+        kind = "choice" if isinstance(form, Choice) else "tuple"
+        return kind, tuple((_boxed_form(p), len(list(leaves_in(p)))) for p in parts)
     if form.kind != "list":
         return form.kind if form.kind in ("scalar", "array") else "python"
     assert form.inner is not None

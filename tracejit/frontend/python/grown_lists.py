@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.control.branches import branch
-from tracejit.frontend.control.growth import FEW, Grows, grows, note_appended, outermost, packed
+from tracejit.frontend.control.columns import columns_of
+from tracejit.frontend.control.growth import (
+    FEW,
+    Grows,
+    grows,
+    note_appended,
+    outermost,
+    packed,
+    widened_form,
+)
 from tracejit.frontend.control.iteration import Items, items_of
-from tracejit.frontend.numpy.conversion import asarray, astype
+from tracejit.frontend.numpy.conversion import astype
 from tracejit.frontend.numpy.creation import filled
 from tracejit.frontend.numpy.number_operators import binary_operator
 from tracejit.frontend.numpy.ufuncs import refuse
 from tracejit.frontend.tracing.checks import class_of, require_index
 from tracejit.frontend.tracing.grown import (
+    Choice,
     Element,
     Form,
     Grown,
-    columns_of,
+    fits,
     form_of,
     is_grown,
+    joined_form,
     leaves_in,
     prefixes,
     release,
@@ -66,12 +78,18 @@ def _body(interpreter: Interpreter) -> Any:
     return interpreter.rolling[-1].region if interpreter.rolling else None
 
 
-def _columns(interpreter: Interpreter, grown: Grown, value: Any) -> list[Any]:
-    """The values of an element that the list holds from now on."""
-    if form_of(value) != grown.form:
-        what = f"a list of one kind that gets a {class_of(value).__name__}"
-        raise TraceError("TJ017", what, user_line())
-    out = list(columns_of(grown.form, value))
+def _columns(interpreter: Interpreter, x: list[Any], value: Any) -> list[Any]:
+    """The values of an element that the list holds from now on.
+
+    Raises Grows where a loop has to begin with a list of more kinds.
+    """
+    if not fits(x[0].form, form_of(value)):
+        form, loop = widened_form(x, form_of(value)), outermost(interpreter, x)
+        if loop is not None:
+            raise Grows(loop, x, form, loop.room.lists[id(x)][2] if id(x) in loop.room.lists else 0)
+        x[:] = packed(interpreter, x, form, x[0].capacity)
+    grown: Grown = x[0]
+    out = list(columns_of(interpreter, grown.form, value))
     grown.owned &= release(value, _body(interpreter))
     if type(value) is list:
         made, body = interpreter.owner_of(value), _body(interpreter)
@@ -91,8 +109,8 @@ def appends(interpreter: Interpreter, x: list[Any], value: Any) -> bool:
     if not is_grown(x):
         return False
     value = one
-    grown, length = _mutable(interpreter, x), size_of(x)
-    columns = _columns(interpreter, grown, value)
+    _mutable(interpreter, x)
+    length, columns = size_of(x), _columns(interpreter, x, value)
     _make_room(interpreter, x)
     note_appended(interpreter, x)
     for array, column in zip(x[0].arrays, columns, strict=True):
@@ -350,8 +368,9 @@ def store_item(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -> 
     """`x[key] = value`."""
     if type(key) is slice:
         raise TraceError("TJ017", "a slice of a list that grows is stored into", user_line())
-    grown, k = _mutable(interpreter, x), position(interpreter, x, key)
-    for array, column in zip(grown.arrays, _columns(interpreter, grown, value), strict=True):
+    _mutable(interpreter, x)
+    k, columns = position(interpreter, x, key), _columns(interpreter, x, _settled(value))
+    for array, column in zip(x[0].arrays, columns, strict=True):
         array[k] = column
 
 
@@ -360,10 +379,9 @@ def store_chosen(interpreter: Interpreter, x: list[Any], key: Any, value: Any) -
 
     Gives whether that is done. Raises Grows where a loop has to begin with a grown list.
     """
-    forms = {form_of(v) for v in (*x, value)}
-    form = next(iter(forms))
+    form = joined_form(*map(form_of, (*x, value)))
     unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
-    if not unknown or len(forms) != 1 or form is None or interpreter.capture.learned.plain_lists:
+    if not unknown or form is None or interpreter.capture.learned.plain_lists:
         return False
     interpreter.require_mutable(x)
     loop = outermost(interpreter, x)
@@ -387,17 +405,14 @@ def join(interpreter: Interpreter, a: Any, b: Any) -> Any:
     """`a + b` for lists of which one is grown."""
     if type(a) is not list or type(b) is not list:
         raise TraceError("TJ004", "a list that grows, beside another kind of object", user_line())
-    grown = a if is_grown(a) else b
-    form, parts = grown[0].form, []
+    form = widened_form(a, *([b[0].form] if is_grown(b) else map(form_of, b)))
+    parts = []
     for x in (a, b):
-        if is_grown(x):
+        if is_grown(x) and x[0].form == form:
             parts.append(prefixes(x))
         elif x:
-            if any(form_of(v) != form for v in x):
-                raise TraceError("TJ017", "a list of elements of several kinds", user_line())
-            columns = zip(*(columns_of(form, v) for v in x), strict=True)
-            parts.append([asarray(list(column)) for column in columns])
-            release(tuple(x), None)
+            room = x[0].capacity if is_grown(x) else len(x)
+            parts.append(prefixes(packed(interpreter, x, form, room)))
     joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     return _made(interpreter, form, joined)
 
@@ -418,7 +433,7 @@ def repeated(interpreter: Interpreter, x: Any, times: Any) -> Any:
     else:
         return None
     interpreter.capture.learned.grew = True
-    (column,) = columns_of(form, x[0])
+    (column,) = columns_of(interpreter, form, x[0])
     return _made(interpreter, form, [filled((size,), column, form.dtype)])
 
 
@@ -472,13 +487,32 @@ def array_of(x: list[Any]) -> TracedArray:
         made = wrap(trace, value)
         assert isinstance(made, TracedArray)
         return made
-    if not all(isinstance(part, Element) and not part.shape for part in form.parts):
-        raise TraceError("TJ004", "an array of a list of tuples of arrays", user_line())
+    parts = form.kinds if isinstance(form, Choice) else form.parts
+    if not all(isinstance(part, Element) and not part.shape for part in parts):
+        raise TraceError("TJ004", "an array of a list of tuples or arrays", user_line())
     _refuse_empty(size_of(x))
+    if isinstance(form, Choice):
+        return _of_kinds(held[0], held[1:])
     joint = np.result_type(*(column.dtype for column in held))
     stacked = np.stack([astype(column, joint) for column in held], axis=1)
     assert isinstance(stacked, TracedArray)
     return stacked
+
+
+def _of_kinds(tags: Any, columns: Sequence[Any]) -> TracedArray:
+    """The array of numbers of several kinds, of which `tags` says which one each is."""
+    joint = np.result_type(*(column.dtype for column in columns))
+    # NumPy looks at the numbers that there are: enough of them have to be of this dtype.
+    there = [(tags == k).any() for k, column in enumerate(columns) if column.dtype == joint]
+    if len(there) < len(columns):
+        if not there:
+            raise TraceError("TJ004", f"an array of numbers that are {joint} together", user_line())
+        here().emit_all("check", (lift(functools.reduce(operator.or_, there)).value(),), {})
+    out: Any = astype(columns[0], joint)
+    for k, column in enumerate(columns[1:], 1):
+        out = np.where(tags == k, astype(column, joint), out)
+    assert isinstance(out, TracedArray)
+    return out
 
 
 def _refuse_empty(length: Any) -> None:

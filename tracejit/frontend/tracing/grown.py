@@ -19,20 +19,24 @@ from tracejit.frontend.tracing.packed import PackedForm, Rows, class_of_name
 from tracejit.frontend.tracing.storage import Storage
 from tracejit.frontend.tracing.symint import SymInt, as_dim
 from tracejit.frontend.tracing.trace import here, user_line
-from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, lift, wrap
+from tracejit.frontend.tracing.tracer import TracedArray, TracedScalar, Tracer, wrap
+from tracejit.frontend.tracing.union import Union
 from tracejit.ir.dims import Dim
 from tracejit.ir.types import ArrayType, NpScalar, PyScalar
 
 __all__ = [
+    "Choice",
+    "Constant",
     "Element",
     "Form",
     "Grown",
     "Record",
-    "columns_of",
     "element_of",
+    "fits",
     "form_of",
     "grown_list",
     "is_grown",
+    "joined_form",
     "leaves_in",
     "prefixes",
     "release",
@@ -40,6 +44,8 @@ __all__ = [
 ]
 
 _PYTHON = {bool: "bool", int: "int", float: "float", complex: "complex"}
+#: Up to so many kinds of elements are in one list.
+_KINDS = 8
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,24 @@ class Record:
     parts: tuple[Form, ...]
 
 
-Form: TypeAlias = Element | Record
+@dataclass(frozen=True)
+class Constant:
+    """What no array holds, and no array needs to: None, a text."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values of a few kinds: one array says which kind, and those of each kind follow."""
+
+    kinds: tuple[Element | Record | Constant, ...]
+
+
+Form: TypeAlias = Element | Record | Constant | Choice
+
+#: The array that says which kind an element of a `Choice` is of.
+_TAG = Element("scalar", np.dtype(np.int8))
 
 
 class Grown:
@@ -137,13 +160,21 @@ def leaves_in(form: Form) -> Iterator[Element]:
     """The elements of a form, in order."""
     if isinstance(form, Element):
         yield form
-    else:
+    elif isinstance(form, Choice):
+        yield _TAG
+        for kind in form.kinds:
+            yield from leaves_in(kind)
+    elif isinstance(form, Record):
         for part in form.parts:
             yield from leaves_in(part)
 
 
 def form_of(x: Any) -> Form | None:
-    """The form of an element; None for what no array can hold."""
+    """The form of an element; None for what no list of arrays can hold."""
+    if isinstance(x, Union):
+        x = x.known()
+    if isinstance(x, Union):
+        return joined_form(form_of(x.first), form_of(x.second))
     if isinstance(x, SymInt):
         return Element("int", np.dtype(np.int64))
     kind = _PYTHON.get(type(x))
@@ -158,8 +189,10 @@ def form_of(x: Any) -> Form | None:
         return Element("scalar", t.dtype) if isinstance(t, NpScalar) else None
     if isinstance(x, TracedArray):
         # The rows of an array are in C order.
-        fits = x.ndim == 1 or x.ndim and x.type.is_c and x.value() not in x.trace.unordered
-        return Element("array", x.dtype, x.type.shape) if fits else None
+        in_order = x.ndim == 1 or x.ndim and x.type.is_c and x.value() not in x.trace.unordered
+        return Element("array", x.dtype, x.type.shape) if in_order else None
+    if x is None or type(x) in (str, bytes):
+        return Choice((Constant(x),))
     if type(x) is tuple:
         parts = [form_of(v) for v in x]
         found = tuple(p for p in parts if p is not None)
@@ -182,28 +215,61 @@ def _form_of_list(x: list[Any]) -> Form | None:
     return Element("list", inner.dtype, (len(x), *inner.shape), inner)
 
 
-def columns_of(form: Form, x: Any) -> Iterator[Any]:
-    """The values of an element of a form, one for each array."""
-    if isinstance(form, Element):
-        yield _stacked(form, x) if form.kind == "list" else x
-        return
-    for part, v in zip(form.parts, x, strict=True):
-        yield from columns_of(part, v)
+def joined_form(*forms: Form | None) -> Form | None:
+    """The form of elements of any of these forms; None where there is none."""
+    out = forms[0] if forms else None
+    for form in forms[1:]:
+        if out is None or form is None:
+            return None
+        out = out if out == form else _joined(out, form)
+    return out
 
 
-def _stacked(form: Element, x: Any) -> Any:
-    """A list as an array."""
-    assert form.inner is not None
-    if is_grown(x):
-        (array,) = x[0].arrays
-        return array if array.type.shape[0] == form.shape[0] else array[: size_of(x)]
-    return lift([next(columns_of(form.inner, v)) for v in x])
+def _joined(a: Form, b: Form) -> Form | None:
+    if _alike(a, b):
+        return _joined_parts(a, b)  # type: ignore[arg-type]
+    kinds = list(_kinds_in(a))
+    for new in _kinds_in(b):
+        at = next((k for k, kind in enumerate(kinds) if kind == new or _alike(kind, new)), None)
+        if at is None:
+            kinds.append(new)
+        elif kinds[at] != new:
+            joined = _joined_parts(kinds[at], new)  # type: ignore[arg-type]
+            if joined is None:
+                return None
+            kinds[at] = joined
+    return Choice(tuple(kinds)) if len(kinds) <= _KINDS else None
+
+
+def _kinds_in(form: Form) -> Sequence[Element | Record | Constant]:
+    return form.kinds if isinstance(form, Choice) else (form,)
+
+
+def _alike(a: Form, b: Form) -> bool:
+    """Whether two forms are of tuples of one class and length."""
+    both = isinstance(a, Record) and isinstance(b, Record)
+    return both and a.cls is b.cls and len(a.parts) == len(b.parts)  # type: ignore[union-attr]
+
+
+def _joined_parts(a: Record, b: Record) -> Record | None:
+    parts = [joined_form(p, q) for p, q in zip(a.parts, b.parts, strict=True)]
+    found = tuple(p for p in parts if p is not None)
+    return Record(a.cls, found) if len(found) == len(parts) else None
+
+
+def fits(form: Form, other: Form | None) -> bool:
+    """Whether elements of another form are such of this one."""
+    return other is not None and joined_form(form, other) == form
 
 
 def element_of(interpreter: Any, form: Form, columns: Iterator[Any]) -> Any:
     """The element whose values come next."""
     if isinstance(form, Record):
         return tuple(element_of(interpreter, part, columns) for part in form.parts)
+    if isinstance(form, Constant):
+        return form.value
+    if isinstance(form, Choice):
+        return _chosen(interpreter, form, columns)
     value = next(columns)
     if form.kind == "scalar":
         return value
@@ -219,6 +285,17 @@ def element_of(interpreter: Any, form: Form, columns: Iterator[Any]) -> Any:
         rows = Grown(interpreter, form.inner, [made], False)
         return interpreter.share(interpreter.allocate([rows, length]))
     return wrap(trace, trace.emit("py_scalar", (value.value(),), kind=form.kind))
+
+
+def _chosen(interpreter: Any, form: Choice, columns: Iterator[Any]) -> Any:
+    """The one of the values of each kind that the first column tells."""
+    trace, tag = here(), next(columns)
+    values = [element_of(interpreter, kind, columns) for kind in form.kinds]
+    out = values[-1]
+    for k, value in reversed(list(enumerate(values[:-1]))):
+        is_it = trace.emit("py_scalar", ((tag == k).value(),), kind="bool")
+        out = Union(cast(TracedScalar, wrap(trace, is_it)), value, out)
+    return out
 
 
 def release(x: Any, body: Any) -> bool:
@@ -243,7 +320,9 @@ def release(x: Any, body: Any) -> bool:
         return alone
     alone = True
     parts: Sequence[Any] = ()
-    if type(x) is list and is_grown(x):
+    if isinstance(x, Union):
+        parts = x.first, x.second
+    elif type(x) is list and is_grown(x):
         parts, alone = x[0].arrays, x[0].owned
     elif isinstance(x, (tuple, list)):
         parts = x

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracejit.errors import TraceError
+from tracejit.frontend.tracing.boxed import boxed
 from tracejit.frontend.tracing.instances import is_placed
 from tracejit.frontend.tracing.packed import PackedForm, PackedList, Rows, pack, packed_form
 from tracejit.frontend.tracing.symint import SymInt
@@ -156,7 +157,7 @@ class Alternative:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Boxed:
-    """A list that is made of arrays, one for each leaf of `form` (see `boxed`)."""
+    """A list that is made of arrays, one for each leaf of `form` (see `tracing/boxed.py`)."""
 
     form: Any
     count: int
@@ -549,30 +550,6 @@ def holds_rows(node: _Node) -> bool:
     cls, _, children = node
     of_rows = isinstance(cls, PackedList) and isinstance(cls.form, Rows)
     return of_rows or any(map(holds_rows, children))
-
-
-def boxed(form: Any, arrays: Sequence[Any]) -> list[Any]:
-    """The list of the elements of arrays.
-
-    `form` is a class and the forms of its parts for tuples, else the kind of an element: "python"
-    for Python's numbers and lists of such, "scalar" for NumPy's numbers, "array", or ("list", kind)
-    for lists.
-    """
-    if form == "python":
-        found: list[Any] = arrays[0].tolist()
-        return found
-    if form == "scalar":
-        return list(arrays[0])
-    if form == "array":
-        return [row.copy() for row in arrays[0]]
-    if form[0] == "list":
-        return [boxed(form[1], (row,)) for row in arrays[0]]
-    _, parts = form
-    columns, left = [], list(arrays)
-    for part, count in parts:
-        columns.append(boxed(part, left[:count]))
-        del left[:count]
-    return list(zip(*columns, strict=True))
 
 
 def _plain_key(key: Any) -> Any:

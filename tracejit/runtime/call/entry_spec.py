@@ -252,7 +252,7 @@ class OutLeaf:
 @dataclass(frozen=True)
 class OutList:
     """A new list of numbers, or of tuples of numbers: what is in outputs with these numbers, which
-    are new arrays with one axis. `form` is as `pytree.boxed` has it."""
+    are new arrays with one axis. `form` is as `boxed.boxed` has it."""
 
     form: Any
     columns: tuple[int, ...]

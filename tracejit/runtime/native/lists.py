@@ -33,7 +33,7 @@ def fill_list(
 ) -> None:
     """Fill the new list `made`, which the entry owns, from arrays with one axis.
 
-    `form` is that of `pytree.boxed`, without lists and arrays; `fail` the label for want of memory.
+    `form` is that of `boxed.boxed`, without lists and arrays; `fail` the label for want of memory.
     """
     size = list_size(text, layout, columns[0][0])
     counter = text.op("alloca i64")

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tracejit.frontend.tracing.boxed import boxed
 from tracejit.frontend.tracing.packed import pack
-from tracejit.frontend.tracing.pytree import boxed, build_dataclass
+from tracejit.frontend.tracing.pytree import build_dataclass
 from tracejit.ir.dims import evaluate
 from tracejit.ir.types import DTYPES
 from tracejit.runtime.call.aliasing import collision

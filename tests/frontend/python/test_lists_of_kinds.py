@@ -1,0 +1,73 @@
+"""Lists that grow with elements of several kinds keep the class of each."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracejit
+from benchmarks.corpus.program import differences, outcome
+from tests.programs import lists_of_kinds
+
+#: The first is compiled for its length, the second for any.
+LENGTHS = (17, 40, 23, 9, 1, 0, 2, 64)
+
+
+def _array(n: int) -> Any:
+    return np.random.default_rng(n).standard_normal(n)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", lists_of_kinds.PROGRAMS)
+def test_program(name: str) -> None:
+    f = lists_of_kinds.PROGRAMS[name]
+    jitted = tracejit.jit(f, strict=True)
+    for n in LENGTHS:
+        expected, got = outcome(f, (_array(n),)), outcome(jitted, (_array(n),))
+        assert not [*differences(expected, got)], n
+    report = jitted.report()
+    unrolled = {line.why for made in report.variants[:2] for line in made.lines}
+    assert not any(str(why).endswith("iterations") for why in unrolled), str(report)
+
+
+def test_the_dtype_of_the_numbers_that_there_are() -> None:
+    def kept(x: Any) -> Any:
+        out = []
+        for v in x:
+            out.append(max(v, 0))
+        return np.array(out)
+
+    jitted = tracejit.jit(kept)
+    for x in (np.linspace(-1.0, 1.0, 20), -np.arange(1.0, 31.0), np.linspace(-2.0, 1.0, 30)):
+        got, expected = jitted(x), kept(x)
+        assert got.dtype == expected.dtype and np.array_equal(got, expected)
+
+
+def test_what_an_object_is_left_with() -> None:
+    class Log:
+        def __init__(self) -> None:
+            self.events: list[Any] = []
+            self.last: Any = None
+
+        def run(self, x: Any) -> None:
+            for i, v in enumerate(x):
+                self.last = None if v > 1 else v
+                if v > 0:
+                    self.events.append(("rise", i, self.last))
+                elif v < -2:
+                    raise ValueError("too low")
+                else:
+                    self.events.append(None)
+
+    run = tracejit.jit(Log.run)
+    for seed, low in enumerate((-1.0, -1.9, -3.0, -1.0)):
+        x = np.random.default_rng(seed).uniform(low, 2.0, 30 + seed)
+        plain, compiled = Log(), Log()
+        for _ in range(2):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", tracejit.FallbackWarning)
+                found = [*differences(outcome(Log.run, (plain, x)), outcome(run, (compiled, x)))]
+            assert not found, found[:5]
