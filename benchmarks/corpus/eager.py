@@ -37,7 +37,6 @@ EAGER = {
     "a_star": "TJ002",
     "encode_varints": "TJ002",
     "parse_packets": "TJ022",
-    "lz77_decompress": "TJ018",
     "merge_intervals": "TJ022",
     "parse_wav_header": "TJ002",
     "quicksort_in_place": "TJ020",

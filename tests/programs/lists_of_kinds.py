@@ -198,3 +198,39 @@ def nested_loops(x):
                 out.append(j)
         out.append(None)
     return out
+
+
+@_program
+def a_machine_of_states(x):
+    state, seen = "idle", []
+    for v in x:
+        if state == "idle":
+            state = "start" if v > 0 else "idle"
+        elif state == "start":
+            state = "run" if v > 0 else "fail"
+        elif state == "run":
+            state = "stop" if v < -1 else "run"
+        elif state == "stop":
+            state = "done" if v > 1 else "cool"
+        elif state == "cool":
+            state = "idle"
+        elif state == "fail":
+            state = None
+        else:
+            state = "idle"
+        seen.append(state)
+    return state, seen
+
+
+@_program
+def back_references(x):
+    """As compressed data is read: an empty list has nothing to refer to."""
+    out = []
+    for v in x:
+        n = int(v * 2)
+        if n > 0:
+            start = len(out) - n
+            for k in range(n + 2):
+                out.append(out[start + k])
+        out.append(int(v * 10))
+    return out

@@ -297,11 +297,16 @@ def widened_form(x: list[Any], *more: Form | None) -> Form:
 
 
 def begin_iteration(loop: Any) -> None:
-    """Let the lists that grow by an unknown number of elements have room for an iteration."""
+    """Let the lists that grow by an unknown number of elements have room for an iteration.
+
+    What the loops around append themselves after this one has its room then, too.
+    """
+    stack = loop.interpreter.rolling
     for x, count in loop.headroom.values():
         if is_grown(x):
             loop.interpreter.will_mutate(x)
-            x[0] = x[0].with_arrays(_enlarged(loop.interpreter, x, count))
+            held = [outer.headroom.get(id(x), (x, 0))[1] for outer in stack if outer is not loop]
+            x[0] = x[0].with_arrays(_enlarged(loop.interpreter, x, count + sum(held)))
 
 
 def needs_more(loop: Any) -> bool:

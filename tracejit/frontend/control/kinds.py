@@ -48,7 +48,7 @@ __all__ = [
     "select",
 ]
 
-_MOST = 4
+_MOST = 16
 
 
 class _Missing:

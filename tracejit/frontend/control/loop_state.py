@@ -365,7 +365,7 @@ class Loop:
                 raise
             except Exception as e:
                 what = f"an iteration raises {type(e).__name__}: {e}"
-                raise TraceError("TJ008", what, user_line()) from e
+                raise Once("TJ008", what, user_line()) from e
         return side
 
     def _started(self) -> dict[str, list[TracedArray]]:

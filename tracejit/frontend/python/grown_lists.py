@@ -328,11 +328,12 @@ def _place(interpreter: Interpreter, length: Any, key: Any) -> Any:
 
 def chosen(interpreter: Interpreter, x: Any, key: Any) -> Any:
     """`x[key]` of a plain list or tuple, for a number that is not known while tracing."""
-    forms = {form_of(v) for v in x}
-    form = next(iter(forms), None)
-    unknown = isinstance(key, Tracer) or not here().env.is_known(key.dim)
-    if not unknown or not x:
+    if not x:
+        raise IndexError(f"{type(x).__name__} index out of range")
+    if not isinstance(key, Tracer) and here().env.is_known(key.dim):
         return x[key]
+    forms = {form_of(v) for v in x}
+    form = next(iter(forms))
     if len(forms) == 1 and form is not None and not any(v.shape for v in leaves_in(form)):
         return item(interpreter, packed(interpreter, list(x), form, len(x)), key)
     arrays = any(isinstance(v, TracedArray) for v in x)
