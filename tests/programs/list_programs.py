@@ -83,6 +83,27 @@ def numbers_of_iterations(x):
 
 
 @_program
+def as_many_as_a_remainder(x):
+    out = []
+    for i in range(len(x)):
+        for j in range(i % 3):
+            out.append(i + j)
+        out.append(-i)
+    return out
+
+
+@_program
+def behind_an_inner_loop(x):
+    out = []
+    for v in x:
+        for k in range(int(abs(v) * 2)):
+            out.append(k)
+        out.append(-1)
+        out.append(-2)
+    return out
+
+
+@_program
 def numpy_bools(x):
     out = []
     for v in x:

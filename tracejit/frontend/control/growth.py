@@ -180,8 +180,11 @@ def _above(loop: Any, count: Any) -> Any:
     k = getattr(loop, "k", None)
     if k is None or own != free_symbols(k) or isinstance(loop.iterations, Tracer):
         return None
-    # It grows or falls with the counter: either end is the largest.
     env, (name,) = loop.parent.env, own
+    step = substitute(count.dim, {name: k + 1}) - count.dim
+    if not (env.proved(0, "<=", step) or env.proved(step, "<=", 0)):
+        return None
+    # It grows or falls with the counter: either end is the largest.
     last = env.maximum(as_dim(loop.iterations) - 1, 0)
     ends = [substitute(count.dim, {name: d}) for d in (0, last)]
     return unwrap(env.maximum(*ends), env)
