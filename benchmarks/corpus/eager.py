@@ -44,7 +44,6 @@ EAGER = {
     "QuadTree.insert": "TJ020",
     "dice_poker_scores": "TJ002",
     "GridWorld.step": "TJ006",
-    "LinkedList.total": "TJ023",
     "BinarySearchTree.insert": "TJ011",
     "LRUCache.get": "TJ008",
     "LRUCache.put": "TJ027",

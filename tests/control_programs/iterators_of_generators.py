@@ -265,3 +265,58 @@ def closed(x):
 
 
 programs.add(closed, (ramp(5),), (mixed(9),), eager="a method of a generator")
+
+
+class Rows:
+    """An object of which each loop asks for a generator of its own."""
+
+    def __init__(self, x):
+        self.x, self.asked = x, 0
+
+    def __iter__(self):
+        self.asked += 1
+        for v in self.x:
+            if v < -50:
+                raise ValueError("too low")
+            yield v * 2
+
+
+class Pair:
+    """An object that is no generator's, but iterated over as well."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __iter__(self):
+        return iter((self.a, self.b))
+
+
+def functions_of_an_object(x):
+    rows = Rows(x)
+    return sum(rows), max(rows), any(v > 3 for v in rows), list(rows), rows.asked
+
+
+def loops_over_an_object(x):
+    rows, pair, total = Rows(x), Pair(x, 2.0), 0.0
+    for v in rows:
+        for k, w in enumerate(rows):
+            total += v * w * k
+    for v, k in zip(rows, range(4)):
+        total -= v * k
+    a, b = pair
+    return total, [v + 1 for v in rows if v > 0], list(map(abs, rows)), sum(a) * b, rows.asked
+
+
+def an_object_raises(x):
+    rows, total = Rows(x), 0.0
+    try:
+        for v in rows:
+            total += v
+    except ValueError as e:
+        return str(e), total, rows.asked
+    return "", total, rows.asked
+
+
+programs.add(functions_of_an_object, (ramp(9),), (mixed(40),), (mixed(17),), parity="ulp", ulp=8)
+programs.add(loops_over_an_object, (ramp(9),), (mixed(40),), (mixed(17),), parity="ulp", ulp=64)
+programs.add(an_object_raises, (ramp(9),), (mixed(40) * 100,), (mixed(17),), parity="ulp", ulp=8)

@@ -28,7 +28,7 @@ from tracejit.frontend.control.loop_carried import Unlike
 from tracejit.frontend.control.loop_state import Once
 from tracejit.frontend.control.loops import RangeLoop, StaticLoop, TestedLoop
 from tracejit.frontend.control.regions import Names
-from tracejit.frontend.control.unions import narrow, narrow_bound, negation, renamed
+from tracejit.frontend.control.unions import narrow_bound, negation, renamed
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.trace import here, user_line
 from tracejit.frontend.tracing.tracer import TracedScalar
@@ -180,7 +180,7 @@ class Flow:
         """A `for` loop and the statements after it; gives the outcome of both."""
         self.step()
         names = Names(stored, (assign, body, orelse))
-        x = narrow(iterable)
+        x = self.iterable(iterable)
         items = items_of(x) or packed_items(self, x)
 
         def step(item: Any) -> Any:

@@ -45,6 +45,7 @@ from tracejit.frontend.python.streams import StreamMethod
 from tracejit.frontend.python.unread_lists import Growth
 from tracejit.frontend.rewrite.source import is_library_file
 from tracejit.frontend.tracing.checks import has_traced, require_known, require_plain
+from tracejit.frontend.tracing.instances import is_instance
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.symint import SymInt
 from tracejit.frontend.tracing.traceable import Traceable
@@ -86,6 +87,15 @@ _PLAIN = {"tracejit": "__tracejit__", "numba": "py_func"}
 
 #: Functions that look at no item of what they are given.
 _HANDS_ON = (enumerate, zip, reversed, list, tuple, iter, len)
+
+#: Functions that iterate over arguments -> the first of these, and the end of them.
+_ITERATED: dict[Any, tuple[int, int | None]] = {
+    **dict.fromkeys((sum, min, max, any, all, list, tuple, set, frozenset, sorted), (0, 1)),
+    **dict.fromkeys((enumerate, iter), (0, 1)),
+    **dict.fromkeys((filter, functools.reduce), (1, 2)),
+    zip: (0, None),
+    map: (1, None),
+}
 
 #: Why a handler gives up a function, or a form of it, that NumPy may still be called for.
 _HOSTED = ("TJ002", "TJ004")
@@ -218,12 +228,21 @@ def _call_function(
         interpreter.following = following
 
 
+def _iterables(interpreter: Interpreter, f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with iterators for objects of the program, where the callee asks for such."""
+    start, end = _ITERATED.get(f, (0, 0))
+    places = range(*slice(start, end).indices(len(args)))
+    if f in (min, max) and len(args) > 1 or not any(is_instance(args[k]) for k in places):
+        return args
+    return tuple([interpreter.iterable(x) if k in places else x for k, x in enumerate(args)])
+
+
 def _call_builtin(
     interpreter: Interpreter, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     handler = builtin_calls.CALLS.get(f)
     if handler is not None:
-        return handler(interpreter, *args, **kwargs)
+        return handler(interpreter, *_iterables(interpreter, f, args), **kwargs)
     if _is_numpy(f):
         return _call_numpy(interpreter, f, args, kwargs)
     owner = f.__self__
@@ -269,7 +288,7 @@ def _call_class(
         cls = range
     handler = builtin_calls.CALLS.get(cls)
     if handler is not None:
-        return handler(interpreter, *args, **kwargs)
+        return handler(interpreter, *_iterables(interpreter, cls, args), **kwargs)
     if issubclass(cls, (np.bool_, np.number)):
         if np.dtype(cls).char in "qQ" and np.dtype(cls).name in ("int64", "uint64"):
             # Equal to another type of 64 bits, and yet another class.

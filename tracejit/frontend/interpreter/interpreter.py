@@ -53,7 +53,7 @@ from tracejit.frontend.tracing import checks
 from tracejit.frontend.tracing.contents import contents_of
 from tracejit.frontend.tracing.generator import GeneratorCall
 from tracejit.frontend.tracing.grown import is_grown, size_of
-from tracejit.frontend.tracing.instances import is_stream
+from tracejit.frontend.tracing.instances import is_instance, is_stream
 from tracejit.frontend.tracing.pytree import (
     VIEWS,
     dataclass_fields,
@@ -281,6 +281,12 @@ class TraceInterpreter(Flow, Exceptions, Matching, Generators):
             what = "one of two values" if isinstance(x, Union) else f"a {cls.__name__}"
             raise TraceError("TJ029", what, user_line())
         return self.iterate(self.call(method))
+
+    def iterable(self, x: Any) -> Any:
+        """What gives the items of `x`: what `__iter__` gives of an object of the program's own."""
+        x = narrow(x)
+        method = objects.special(self, x, "__iter__") if is_instance(x) else None
+        return x if method is None else self.call(method)
 
     def iterate_keys(self, x: Any) -> Iterator[Any]:
         """As `iterate`, for the elements of a set."""

@@ -9,7 +9,6 @@ from typing import Any
 from tracejit.errors import TraceError
 from tracejit.frontend.control.growth import Grows, packed_items
 from tracejit.frontend.control.iteration import items_of
-from tracejit.frontend.control.unions import narrow
 from tracejit.frontend.python.grown_lists import is_long
 from tracejit.frontend.python.reductions import Generated
 from tracejit.frontend.tracing.generator import GeneratorCall
@@ -43,7 +42,7 @@ def comprehended(
     Where it is `nested`, `value` gives the arguments of the same kind for the next `for`.
     """
     out = interpreter.allocate([])
-    source = Generated(interpreter, narrow(iterable), pattern, value, tests)
+    source = Generated(interpreter, interpreter.iterable(iterable), pattern, value, tests)
     _append_all(interpreter, out, source, nested)
     return out
 
@@ -96,7 +95,7 @@ def _append(
     value = source.value(*names)
     if nested:
         iterable, pattern, inner, tests, more = value
-        found = Generated(interpreter, narrow(iterable), pattern, inner, tests)
+        found = Generated(interpreter, interpreter.iterable(iterable), pattern, inner, tests)
         _append_all(interpreter, out, found, more)
     else:
         interpreter.call(out.append, value)

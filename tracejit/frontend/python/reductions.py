@@ -269,7 +269,7 @@ def call_over_items(
 
     A function of all items is a loop where their number or their union is traced.
     """
-    source = Generated(interpreter, narrow(iterable), pattern, value, tests)
+    source = Generated(interpreter, interpreter.iterable(iterable), pattern, value, tests)
     if (f is list or f is sorted) and _is_long(source.iterable):
         return interpreter.call(f, interpreter.listed(source), *args, **kwargs)
     over = next((run for known, run in _OVER.items() if f is known), None)

@@ -95,6 +95,9 @@ class Interpreter(Protocol):
     def iterate(self, x: Any) -> Iterator[Any]:
         """An iterator over `x`."""
 
+    def iterable(self, x: Any) -> Any:
+        """What a loop over `x` takes its items from."""
+
     def iterate_unpacked(self, x: Any, pattern: tuple[Any, ...]) -> Iterator[Any]:
         """As `iterate`, for items that are unpacked by `pattern`."""
 
