@@ -39,7 +39,6 @@ EAGER = {
     "parse_packets": "TJ022",
     "merge_intervals": "TJ022",
     "parse_wav_header": "TJ002",
-    "quicksort_in_place": "TJ020",
     "factorial": "TJ010",
     "QuadTree.insert": "TJ020",
     "dice_poker_scores": "TJ002",

@@ -63,6 +63,46 @@ def sorted_in_place(a):
 programs.add(sorted_in_place, (mixed(9),), (mixed(2),), (mixed(50),), (mixed(1),), (ramp(20),))
 
 
+def quicksort_in_place(a, low=0, high=None):
+    """Gives the array that it sorts."""
+    if high is None:
+        high = len(a) - 1
+    if low < high:
+        pivot, i = a[high], low
+        for j in range(low, high):
+            if a[j] <= pivot:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+        a[i], a[high] = a[high], a[i]
+        quicksort_in_place(a, low, i - 1)
+        quicksort_in_place(a, i + 1, high)
+    return a
+
+
+programs.add(quicksort_in_place, (mixed(9),), (mixed(2),), (mixed(50),), (mixed(1),), (mixed(0),))
+
+
+def counted_swaps(a, low, high, swaps=0):
+    if low >= high:
+        return a, swaps
+    middle = low + (high - low) // 2
+    a, left = counted_swaps(a, low, middle)
+    a, right = counted_swaps(a, middle + 1, high)
+    for k in range(low, high):
+        if a[k] > a[k + 1]:
+            a[k], a[k + 1] = a[k + 1], a[k]
+            swaps += 1
+    return a, swaps + left + right
+
+
+def swapped(a):
+    b, n = counted_swaps(a, 0, len(a) - 1)
+    return b is a, n, b
+
+
+programs.add(swapped, (mixed(9),), (mixed(2),), (mixed(50),), (mixed(1),))
+
+
 def fourier(x):
     if len(x) == 1:
         return x

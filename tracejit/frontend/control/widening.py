@@ -69,6 +69,8 @@ def _carry(interpreter: Interpreter, side: Side, start: Any, end: Any) -> LoopCa
     if is_number(end) and (start is MISSING or is_number(start)):
         t = _type(end, side)
         return _Number(t) if start is MISSING or lift(start).type == t else None
+    if start is MISSING and isinstance(end, TracedArray) and not side.region.encloses(end.trace):
+        return _Fixed(end)
     with side.reopened():
         is_array = merged_of(end) is not None
     if is_array and (start is MISSING or merged_of(start) is not None):
