@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from tracejit.codegen.lowering.collapse import collapse, visit_dims
+from tracejit.codegen.lowering.folds import lower_arg_fold, lower_fold
 from tracejit.codegen.lowering.index_maps import (
     Flat,
     Index,
@@ -48,7 +49,7 @@ from tracejit.ir.order import reduction_order
 from tracejit.ir.types import ArrayType, dtype_name, dtype_of
 from tracejit.ops.array.elementwise import Element, Elementwise, parts_dtype
 from tracejit.ops.array.indexing import Scatter, UpdateSlice
-from tracejit.ops.array.reduction import ArgMax, ArgMin, Reduction
+from tracejit.ops.array.reduction import ArgExtreme, ArgMax, ArgMin, Reduction
 from tracejit.ops.array.scan import CumProd, CumSum, LinearRecurrence
 from tracejit.ops.array.scatter_apply import ScatterApply
 from tracejit.ops.array.shape import Concatenate, Reshape
@@ -213,6 +214,13 @@ def _lower_reduce(low: Lowering, roots: Sequence[Value]) -> list[Stmt]:
     return nest([(names[a], t.shape[a]) for a in kept], body, vector=lanes == 1)
 
 
+def _folds(low: Lowering, v: Value) -> bool:
+    """Whether a reduction combines both parts of complex elements together."""
+    node = low.producer[v]
+    complex_ = dtype_of(node.inputs[0].type).kind == "c"
+    return complex_ and getattr(node.op, "combine", "") != "sum"
+
+
 def _lower_arg(low: Lowering, v: Value) -> list[Stmt]:
     """argmin and argmax along one axis."""
     node = low.producer[v]
@@ -319,7 +327,12 @@ def _lower_all(
     roots = list(region.outputs)
     node = low.producer[roots[0]]
     if isinstance(node.op, Reduction) and not over_rows(node):
-        body = _lower_reduce(low, roots)
+        folded = [v for v in roots if _folds(low, v)]
+        body = [stmt for v in folded for stmt in lower_fold(low, v)]
+        if others := [v for v in roots if v not in folded]:
+            body += _lower_reduce(low, others)
+    elif isinstance(node.op, ArgExtreme) and _folds(low, roots[0]):
+        body = lower_arg_fold(low, roots[0])
     elif isinstance(node.op, (ArgMin, ArgMax)):
         body = _lower_arg(low, roots[0])
     elif isinstance(node.op, (CumSum, CumProd, LinearRecurrence)):

@@ -247,8 +247,6 @@ def _extreme(name: str, op: str, ufunc: Any) -> Any:
     ) -> Any:
         only(f"np.{name}", dtype=dtype)
         x = asarray(a)
-        if x.dtype.kind == "c":
-            raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
         start = _start(initial, x.dtype, name)
         if start is None:
             _not_empty(x, axis, name)
@@ -293,6 +291,9 @@ def _extreme_of_numbers(name: str, function: Any) -> Any:
     @accepts_out(f"np.{name}")
     def run(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
         x, named = asarray(a), {"axis": axis, "keepdims": keepdims}
+        if x.dtype.kind == "c":
+            # Of nothing but NaN it is the first one, of whose parts one may be a number.
+            raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
         if x.dtype.kind != "f":
             return HANDLERS[function](x, **named)
         missing = asarray(elementwise(np.isnan, (x,)))
@@ -448,8 +449,6 @@ def _arg_extreme(name: str) -> Any:
     @accepts_out(f"np.{name}", apart=True)
     def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
         x = asarray(a)
-        if x.dtype.kind == "c":
-            raise TraceError("TJ004", f"np.{name} of complex numbers", user_line())
         full = keepdims is True
         ndim = x.ndim
         _not_empty(x, axis, name)

@@ -18,6 +18,7 @@ __all__ = [
     "Element",
     "Pair",
     "fused_product",
+    "is_nan",
     "on_values",
     "parts_dtype",
     "real",
@@ -117,9 +118,13 @@ def _c_square(d: str, args: tuple[Pair, ...]) -> Element:
     return _c_multiply(d, (a, a))
 
 
+def is_nan(d: str, x: Pair) -> Expr:
+    """Whether either part is NaN."""
+    return real("logical_or", "b1", real("isnan", "b1", x[0]), real("isnan", "b1", x[1]))
+
+
 def _c_isnan(d: str, args: tuple[Pair, ...]) -> Element:
-    ((a, b),) = args
-    return real("logical_or", "b1", real("isnan", "b1", a), real("isnan", "b1", b))
+    return is_nan(d, args[0])
 
 
 def _c_isinf(d: str, args: tuple[Pair, ...]) -> Element:
@@ -163,6 +168,50 @@ def _ordered(strict: str, last: str) -> Callable[..., Element]:
         return real("logical_or", "b1", first, second)
 
     return rule
+
+
+def _extreme(name: str, over_nan: bool) -> Callable[..., Element]:
+    """The first operand where it is not beyond the second in NumPy's order, else the second.
+
+    The first, too, where it is NaN; with `over_nan` where the second is.
+    """
+
+    def rule(d: str, args: tuple[Pair, ...]) -> Element:
+        x, y = args
+        in_order = COMPLEX_RULES[name](d, args)
+        assert not isinstance(in_order, tuple)
+        first = real("logical_or", "b1", in_order, is_nan(d, y if over_nan else x))
+        return real("select", d, first, x[0], y[0]), real("select", d, first, x[1], y[1])
+
+    return rule
+
+
+def _c_rint(d: str, args: tuple[Pair, ...]) -> Element:
+    ((a, b),) = args
+    return real("rint", d, a), real("rint", d, b)
+
+
+def _c_sign(d: str, args: tuple[Pair, ...]) -> Element:
+    """z / |z|; 0 for 0, NaN for two infinite parts.
+
+    Where |z| is infinite, 1 or -1 in the place of the real part if that is, else of the other.
+    """
+    ((a, b),) = args
+    size = _c_absolute(d, args)
+    assert not isinstance(size, tuple)
+    zero, none, one = (Const(value, d) for value in (0.0, math.nan, 1.0))
+    endless = real("isinf", "b1", size)
+    real_is, imag_is = (real("isinf", "b1", part) for part in (a, b))
+    lost = real("logical_and", "b1", real_is, imag_is)
+    out = []
+    for part, own in ((a, real_is), (b, real("logical_not", "b1", real_is))):
+        unit = real("select", d, own, real("copysign", d, one, part), zero)
+        quotient = real("divide", d, part, size)
+        quotient = real("select", d, real("equal", "b1", size, zero), zero, quotient)
+        value = real("select", d, endless, unit, quotient)
+        value = real("select", d, real("isnan", "b1", size), none, value)
+        out.append(real("select", d, lost, none, value))
+    return out[0], out[1]
 
 
 #: Beyond this real part the exponential is taken in factors, as it may overflow by itself.
@@ -287,6 +336,12 @@ COMPLEX_RULES: dict[str, Callable[..., Element]] = {
     "less_equal": _ordered("less", "less_equal"),
     "greater": _ordered("greater", "greater"),
     "greater_equal": _ordered("greater", "greater_equal"),
+    "maximum": _extreme("greater_equal", over_nan=False),
+    "minimum": _extreme("less_equal", over_nan=False),
+    "fmax": _extreme("greater_equal", over_nan=True),
+    "fmin": _extreme("less_equal", over_nan=True),
+    "rint": _c_rint,
+    "sign": _c_sign,
     "exp": _c_exp,
     "exp2": _c_exp2,
 }

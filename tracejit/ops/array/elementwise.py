@@ -340,7 +340,6 @@ _NATIVE: tuple[tuple[Any, ...], ...] = (
     ((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), "exact", 1.0),
     ((np.sign, np.square, np.conjugate, np.deg2rad, np.rad2deg), "exact", 1.0),
     ((np.divide, np.sqrt), "exact", 4.0),
-    ((np.reciprocal,), "exact", 4.0, ("f",)),
     ((np.floor_divide, np.remainder, np.fmod), "exact", 10.0),
     ((np.equal, np.not_equal, np.less, np.less_equal), "exact", 1.0),
     ((np.greater, np.greater_equal), "exact", 1.0),
@@ -407,6 +406,31 @@ class Power(Elementwise):
                 small = np.maximum(np.abs(y.real), np.abs(y.imag)) <= 100
                 y = np.where(small, y, 0.5 - 2j).astype(y.dtype)
             out.append(([x, np.abs(y // 2) if signed else y], {"nonneg": True} if signed else {}))
+        return out
+
+
+@register
+class Reciprocal(Elementwise):
+    """1 / x; of integers 1, -1 and 0, and for 0 what NumPy has."""
+
+    name = "reciprocal"
+    partials = PARTIALS["reciprocal"]
+    numpy = np.reciprocal
+    parity = "exact"
+    complex_rule = staticmethod(COMPLEX_RULES["reciprocal"])
+    work = 4.0
+
+    @staticmethod
+    def formula(dtype: str, x: Expr) -> Expr:
+        if dtype[0] == "f":
+            return Call("reciprocal", (x,), dtype)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_zero = int(np.reciprocal(np.zeros(1, DTYPES[dtype]))[0])
+        values = {0: of_zero, 1: 1} | ({-1: -1} if dtype[0] == "i" else {})
+        out: Expr = Const(0, dtype)
+        for value, found in values.items():
+            test = Call("equal", (x, Const(value, dtype)), "b1")
+            out = Call("select", (test, Const(found, dtype), out), dtype)
         return out
 
 

@@ -89,7 +89,9 @@ class Reduction(Op):
 
     def chained(self, dtype: np.dtype[Any]) -> bool:
         """Whether a reduction of `dtype` runs strictly from left to right, in no lanes."""
-        return self.combine == "prod" and dtype.kind in "fc"
+        if dtype.kind == "c":
+            return self.combine != "sum"
+        return self.combine == "prod" and dtype.kind == "f"
 
     def accumulator(self, dtype: np.dtype[Any], attrs: Attrs) -> np.dtype[Any]:
         """The dtype in which elements of `dtype` are combined."""
@@ -97,10 +99,6 @@ class Reduction(Op):
 
     def may_raise(self, node: Node) -> bool:
         return not self.of_nothing and has_symbols(node.inputs[0].type)
-
-    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        """Whether kernels can compute the reduction; complex sums go part by part."""
-        return self.combine == "sum" or not any(d in ("c64", "c128") for d in dtypes)
 
     def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         axes = tuple(a + 1 for a in at.attrs["axes"])
@@ -281,10 +279,6 @@ class ArgExtreme(Op):
 
     def may_raise(self, node: Node) -> bool:
         return has_symbols(node.inputs[0].type)
-
-    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        """Whether kernels can compute it: not for complex operands."""
-        return not any(d in ("c64", "c128") for d in dtypes)
 
     def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)

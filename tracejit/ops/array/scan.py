@@ -48,10 +48,6 @@ class Scan(Op):
         (x,) = inputs
         return (c_array(self.ufunc.accumulate(x, axis=attrs["axis"], dtype=x.dtype)),)
 
-    def native(self, dtypes: Sequence[str], attrs: Attrs) -> bool:
-        """Whether kernels can compute it; complex sums go part by part."""
-        return self.combine == "add" or not any(d in ("c64", "c128") for d in dtypes)
-
     def batch(self, c: DerivativeBuilder, at: BatchAdaptor) -> Sequence[Value]:
         return (c.op(self.name, *at.values, axis=at.attrs["axis"] + 1),)
 
