@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 import tracejit
+from benchmarks.corpus import FAMILIES
+from benchmarks.corpus.program import differences, outcome
 from tests.random.control_search import load
 from tests.support.compare import assert_same
 from tracejit.errors import TraceError
 from tracejit.frontend.control import statements
 from tracejit.frontend.control.loop_state import Loop
+from tracejit.frontend.tracing import trace
 from tracejit.frontend.tracing.fixpoints import Fixpoints, Nested
 from tracejit.frontend.tracing.trace import Trace
 
@@ -269,3 +272,17 @@ def test_an_array_of_what_branches_leave_is_no_branch_for_each_combination(
         tracejit.jit(f).trace(np.ones(16), np.zeros(16))
         counts.append(len(emitted))
     assert counts[2] <= 2.2 * counts[1] <= 2.2**2 * counts[0], counts
+
+
+def test_all_attempts_at_a_program_are_limited_together(
+    monkeypatch: pytest.MonkeyPatch, emitted: list[str]
+) -> None:
+    """What is rolled back counts, and what is traced anew once something was learned."""
+    monkeypatch.setattr(trace, "_LIMIT", 1200)
+    (program,) = (p for p in FAMILIES["geometry"] if p.name == "douglas_peucker")
+    f, make = tracejit.jit(program.f), program.inputs[0]
+    for _ in range(2):
+        expected, actual = outcome(program.f, make()), outcome(f, make())
+        assert list(differences(expected, actual)) == []
+    assert [x.code for x in f.report().fallbacks] == ["TJ032"]
+    assert len(emitted) <= 1201

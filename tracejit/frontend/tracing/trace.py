@@ -44,7 +44,8 @@ __all__ = [
 _NUMPY = os.path.join(Path(np.__file__).resolve().parent, "")
 #: Files whose frames are no lines of the user's.
 _OTHERS = (PACKAGE, _NUMPY, contextlib.__file__)
-_LIMIT = 16_000
+#: Operations that are recorded for one program, with those of attempts that were given up.
+_LIMIT = 12_000
 #: Regions inside each other. (Python reads back no text that is indented a hundred times.)
 _DEPTH = 80
 
@@ -103,6 +104,7 @@ class Trace:
         self.alive = True
         #: Containers and objects that existed before the trace: writing to them is visible outside.
         self.external: dict[int, object] = {} if parent is None else parent.external
+        #: Operations recorded so far, whether they are still part of the graph or not.
         self.counter: list[int] = [0] if parent is None else parent.counter
         #: What was done with a line, for the report.
         self.notes: list[Note] = [] if parent is None else parent.notes
@@ -271,7 +273,6 @@ class Trace:
         self.positions.clear()
         self.bounds.clear()
         count, self.facts, self.checked = mark[0], dict(mark[1]), set(mark[2])
-        self.counter[0] -= len(nodes) - count
         nodes[count:] = [n for n in nodes[count:] if isinstance(n.op, StartToken)]
 
     def fresh_size(self, low: int = 0) -> str:

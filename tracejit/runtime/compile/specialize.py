@@ -44,7 +44,7 @@ def _trace(
     """Trace with numbers traced; where the trace needs their values, once more with constants."""
 
     leaves, learned = call.leaves, self._learned
-    plain = False
+    plain, counter = False, [0]
 
     def attempt(scalars_static: bool) -> tuple[Traced, Specialization]:
         nonlocal plain
@@ -61,7 +61,9 @@ def _trace(
             )
         known.plain_lists, known.grew, known.packed = plain, False, False
         try:
-            traced = trace_call(function, chosen, leaves, tree, captured, self._bounds_check, known)
+            traced = trace_call(
+                function, chosen, leaves, tree, captured, self._bounds_check, known, counter
+            )
         except ListIsRead as e:
             if e.label in learned.read_lists:
                 raise

@@ -157,18 +157,21 @@ def trace_call(
     seen: dict[str, list[tuple[int, ...]]],
     bounds_check: bool = True,
     learned: Learned | None = None,
+    counter: list[int] | None = None,
 ) -> Traced:
     """Run the user's function on tracers and record the graph.
 
     `seen` are the shapes that arrays captured from outside had in earlier traces, by name, and
     `learned` what else these tell. Without
-    `bounds_check` the program relies on indices that it computes to be in range.
+    `bounds_check` the program relies on indices that it computes to be in range. `counter` counts
+    the operations of all traces that it is given to.
 
     Raises TraceError where tracing is not possible, and whatever the user's function raises.
     """
     env = ShapeEnv()
     name = getattr(function, "__name__", type(function).__name__)
     trace = Trace(name.replace("<lambda>", "lambda_"), env)
+    trace.counter = [0] if counter is None else counter
     trace.builder.sizes += list(specialization.sizes)
     stored = _stored_sizes(specialization.leaves)
     for name, hint in specialization.sizes.items():
