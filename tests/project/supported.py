@@ -93,7 +93,8 @@ def _functions() -> Iterator[str]:
         yield ""
     items = [n for n in ("mgrid", "ogrid", "r_", "c_") if type(getattr(np, n)) in SUBSCRIPTS]
     followed = [name for name in NAMES if function_named(name) in FOLLOWED]
-    followed += [f.__name__ for f in LOOPS if getattr(np, f.__name__, None) is f]
+    for module, prefix in ((np, ""), (np.linalg, "linalg.")):
+        followed += [prefix + f.__name__ for f in LOOPS if getattr(module, f.__name__, None) is f]
     yield f"**From NumPy's own source**, in NumPy 2.4: {_listed(followed)}."
     yield ""
     yield f"**By items**: {_listed(f'np.{n}[...]' for n in items)}."

@@ -91,7 +91,7 @@ def unknown(x: Any) -> Any:
 
 
 def transformed(x: Any) -> Any:
-    return np.fft.fft(x + 1)
+    return np.partition(x + 1, 0)
 
 
 def test_lines_that_compute_are_compiled() -> None:
@@ -136,7 +136,7 @@ def test_a_line_that_stops_the_compile_is_eager() -> None:
 def test_a_line_that_calls_numpy_at_run_time() -> None:
     f = called(transformed, (X,), (X,))
     assert kinds(f)[1] == {"compiled", "host"}
-    assert why(f, "host") == ["np.fft.fft"]
+    assert why(f, "host") == ["np.partition"]
 
 
 def test_lines_of_helpers_are_listed_by_their_file() -> None:

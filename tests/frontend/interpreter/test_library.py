@@ -20,7 +20,7 @@ from tracejit.frontend.interpreter.library_loops import LOOPS
 
 def hosted(compiled: Any, *args: Any) -> list[str]:
     """The functions that the program of a compiled function calls."""
-    graph = compiled.trace(*args)
+    graph = compiled.lower(*args).graphs["dce"]
     return [n.attrs["function"] for n in graph.nodes if n.op.name == "host_call"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.fft
 
 import tracejit
 
@@ -40,12 +41,12 @@ SAMPLES: list[tuple[Callable[..., Any], Any, bool]] = [
     (lambda a: np.exp(a), COMPLEX, False),
     (_one_side, INTS, True),
     (lambda a: np.linalg.solve(a + 9 * np.eye(3), a), FLOATS, False),
-    (lambda a: np.fft.fft(a), FLOATS, True),
-    (lambda a: (np.fft.fft(a), a + 1)[1], FLOATS, True),
+    (lambda a: np.fft.fft(a), FLOATS, False),
+    (lambda a: (scipy.fft.dct(a), a + 1)[1], FLOATS, True),
     (lambda a: a + np.random.standard_gamma(2.0), FLOATS, True),
-    (lambda a: np.unique(a), INTS, True),
+    (lambda a: np.unique(a, axis=0), INTS, True),
     (lambda a: np.nonzero(a), INTS, False),
     (lambda a: a + np.sort(np.array([3, 1, 2])), INTS, False),
-    (tracejit.grad(lambda a: np.sum(np.abs(np.fft.fft(a)))), FLOATS, True),
+    (tracejit.grad(lambda a: np.sum(np.abs(scipy.fft.fft(a)))), FLOATS, True),
     (tracejit.grad(lambda a: np.sum(a @ a)), FLOATS, False),
 ]

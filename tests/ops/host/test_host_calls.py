@@ -54,17 +54,13 @@ def compiled(f: Callable[..., Any], *args: Any) -> Any:
 # Functions in contexts ---------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "np.linalg.svd": lambda x: np.linalg.svd(x)[1].sum(),
+    "scipy.linalg.svd": lambda x: scipy.linalg.svd(x)[1].sum(),
     "np.linalg.qr": lambda x: np.abs(np.linalg.qr(x).R).sum(),
-    "np.linalg.eigh": lambda x: np.linalg.eigh(x @ x.T).eigenvalues[-1],
-    "np.linalg.pinv": lambda x: np.linalg.pinv(x).sum(),
-    "np.unique": lambda x: np.unique(x).sum(),
-    "np.setdiff1d": lambda x: np.setdiff1d(x, x[1:]).sum() * 1.0,
-    "np.nanmedian": lambda x: np.nanmedian(x),
-    "np.nanpercentile": lambda x: np.nanpercentile(x, [25, 75]).sum(),
-    "np.histogram2d": lambda x: np.histogram2d(x[0], x[1], bins=7)[1][3],
-    "np.fft.rfft": lambda x: np.abs(np.fft.rfft(x[0])).sum(),
-    "np.linalg.matrix_rank": lambda x: np.linalg.matrix_rank(x) * 1.0,
+    "scipy.linalg.eigh": lambda x: scipy.linalg.eigh(x @ x.T)[0][-1],
+    "scipy.linalg.pinv": lambda x: scipy.linalg.pinv(x).sum(),
+    "np.unique": lambda x: np.unique(x, axis=0).sum(),
+    "np.nanmedian": lambda x: np.nanmedian(x, axis=0).sum(),
+    "scipy.fft.rfft": lambda x: np.abs(scipy.fft.rfft(x[0])).sum(),
     "scipy.special.logsumexp": lambda x: scipy.special.logsumexp(x),
     "scipy.special.rgamma": lambda x: scipy.special.rgamma(np.abs(x)).sum(),
     "scipy.fft.dct": lambda x: np.abs(scipy.fft.dct(x)).sum(),
@@ -116,9 +112,9 @@ def test_in_nested_loops_with_a_carried_array(name: str) -> None:
 
 
 def test_results_of_known_sizes_leave_the_function() -> None:
-    compiled(lambda x: np.linalg.eigh(x @ x.T).eigenvalues, X, Y)
-    compiled(lambda x: np.linalg.svd(x)[1], X, Y)
-    compiled(lambda x: np.abs(np.fft.rfft(x)), X, Y)
+    compiled(lambda x: scipy.linalg.eigh(x @ x.T)[0], X, Y)
+    compiled(lambda x: scipy.linalg.svd(x)[1], X, Y)
+    compiled(lambda x: np.abs(scipy.fft.rfft(x)), X, Y)
     compiled(lambda x: np.convolve(x[0], x[1]), X, Y)
     compiled(lambda x: scipy.special.logsumexp(x, axis=1), X, Y)
     compiled(lambda x: (np.allclose(x, x), np.histogram(x, bins=4)[0]), X, Y)
@@ -126,17 +122,17 @@ def test_results_of_known_sizes_leave_the_function() -> None:
 
 def test_results_of_one_unknown_size_fit_together() -> None:
     def f(x: Any) -> Any:
-        values, counts = np.unique(np.round(x), return_counts=True)
-        return (values * counts).sum()
+        values, counts = np.unique(np.round(x) + 0j, return_counts=True)
+        return (values.real * counts).sum()
 
     compiled(f, X, 3 * X, Y)
 
 
 def test_sizes_change_without_a_compile() -> None:
-    g = tracejit.jit(lambda x: np.linalg.svd(x)[1].sum() + np.unique(x).sum())
+    g = tracejit.jit(lambda x: scipy.linalg.svd(x)[1].sum() + np.unique(x + 0j).real.sum())
     for n in (4, 6, 9, 30):
         x = RNG.normal(size=(n, n))
-        close(g(x), np.linalg.svd(x)[1].sum() + np.unique(x).sum())
+        close(g(x), scipy.linalg.svd(x)[1].sum() + np.unique(x + 0j).real.sum())
     assert len(g.report().compiles) == 2
 
 
@@ -144,7 +140,7 @@ def test_what_is_left_of_an_array_behind_a_place() -> None:
     def distinct(x: Any, n: int, m: int) -> float:
         total = 0.0
         for k in range(n):
-            total += np.unique(x[k:]).sum() + np.fft.rfft(x[m - k :]).real.sum()
+            total += np.unique(x[k:] + 0j).real.sum() + scipy.fft.rfft(x[m - k :]).real.sum()
         return total
 
     g = tracejit.jit(distinct)
@@ -171,8 +167,8 @@ def test_what_cannot_be_a_host_call_runs_eagerly() -> None:
 
 
 def test_strict() -> None:
-    g = tracejit.jit(lambda x: np.linalg.svd(x)[1].sum(), strict=True)
-    with pytest.raises(FallbackError, match=r"TJ002.*np\.linalg\.svd"):
+    g = tracejit.jit(lambda x: scipy.linalg.svd(x)[1].sum(), strict=True)
+    with pytest.raises(FallbackError, match=r"TJ002.*scipy\.linalg\.svd"):
         g(X)
     with pytest.raises(FallbackError, match="TJ002"):
         g(X)
@@ -191,7 +187,7 @@ def test_the_types_of_a_later_call_may_differ() -> None:
 def test_an_exception_is_the_users_own() -> None:
     def f(x: Any, y: Any) -> Any:
         y[0] = 7.0
-        return np.linalg.cholesky(np.linalg.pinv(x)).sum() + np.linalg.svd(x)[1].sum()
+        return np.linalg.cholesky(np.linalg.pinv(x)).sum() + scipy.linalg.svd(x)[1].sum()
 
     g = tracejit.jit(f)
     good, bad, nan = np.eye(3), -np.eye(3), np.full((3, 3), np.nan)
@@ -208,7 +204,7 @@ def test_an_exception_is_the_users_own() -> None:
 
 def test_an_argument_stays_as_it_is_where_a_run_bails_out() -> None:
     def f(x: Any, y: Any, k: Any) -> Any:
-        y[0] += np.unique(x).sum()
+        y[0] += np.unique(x + 0j).real.sum()
         return y[k[0]]
 
     g = tracejit.jit(f)
@@ -232,7 +228,7 @@ def test_eight_threads_at_once() -> None:
     def f(x: Any) -> Any:
         s = 0.0
         for _ in range(5):
-            s += np.unique(x).sum() + np.flatnonzero(x > 0).sum()
+            s += np.unique(x + 0j).real.sum() + np.flatnonzero(x > 0).sum()
         return s
 
     g = tracejit.jit(f)
@@ -255,7 +251,7 @@ def test_eight_threads_at_once() -> None:
 
 def test_nothing_is_kept_over_many_calls() -> None:
     def f(x: Any) -> Any:
-        return np.unique(x).sum() + np.random.default_rng(3).normal() + np.random.rand()
+        return np.unique(x + 0j).real.sum() + np.random.default_rng(3).normal() + np.random.rand()
 
     g = tracejit.jit(f)
     g(X)

@@ -20,6 +20,7 @@ from tracejit.codegen.program.own_streams import emit_start
 from tracejit.codegen.program.recursion import emit_recursive_call
 from tracejit.codegen.program.scalars import emit_scalar_node
 from tracejit.codegen.program.stacks import Stacks
+from tracejit.codegen.program.ufunc_loops import emit_loops
 from tracejit.errors import TraceError
 from tracejit.ir.graph import Node, Value
 from tracejit.ir.kernel import Const
@@ -187,5 +188,5 @@ def _other(e: ProgramContext, node: Node) -> None:
 
 
 def _library(e: ProgramContext, node: Node) -> None:
-    if not emit_library(e, node):
+    if not (emit_library(e, node) or emit_loops(e, node)):
         emit_host_call(e, node)

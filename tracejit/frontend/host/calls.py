@@ -11,6 +11,7 @@ import numpy as np
 from tracejit.errors import TraceError, Where
 from tracejit.frontend.host.functions import host_path, spelled_call, takes_keywords
 from tracejit.frontend.host.infer_by_example import Undecided, infer_by_example, real_values
+from tracejit.frontend.host.loop_operands import as_loops_take
 from tracejit.frontend.tracing.concrete_trace import ConcreteTrace
 from tracejit.frontend.tracing.interpreter import Interpreter
 from tracejit.frontend.tracing.pytree import is_namedtuple
@@ -24,7 +25,7 @@ from tracejit.ir.types import NpScalar, PyScalar, dtype_name
 from tracejit.ops.control.templates import class_path
 from tracejit.ops.host.functions import find_function
 
-__all__ = ["CallOperands", "host_call", "is_hosted", "record", "refuse_opaque"]
+__all__ = ["CallOperands", "as_called", "host_call", "is_hosted", "record", "refuse_opaque"]
 
 _CLASSES = (bool, int, float, complex)
 
@@ -44,12 +45,21 @@ def host_call(
 ) -> Any:
     """`f(*args, **kwargs)` when the program runs. Raises `refused` where that cannot be."""
     path = host_path(f, method)
+    kwargs = {k: x for k, x in kwargs.items() if x is not None or k != "out"}
     if path is None or not takes_keywords(kwargs):
         raise refused
     operands = CallOperands()
+    args, kwargs, back = as_loops_take(path, args, kwargs)
     with refuse_opaque(refused):
         attrs = operands.call(path, args, kwargs)
-        return record(interpreter, attrs, operands, _harmless(path), refused.where)
+        return back(record(interpreter, attrs, operands, _harmless(path), refused.where))
+
+
+def as_called(path: str, *args: Any) -> Any:
+    """What the function of a path gives for arguments, called when the program runs: no lists."""
+    operands = CallOperands()
+    attrs = operands.call(path, args, {})
+    return record(None, attrs, operands, find_function(path), None)
 
 
 def _harmless(path: str) -> Callable[..., Any]:
@@ -143,7 +153,7 @@ def _constant(x: Any) -> Any:
 
 
 def record(
-    interpreter: Interpreter,
+    interpreter: Interpreter | None,
     attrs: dict[str, Any],
     operands: CallOperands,
     placeholder: Callable[..., Any],
@@ -193,7 +203,7 @@ def _require_plain(result: Any) -> None:
                 _require_plain(part)
 
 
-def _rebuilt(interpreter: Interpreter, result: Any, leaves: Sequence[Any]) -> Any:
+def _rebuilt(interpreter: Interpreter | None, result: Any, leaves: Sequence[Any]) -> Any:
     match result:
         case ("operand", k):
             return leaves[k]
@@ -202,6 +212,6 @@ def _rebuilt(interpreter: Interpreter, result: Any, leaves: Sequence[Any]) -> An
             return cls(*(_rebuilt(interpreter, a, leaves) for a in args))
         case ("tuple", *parts):
             return tuple([_rebuilt(interpreter, p, leaves) for p in parts])
-        case ("list", *parts):
+        case ("list", *parts) if interpreter is not None:
             return interpreter.allocate([_rebuilt(interpreter, p, leaves) for p in parts])
     return result[1]

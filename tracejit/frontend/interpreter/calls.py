@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Sequence
 from types import (
     BuiltinFunctionType,
@@ -75,6 +76,8 @@ _PURE_NUMPY = frozenset(
     ).split()
 ) | {np.lib.array_utils.normalize_axis_index, np.lib.array_utils.normalize_axis_tuple}
 
+#: Arrays of at most so many elements become part of a program.
+_SMALL = 2**14
 _PARTS: frozenset[Any] = frozenset(PARTS)
 
 #: Operations of Python that take as long as a call of a function, and of one of NumPy.
@@ -338,11 +341,30 @@ def _call_numpy(
             if not traced or e.code not in _HOSTED:
                 raise
             refused = e
+    if not traced and f not in HANDLERS and f not in _PURE_NUMPY:
+        found = _constant_of(f, args, kwargs)
+        if found is not None:
+            return interpreter.fresh(found)
     if traced or (f not in HANDLERS and f not in _PURE_NUMPY):
         refused = refused or TraceError("TJ002", _name(f), user_line())
         return host_call(interpreter, f, args, kwargs, refused)
     with np.errstate(all="ignore"):
         return interpreter.fresh(f(*args, **kwargs))
+
+
+def _constant_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The array that a pure function gives for plain arguments, if it is a small one."""
+    if not is_hosted(f):
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = f(*args, **kwargs)
+            dtype_name(found.dtype)
+        except Exception:
+            return None
+    own = type(found) is np.ndarray and found.flags.owndata
+    return found if own and found.size <= _SMALL else None
 
 
 def _call_ufunc(

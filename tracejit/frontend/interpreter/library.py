@@ -19,7 +19,7 @@ import numpy as np
 
 from tracejit.errors import TraceError
 from tracejit.frontend.host.functions import host_path
-from tracejit.frontend.interpreter import library_loops
+from tracejit.frontend.interpreter import library_loops, library_parts
 from tracejit.frontend.interpreter.functions import rewritten_code
 from tracejit.frontend.interpreter.library_functions import FOLLOWED
 from tracejit.frontend.interpreter.library_loops import LOOPS, WITHIN
@@ -34,7 +34,11 @@ __all__ = ["Refused", "call_followed", "is_followed"]
 #: What was given up: (function, the form of its arguments).
 _REFUSED: set[Any] = set()
 #: Where such functions are defined.
-_SOURCES = (os.path.join(os.path.dirname(np.__file__), ""), library_loops.__file__)
+_SOURCES = (
+    os.path.join(os.path.dirname(np.__file__), ""),
+    library_loops.__file__,
+    library_parts.__file__,
+)
 
 
 class Refused(TraceError):

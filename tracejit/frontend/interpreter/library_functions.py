@@ -4,12 +4,13 @@ A function is in the table once its results are those of the direct call for all
 that the tests know (`tests/frontend/numpy/surface`), and the trace is not slower. Some are left out
 for what NumPy does in them:
 
-- `unique` and functions of sets hash their elements, in compiled code;
-- `nanpercentile` and `nanmedian` drop what is NaN: which memory they sort depends on values;
+- `unique` along an axis makes structured elements; `nanmedian` along one makes masked arrays;
 - `poly` makes an array longer in a loop, of which there is no derivative;
 - `polymul` and `roots` make objects, or call LAPACK with matrices whose sizes values decide;
-- `histogram2d` and `histogramdd` search in each axis by calls, twice as slow for few points;
-- those of `np.linalg` and `np.fft` are compiled, behind a few lines of Python.
+- `lstsq` gives residuals or none, as values decide.
+
+Those of `np.linalg` and `np.fft` are compiled, behind a few lines of Python: the loops are called
+(`ops/host/loops.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ __all__ = ["FOLLOWED", "NAMES", "function_named"]
 _VERSIONS = ("2.4.",)
 #: Their names in numpy.
 NAMES = tuple(
-    "apply_along_axis apply_over_axes asarray_chkfinite astype convolve correlate digitize "
-    "fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq geomspace histogram histogram_bin_edges "
-    "insert interp iscomplex isfortran isin isneginf isposinf isreal linalg.multi_dot nanargmax "
-    "nanargmin percentile piecewise polyadd polyder polydiv polyint polysub polyval quantile "
-    "require resize sort_complex trim_zeros unwrap vander".split()
+    "apply_along_axis apply_over_axes asarray_chkfinite astype convolve "
+    "correlate digitize fft.fft2 fft.fftfreq fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn "
+    "fft.ifftshift fft.ihfft fft.irfft2 fft.irfftn fft.rfft2 fft.rfftfreq fft.rfftn geomspace "
+    "histogram histogram2d histogram_bin_edges insert interp intersect1d iscomplex "
+    "isfortran isin isneginf isposinf isreal linalg.matrix_rank "
+    "linalg.multi_dot linalg.svdvals nanargmax nanargmin nanmedian nanpercentile nanquantile "
+    "percentile piecewise polyadd polyder polydiv polyint polysub polyval quantile require resize "
+    "setdiff1d setxor1d sort_complex trim_zeros union1d unique unique_all unique_counts "
+    "unique_inverse unique_values unwrap vander".split()
 )
 
 

@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
-from tracejit.errors import TraceError
+from tracejit.frontend.interpreter.library_parts import INSIDE, WHOLE, refuse
+from tracejit.frontend.interpreter.library_parts import PARTS as OTHER_PARTS
 from tracejit.frontend.numpy.derived import added_at, derived_as, elements_at, require
-from tracejit.frontend.tracing.trace import user_line
 
 __all__ = ["LOOPS", "PARTS", "WITHIN"]
 
 
 #: Arrays of so many elements at most are looked through before something is searched in them.
 _FEW = 4096
-
-
-def refuse(name: str) -> None:
-    """Give up a form of the arguments: NumPy is called."""
-    raise TraceError("TJ004", f"np.{name}", user_line())
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
@@ -261,11 +256,20 @@ def correlate2(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 
 #: What these functions call of each other.
-PARTS = (bisected, counted, bisected_in_turn, correlate, goes_before, require_order)
+PARTS = (
+    bisected,
+    counted,
+    bisected_in_turn,
+    correlate,
+    goes_before,
+    require_order,
+    *OTHER_PARTS,
+)
 #: What stands for these functions inside NumPy's own.
-WITHIN: dict[Any, Any] = {bincount: bincount_of_bins}
+WITHIN: dict[Any, Any] = {bincount: bincount_of_bins, **INSIDE}
 #: A function of NumPy -> the Python function that is traced for it.
 LOOPS: dict[Any, Any] = {
+    **WHOLE,
     np.bincount: bincount,
     np.searchsorted: searchsorted,
     _multiarray_umath.interp: interp,

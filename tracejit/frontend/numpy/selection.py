@@ -295,13 +295,15 @@ def median(
     kept = tuple(1 if axis is None or k == axis % x.ndim else d for k, d in enumerate(x.shape))
     flat, k = (ravel(x), 0) if axis is None else (x, normalize_axis_index(axis, x.ndim))
     n = flat.shape[k]
-    if n == 0:
+    is_empty: Any = n == 0
+    if isinstance(is_empty, Tracer):
+        # Data says how many: NumPy warns of none.
+        refuse(is_empty)
+    elif is_empty:
         raise TraceError("TJ004", "np.median of no elements", user_line())
     ordered = sort(flat, axis=k)
     key = (slice(None),) * k
-    middle = n // 2
-    first = middle if n % 2 == 1 else middle - 1
-    result = np.mean(ordered[(*key, slice(first, middle + 1))], axis=k)
+    result = np.mean(ordered[(*key, slice((n - 1) // 2, n // 2 + 1))], axis=k)
     if x.dtype.kind == "f":
         last = ordered[(*key, n - 1)]
         result = as_scalar(where(elementwise(np.isnan, (last,)), last, result))

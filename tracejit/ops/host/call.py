@@ -102,8 +102,9 @@ def _view(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 # The op ------------------------------------------------------------------------------------------
 
 
-#: Functions that raise for no values of arrays whose types they take.
-_NEVER_RAISE = ("numpy:searchsorted", "numpy:unique")
+#: Functions that raise for no values of arrays whose types they take; the last is called for the
+#: derivative of what is computed, and has raised, beside it.
+_NEVER_RAISE = ("numpy:searchsorted", "numpy:unique", "numpy.linalg._linalg:pinv")
 
 
 @register

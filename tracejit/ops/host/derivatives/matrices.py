@@ -189,7 +189,7 @@ def _multi_dot_jvp(at: HostAdaptor, tangents: Tangents) -> Results:
 
 
 _MATRIX, _SCIPY = "numpy.linalg:", "scipy.linalg._"
-rule([f"{_MATRIX}pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp)
+rule([f"{_MATRIX}pinv", "numpy.linalg._linalg:pinv", f"{_SCIPY}basic:pinv"], "a", jvp=_pinv_jvp)
 rule([f"{_MATRIX}norm", f"{_MATRIX}cond"], "x", jvp=_norm_jvp)
 rule(
     [f"{where}{name}" for where in (_MATRIX, f"{_SCIPY}decomp:") for name in ("eig", "eigvals")],
